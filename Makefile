@@ -83,11 +83,12 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# What the documentation takes from the code: options, layers, modules, figures, and what the cells of
-# the notebook show. The picture of the
-# report needs a browser, see `make browser`; without one it stays as it is.
+# What the documentation takes from the code: options, signatures, layers, modules, figures, and what
+# the cells of the notebook show. The picture of the report needs a browser, see `make browser`;
+# without one it stays as it is.
 docs: $(VENV)/.test
 	$(BIN)/python tools/make_cli_docs.py
+	$(BIN)/python tools/make_reference.py
 	$(BIN)/python tools/make_figures.py
 	$(BIN)/python tools/make_notebook.py
 
@@ -105,13 +106,15 @@ bench: $(VENV)/.base
 	$(BIN)/python bench/shapes.py
 	$(BIN)/python bench/targets.py
 
-# Three hundred processes that are killed, or refused by the system: writers of an index at any moment,
+# Four hundred processes that are killed, or refused by the system: writers of an index at any moment,
 # and runs, streams and additions at a call that writes, which takes strace. The tests kill some.
 kills: $(VENV)/.test
 	NEARDUP_KILLS=150 $(BIN)/python -m pytest tests/index/test_index_durable.py -k kills
 	NEARDUP_KILLS=1 $(BIN)/python -m pytest tests/state/test_state_output_folder.py -k killed
 	NEARDUP_KILLS=300 $(BIN)/python -m pytest tests/passages -k killed
 	$(BIN)/python -m fuzz crashes --cases 150
+	NEARDUP_SERVE_KILLS=100 $(BIN)/python -m pytest tests/serve/test_serve_faults.py -k kills
+	NEARDUP_INTERLEAVINGS=1000 $(BIN)/python -m pytest tests/serve/test_serve_groups.py -k interleaving
 
 # Where the CPU time goes, by libraries and functions; needs perf of Linux.
 profile: $(VENV)/.base
@@ -125,10 +128,13 @@ fuzz: $(VENV)/.test
 	$(BIN)/python -m fuzz engines --cases 5000 --seconds 900
 	$(BIN)/python -m fuzz state --cases 20000 --seconds 600
 	$(BIN)/python -m fuzz indexes --cases 20000 --seconds 600
+	NEARDUP_SERVE_REQUESTS=100000 $(BIN)/python -m pytest tests/serve/test_serve_faults.py -k any_kind
 
-# A stream into an index for an hour, with readers, kills, compactions and full disks.
+# A stream into an index for an hour, with readers, kills, compactions and full disks; then half an hour
+# of calls of a service, whose memory must stay what it is.
 soak: $(VENV)/.test
 	$(BIN)/python -m fuzz.soak --minutes 60
+	NEARDUP_SERVE_SOAK=1800 $(BIN)/python -m pytest tests/serve/test_serve_faults.py -k memory
 
 # Which branches outside the kernels the tests take, those of child processes included; on Apache
 # Spark too where `make test-spark` has made its environment, and with Cassandra or the stores where

@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
-import platform
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-import neardup
-from experiments import notes, page, page_records, plots, results, teaching, tutorial
-from experiments.accuracy import accuracy
-from experiments.claims import ACCURACY, CLUSTERING
-from experiments.clustering import clustering
-from experiments.notes import REAL, Source, sources
-from experiments.records import records
-from experiments.scale import corpus, limits
-from experiments.sizes import FULL, Sizes
-from experiments.stores import ROOT, server
-from experiments.timing import timing
-from experiments.verdicts import judged
+from experiments import page, page_records, plots, teaching, tutorial
+from experiments.page import EXPERIMENTS, OTHERS
+from experiments.running import note_run, run_all
+from experiments.sizes import FULL, QUICK
+from experiments.stores import ROOT
 from neardup.errors import NeardupError
 
 OUT = ROOT / "docs/paper"
-EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
-#: Of another paper, with a page of its own.
-OTHERS = ("records", teaching.NAME, tutorial.NAME)
 
 
-def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is asked for; the page is written in any case."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     known = ", ".join((*EXPERIMENTS, *OTHERS, "page"))
@@ -47,15 +29,20 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
         default=OUT,
         help="folder of the numbers and the page; docs/paper, whose ones are replaced, by default",
     )
+    parser.add_argument(
+        "--quick", action="store_true", help="try little, to see that all of it runs; needs --out"
+    )
     given = parser.parse_args(arguments)
     unknown = set(given.names) - {*EXPERIMENTS, *OTHERS, "page"}
     if unknown:
         parser.error(f"no experiment {', '.join(sorted(unknown))}; known are {known}")
+    if given.quick and given.out == OUT:
+        parser.error("--quick would replace the numbers of the page; give --out")
     given.out.mkdir(parents=True, exist_ok=True)
     chosen = [n for n in (*EXPERIMENTS, *OTHERS) if not given.names or n in given.names]
     try:
-        for name, seconds in _all(chosen, given.out, sizes):
-            _note_run(name, given.out, seconds)
+        for name, seconds in run_all(chosen, given.out, QUICK if given.quick else FULL):
+            note_run(name, given.out, seconds)
             print(f"{name:12} {seconds:6.1f} s", flush=True)
     except NeardupError as error:
         sys.exit(f"error: {error.message}\nhint: {error.hint}")
@@ -66,132 +53,6 @@ def main(arguments: Sequence[str] | None = None, sizes: Sizes = FULL) -> None:
     tutorial.page(given.out)
     page.write(given.out)  # the last one: it links to those that are there
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
-
-
-def _all(names: Sequence[str], out: Path, sizes: Sizes) -> Iterator[tuple[str, float]]:
-    """Run experiments, yield their names and seconds.
-
-    What is timed runs first, with nothing beside it. ``sources`` takes minutes on one core, so that
-    it runs in a process of its own beside those that count.
-    """
-    if "time" in names:
-        yield "time", _seconds("time", out, sizes)
-    others = [name for name in names if name not in ("time", teaching.NAME)]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        beside = None
-        if others and teaching.NAME in names:
-            beside = pool.submit(_seconds, teaching.NAME, out, sizes)
-        for name in others:
-            yield name, _seconds(name, out, sizes)
-        if teaching.NAME in names:
-            found = beside.result() if beside else _seconds(teaching.NAME, out, sizes)
-            yield teaching.NAME, found
-
-
-def _seconds(name: str, out: Path, sizes: Sizes) -> float:
-    """Run an experiment, return how long it took."""
-    begin = time.perf_counter()
-    _run(name, out, sizes)
-    return time.perf_counter() - begin
-
-
-def _note_run(name: str, out: Path, seconds: float) -> None:
-    """Keep how long an experiment took, and with which versions."""
-    versions: dict[str, Any] = {
-        "neardup": neardup.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "pyarrow": pa.__version__,
-    }
-    before = results.load(out, "runs") or {}
-    results.store(out, "runs", {**before, name: {"seconds": round(seconds), **versions}})
-
-
-def _say_missing(folders: Sequence[str], before: dict[str, Any]) -> None:
-    """Say which data are not there, and whether earlier counts of them are kept."""
-    absent = [name for name in folders if not (notes.DATA / name).is_dir()]
-    if absent:
-        where = f"{', '.join(absent)} not found in {notes.DATA} (NEARDUP_DATA)"
-        kept = "; earlier counts of these are kept" if before else ""
-        print(f"{where}: synthetic data only{kept}", flush=True)
-
-
-def _run(name: str, out: Path, sizes: Sizes) -> None:
-    if name == "time":
-        machine = {
-            "cores": len(os.sched_getaffinity(0)),
-            "processor": platform.machine(),
-            "python": platform.python_version(),
-            "load": round(os.getloadavg()[0], 1),
-        }
-        with server():
-            measured = {"machine": machine, **timing(sizes)}
-        results.store(out, name, measured)
-        lines = [
-            {"against": what, **row, "round": number, "seconds": seconds}
-            for what in ("bands", "notes", "words")
-            for row in measured[what]
-            for number, seconds in enumerate(row["seconds"], start=1)
-        ]
-        results.write_csv(out, "time", lines)
-        lines = [{"of": w, **row} for w in ("memory", "stored") for row in measured[w]]
-        results.write_csv(out, "memory", lines)
-    elif name == "limits":
-        results.store(out, name, limits())
-    elif name == "corpus":
-        results.store(out, name, corpus())
-    elif name == teaching.NAME:
-        results.store(out, name, teaching.teaching(sizes.lines, sizes.adverts))
-    elif name == tutorial.NAME:
-        before = results.load(out, name) or {}
-        _say_missing(("cora",), before)
-        results.store(out, name, tutorial.tutorial(before or None))
-    elif name == "records":
-        before = results.load(out, name) or {}
-        _say_missing(("cora", "rldata500"), before.get("cora", {}))
-        results.store(out, name, records(before))
-    else:
-        before = results.load(out, name) or {}
-        # Counts of real notes stay where the notes are not: they would be the same.
-        kept = {real: before[real] for real in REAL if real in before}
-        _say_missing(tuple(REAL), kept)
-        every = kept | _drawn(name, sizes)
-        every = {key: every[key] for key in ("synthetic", *REAL) if key in every}
-        results.store(out, name, every)
-        results.write_csv(out, name, _rows(every))
-
-
-def _drawn(name: str, sizes: Sizes) -> dict[str, Any]:
-    """Return by source what was counted in the first draw, and verdicts of all draws."""
-    found: dict[str, Any] = {}
-    for seed in range(1, 1 + sizes.draws):
-        for source in sources(sizes.notes, seed):
-            counts, verdicts = _counted(name, source, sizes, seed)
-            first = found.setdefault(source.name, {"title": source.title, **counts, "draws": []})
-            first["draws"].append(verdicts)
-    return found
-
-
-def _counted(name: str, source: Source, sizes: Sizes, seed: int) -> tuple[Any, Any]:
-    """Return the counts of one draw of a source, and its verdicts by number of bands."""
-    if name == "accuracy":
-        counts = accuracy(source, sizes, seed)
-        return counts, {"": judged(ACCURACY, counts)}
-    counts = clustering(source, sizes, seed)
-    settings = counts["settings"].items()
-    return counts, {bands: judged(CLUSTERING, setting) for bands, setting in settings}
-
-
-def _rows(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the counts of all sources as lines of a table."""
-    lines = []
-    for key, source in found.items():
-        if "rows" in source:
-            lines += [{"source": key, **row} for row in source["rows"]]
-        for bands, setting in source.get("settings", {}).items():
-            lines += [{"source": key, "bands and rows": bands, **row} for row in setting["rows"]]
-    return lines
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 from experiments import paper
 from experiments.clustering import LOUVAIN, MAIN, PUBLISHED, ROOTS, ROOTS_SKIPPED, SECOND
 from experiments.verdicts import Claim, Found, Verdict
+from neardup.sketch.bands import candidate_probability
 
 __all__ = ["ACCURACY", "CLUSTERING", "row_of"]
 
@@ -94,8 +95,9 @@ ACCURACY = (
         "0 missed at 0.2, 0.3 and 0.4",
         "{:.0f} at 0.2, {:.0f} at 0.3, {:.0f} at 0.4",
         _no_misses,
-        "A pair at 0.2 becomes a candidate of 50 bands of 2 rows with a probability of 0.87, so "
-        "that some just above 0.2 are missed where there are enough of them.",
+        "A pair at 0.2 becomes a candidate of 50 bands of 2 rows with a probability of "
+        f"{candidate_probability(0.2, *paper.BANDS):.2f}, so that some just above 0.2 are missed "
+        "where there are enough of them.",
     ),
     Claim(
         "worst",

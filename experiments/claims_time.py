@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.sizes import PARTITION
 from experiments.verdicts import Claim, Found, Verdict
 
 __all__ = [
@@ -254,7 +255,7 @@ def memory_claims() -> list[Claim]:
         ),
         Claim(
             "more_fixed",
-            "the same; partitions of 10,000 notes, as in the package",
+            f"the same; partitions of {PARTITION:,} notes, as in the package",
             "more than 1.1 times the peak of Design 1, at the most notes that it has",
             "{:.0f} MB by Design 2, {:.0f} MB by Design 1, {:,.0f} notes",
             more_fixed,

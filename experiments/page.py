@@ -6,7 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from experiments import page_clustering, page_counts, page_measures, results
+from experiments import (
+    page_clustering,
+    page_counts,
+    page_measures,
+    results,
+    teaching,
+    tutorial,
+)
 from experiments.claims import ACCURACY, CLUSTERING
 from experiments.claims_time import flush_claims, memory_claims, one_round, time_claims
 from experiments.documents import PAPER
@@ -16,10 +23,12 @@ from experiments.page_differences import differences
 from experiments.verdicts import Claim, judged, line, said, verdict
 from neardup import Spec
 
-__all__ = ["write"]
+__all__ = ["EXPERIMENTS", "OTHERS", "write"]
 
 Found = dict[str, Any]
-
+#: What this page is about; and of other documents, with pages of their own.
+EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
+OTHERS = ("records", teaching.NAME, tutorial.NAME)
 
 #: The public data, and where it comes from.
 DATA_SETS = (
@@ -57,8 +66,7 @@ DATA_SETS = (
 
 def write(folder: Path) -> None:
     """Write ``index.md`` from what the experiments found; what has not been run says so."""
-    names = ("accuracy", "time", "clustering", "limits", "corpus")
-    found = {name: results.load(folder, name) for name in names}
+    found = {name: results.load(folder, name) for name in EXPERIMENTS}
     sections: list[tuple[str, str, Callable[[Found], str]]] = [
         ("accuracy", "Accuracy: figures 1 to 3", page_counts.accuracy),
         ("time", "Time and memory: figures 4 to 8", page_measures.time),
@@ -88,6 +96,7 @@ def _beginning(found: dict[str, Found | None]) -> str:
         measured = f"""Times and memory are from one run of `time`, on a machine with
 {machine["cores"]} cores ({machine["processor"]}, Python {machine["python"]}); its load was
 {machine["load"]} before: {noisy}."""
+    names = ", ".join(f"`{name}`" for name in (*EXPERIMENTS, *OTHERS[:-1]))
     return f"""# The paper, repeated
 
 {PAPER.cited}. The clustering `bounded` and the preset `clinical` come from this paper. This page
@@ -101,14 +110,9 @@ pip install '.[experiments]'
 python -m experiments clustering --out /tmp/paper
 ```
 
-Without `--out` it replaces the numbers of this page. The experiments are {
-        ", ".join(
-            f"`{name}`"
-            for name in ("accuracy", "clustering", "time", "limits", "corpus", "records")
-        )
-    } and
-`sources`; [the end of this page](#versions-and-seeds) says how long each takes. Counts are the same
-at each run. {measured}
+Without `--out` it replaces the numbers of this page. The experiments are {names}
+and `{OTHERS[-1]}`; [the end of this page](#versions-and-seeds) says how long each takes. Counts
+are the same at each run. {measured}
 
 **Words.** The paper's *edge threshold* is our `threshold`; its *tree threshold* is our minimum
 similarity within a cluster, `tree_threshold`. *High* pairs reach the threshold, *mid* pairs reach

@@ -10,6 +10,7 @@ from typing import Any
 from experiments import paper
 from experiments.claims_time import SPIKE, growth, points, slope
 from experiments.markdown import chart, count, table
+from experiments.sizes import PARTITION
 from neardup.kernels.grouping import PAIRS
 
 __all__ = ["corpus", "limits", "time"]
@@ -83,8 +84,8 @@ rows in Design 1 and {fixed["bands"]} blobs in Design 2.
 Peaks of private memory (RSS of anonymous pages), seen from outside. On the left whole jobs; on the
 right the store by itself, filled with random keys partition by partition and read band by band. The
 memory of Cassandra's server (a heap of 768 MB) is not counted. Design 1 is left out where it would
-take minutes. Partitions have 10,000 notes; *{fixed["parts"]} parts* is Design 2 with as many as in
-the paper, however many notes there are. Each peak is of one run.
+take minutes. Partitions have {PARTITION:,} notes; *{fixed["parts"]} parts* is Design 2 with as many
+as in the paper, however many notes there are. Each peak is of one run.
 
 {chart("fig8-memory", "Peaks of private memory against notes, whole jobs and stores alone")}
 
@@ -225,7 +226,7 @@ def corpus(found: Found) -> str:
         ("bands, pairs and clusters", f"{published['second_hours']} h", "second_seconds", "s"),
         ("clean corpus and tables", "-", "writing_seconds", "s"),
         ("together", f"{hours} h", "seconds", "s"),
-        ("candidate pairs", "341 million pairs", "candidates", ""),
+        ("candidate pairs", f"{published['pairs'] / 1e6:.0f} million pairs", "candidates", ""),
         ("pairs compared", "", "pairs_compared", ""),
         ("pairs that reach 0.75, exact copies included", "", "edges", ""),
         ("clusters of equal notes", count(published["equal_groups"]), "equal_groups", ""),

@@ -39,6 +39,7 @@ CORPUS = {
     "notes": 10_000_000,
     "first_hours": 75,
     "second_hours": 24,
+    "pairs": 341_000_000,
     "equal_groups": 6160,
     "largest_equal": 2540,
     "clusters": 13_233,

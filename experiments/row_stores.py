@@ -17,7 +17,7 @@ from neardup.state.band_store import Entry
 from neardup.state.cassandra.cassandra_store import METADATA, CassandraStore
 from neardup.state.sqlite_store import SqliteStore
 
-__all__ = ["CassandraRows", "SqliteRows", "of_rows"]
+__all__ = ["BATCH", "CassandraRows", "SqliteRows", "of_rows"]
 
 STORES["sqlite-rows"] = f"{__name__}:SqliteRows"
 STORES["cassandra-rows"] = f"{__name__}:CassandraRows"
@@ -26,7 +26,9 @@ _TABLE = (
     " PRIMARY KEY (band, partition, document)) WITHOUT ROWID"
 )
 _FIND = "SELECT key FROM key_rows WHERE band = ? AND partition = ? ORDER BY document"
-_KEY_BYTES, _BATCH = 8, 64  # keys sent together: some 4 KB, below what servers warn of
+#: Keys sent to Cassandra together: some 4 KB, below what servers warn of.
+BATCH = 64
+_KEY_BYTES = 8
 
 
 def of_rows(url: str) -> str:
@@ -82,7 +84,7 @@ class CassandraRows(CassandraStore):
         yield from islice(rows, -(-len(metadata) // super()._slice_bytes(METADATA)))
         for _ in range(len(keys)):  # a batch has rows of one band, which are stored together
             band = islice(rows, keys.shape[1])
-            while some := list(islice(band, _BATCH)):
+            while some := list(islice(band, BATCH)):
                 batch = BatchStatement(batch_type=BatchType.UNLOGGED)
                 batch.is_idempotent = True
                 for row in some:

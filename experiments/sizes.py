@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FULL", "Sizes"]
+__all__ = ["FULL", "PARTITION", "QUICK", "Sizes"]
+
+#: Documents of a partition of a store by itself.
+PARTITION = 10_000
 
 
 @dataclass(frozen=True)
@@ -46,5 +49,23 @@ class Sizes:
     stored: tuple[int, ...] = (0, 50_000, 100_000, 200_000, 400_000, 800_000)
 
 
-#: For the page; tests take less.
+#: For the page.
 FULL = Sizes()
+#: All that the page needs, of as little as possible; for tests.
+QUICK = Sizes(
+    notes=60,
+    few=5,
+    many=40,
+    bands=(10, 50),
+    rows=(1, 2),
+    draws=2,
+    job_bands=(10, 50),
+    job_notes=(100, 200),
+    job_words=(75, 150),
+    base_notes=100,
+    rounds=2,
+    passes=1,
+    lines=60,
+    adverts=80,
+    stored=(0, 500, 1_000, 2_000),
+)

@@ -141,7 +141,7 @@ def draw(folder: Path, found: dict[str, Any]) -> None:
         histogram.set_yscale("symlog", linthresh=1)
         over = histogram.twinx()
         over.plot(s, candidate_probability(s, BANDS, ROWS), color="black")
-        over.set_ylim(0, 1)
+        over.set(ylim=(0, 1), ylabel="P(candidate)")
         for ending in ("svg", "png"):
             metadata = {"Date": None} if ending == "svg" else {}
             figure.savefig(folder / f"{NAME}.{ending}", metadata=metadata)
@@ -295,10 +295,11 @@ def page(folder: Path) -> None:
         "pairs are found. So it says little about what is missed.",
         f"On the right, the similarities of {c['sample']:,} candidates, drawn at random from all, "
         "on an axis that is linear up to 1 and logarithmic from there: "
-        "most are near 0.25, as in the blog, since two adverts of one agency share its text. Where "
-        "the curve is steepest, there are many such pairs, and half of them become candidates. "
-        "The blog has a small spike near 0 too, of pairs that share a phrase by chance; ours share "
-        "none.",
+        f"{_share(c['histogram'], 0.15, 0.35)} are from 0.15 to 0.35, near 0.25 as in the blog, "
+        "since two adverts of one agency share its text. The curve is steepest there: of pairs at "
+        f"0.25, {markdown.per_cent(candidate_probability(0.25, BANDS, ROWS))} become candidates. "
+        "The blog has a small spike near 0 too, of pairs that share a phrase by chance; of ours, "
+        f"{_share(c['histogram'], 0, 0.1)} are below 0.1.",
         markdown.chart(NAME, "Curves, candidates by bands, and similarities of candidates"),
     ]
     text = markdown.wrapped("\n\n".join(parts))
@@ -307,6 +308,12 @@ def page(folder: Path) -> None:
 
 def _list(values: list[float], digits: int = 2) -> str:
     return ", ".join(f"{value:.{digits}f}" for value in values)
+
+
+def _share(histogram: list[int], low: float, high: float) -> str:
+    """Return which share of a histogram of similarities is in classes between two values."""
+    first, end = (round(value * len(histogram)) for value in (low, high))
+    return markdown.per_cent(sum(histogram[first:end]) / max(1, sum(histogram)))
 
 
 def _range(values: list[float]) -> str:

@@ -23,7 +23,7 @@ from experiments.designs import check_design
 from experiments.jobs import whole_job
 from experiments.notes import synthetic_notes
 from experiments.pairs import SHINGLE
-from experiments.sizes import FULL, Sizes
+from experiments.sizes import FULL, PARTITION, Sizes
 from experiments.stores import Store, empty_afterwards, find_stores, measure, opened
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher
@@ -34,8 +34,6 @@ __all__ = ["timing"]
 #: What one setting is while another one changes.
 BANDS, ROWS = paper.BANDS
 WORDS = 300
-#: Documents of a partition of a store by itself.
-PARTITION = 10_000
 #: The store that is filled with as many partitions as in the paper, too.
 IN_PARTS = "Design 2, SQLite"
 

@@ -17,7 +17,7 @@ import neardup
 from experiments import results
 from experiments.charts import drawn, new_axes, save
 from experiments.documents import TUTORIAL
-from experiments.markdown import count, table, wrapped
+from experiments.markdown import chart, count, table, with_links_to, wrapped
 from experiments.notes import DATA
 from experiments.records import CHARACTERS, HASHES, NAMES
 from neardup.match.verifying import make_sets, similarities
@@ -132,7 +132,7 @@ def page(folder: Path) -> None:
         save(heat_map(found["cora"]), charts / "heat.png")
         save(scatter(found["cora"]), charts / "scatter.png")
         sections += [_sizes(found["cora"]), _pairs(found["cora"])]
-    text = "\n\n".join(wrapped(section) for section in sections)
+    text = "\n\n".join(wrapped(with_links_to(folder, section)) for section in sections)
     (folder / f"{NAME}.md").write_text(text + "\n", encoding="utf-8")
 
 
@@ -225,7 +225,7 @@ def _bands(curve: dict[str, list[float]]) -> str:
             "The tutorial draws the probability that a pair becomes a candidate over the number of "
             f"bands b of m = {HASHES} hashes, at a low and a high similarity, and takes 90. "
             "`neardup tune` prints the same table for similarities of your own.",
-            f"![P(candidate) over the number of bands]({NAME}/bands.svg)",
+            chart(f"{NAME}/bands", "P(candidate) over the number of bands"),
             table(["bands x rows", f"J = {LOW:g}", f"J = {HIGH:g}"], rows),
         ]
     )
@@ -248,13 +248,14 @@ def _sizes(cora: Found) -> str:
             f"There are {count(cora['shingles'])} shingles in the sets of ours, each once for a "
             "record. An object in R or Python costs its pointer and its own bytes; a hash costs 8 "
             "or 4.",
-            "The tutorial's characteristic matrix has 3,551 rows for its 1,879 records, where "
-            "[the page on records](records.md) has 3,538. Title, author and venue are joined by "
-            "`paste()`, and R's `paste()` writes the letters NA for a missing value, which make "
-            "shingles that no record has; neardup writes nothing. The 1,879 records are not here; "
-            f"of the 1,295, {count(cora['missing'])} values are missing. By letters and digits, as "
-            f"the tutorial's tokeniser takes them, these have {count(cora['plain'])} distinct "
-            f"shingles, and {cora['plain_with_na'] - cora['plain']} more with NA.",
+            "The tutorial's characteristic matrix has 3,551 rows for its 1,879 records. Some of "
+            "them are of no record: title, author and venue are joined by R's `paste()`, which "
+            "writes the letters NA for a missing value; neardup writes nothing. How many they are "
+            "can't be counted without these records. Of the "
+            f"{count(cora['records'])} here, {count(cora['missing'])} values are missing. By "
+            "letters and digits, as the tutorial's tokeniser takes them, they have "
+            f"{count(cora['plain'])} distinct shingles, and "
+            f"{cora['plain_with_na'] - cora['plain']} more with NA.",
         ]
     )
 

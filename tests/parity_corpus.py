@@ -27,6 +27,9 @@ IDS: dict[str, Any] = {
     "uuid": lambda n: pa.array([str(uuid.UUID(int=(i << 100) + 99)) for i in range(n)]),
     "binary": lambda n: pa.array([i.to_bytes(3, "big") + b"\xff" for i in range(n)], pa.binary()),
 }
+#: What may be ignored in `noisy` texts.
+_IGNORE = (r"\d{1,2}\.\d{1,2}\.\d{4}", r"#[0-9a-f]+")
+_HEAD = "Klinik Süd\nAbteilung für Innere Medizin"
 #: What is combined: all kinds of ids, and all rules of what is kept.
 CASES = [(kind, "first") for kind in IDS] + [("int", keep) for keep in KEEPS[1:]]
 
@@ -102,3 +105,24 @@ def found(clusters: pa.Table, names: tuple[str, ...] = ("doc_id",)) -> list[Row]
     """The answer in a table, as rows that can be compared."""
     columns = (*names, "kept", "duplicate_of", "similarity")
     return list(zip(*(clusters.column(name).to_pylist() for name in columns), strict=True))
+
+
+def ignoring() -> Spec:
+    """Settings by which a `noisy` corpus has the answer of the corpus without noise."""
+    return Spec().replace(ignore=_IGNORE, stop_passages=(_HEAD,))
+
+
+def noisy(rows: pa.Table) -> pa.Table:
+    """The rows, their texts with what is ignored between words and before them."""
+    rng = np.random.default_rng(5)
+
+    def with_noise(text: str | None) -> str | None:
+        words = (text or "").split()
+        for _ in range(int(rng.integers(0, 12))):
+            noise = (f"{rng.integers(1, 28)}.{rng.integers(1, 12)}.2020", f"#{rng.integers(1e6)}")
+            words.insert(int(rng.integers(0, len(words) + 1)), noise[int(rng.integers(0, 2))])
+        head = _HEAD.upper() if rng.random() < 0.5 else ""
+        return f"{head}; {' '.join(words)}"
+
+    texts = [with_noise(text) for text in rows.column("text").to_pylist()]
+    return rows.set_column(rows.schema.get_field_index("text"), "text", pa.array(texts))

@@ -17,10 +17,11 @@ _HOMES = {
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
     "neardup.api.indexes.indexing": "Index",
-    "neardup.api.opening": "open",
+    "neardup.api.open_folder": "open",
     "neardup.api.runs": "Run",
     "neardup.api.saved_signatures": "read_signatures save_signatures",
     "neardup.state.shards": "Shard",
+    "neardup.client.remote_index": "RemoteIndex connect",
     "neardup.errors": "ColumnError DependencyError DuplicateIdError FormatError InputError "
     "InputNotFoundError NeardupError OutputError RecallWarning RecipeError ResumeError SpecError "
     "StoreError",
@@ -51,10 +52,12 @@ if TYPE_CHECKING:
     from neardup.api.indexes.indexing import Index as Index
     from neardup.api.linking import blocks as blocks
     from neardup.api.linking import link as link
-    from neardup.api.opening import open as open
+    from neardup.api.open_folder import open as open
     from neardup.api.runs import Run as Run
     from neardup.api.saved_signatures import read_signatures as read_signatures
     from neardup.api.saved_signatures import save_signatures as save_signatures
+    from neardup.client.remote_index import RemoteIndex as RemoteIndex
+    from neardup.client.remote_index import connect as connect
     from neardup.errors import ColumnError as ColumnError
     from neardup.errors import DependencyError as DependencyError
     from neardup.errors import DuplicateIdError as DuplicateIdError

@@ -41,7 +41,7 @@ def open_private(path: Path) -> IO[bytes]:
     return open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
-def write_private(path: Path, data: bytes) -> None:
+def write_private(path: Path, data: bytes | memoryview) -> None:
     """Write a file that only its owner can read, and have it on the disk."""
     with open_private(path) as file:
         file.write(data)

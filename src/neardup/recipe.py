@@ -8,10 +8,22 @@ from typing import Any
 
 from neardup.errors import RecipeError
 from neardup.json_values import differences
-from neardup.spec import SCHEMES, ShingleSpec, Spec, check_integer, keywords_checked, with_shingle
+from neardup.spec import (
+    SCHEMES,
+    ShingleSpec,
+    Spec,
+    check_integer,
+    keywords_checked,
+    plain_values,
+    with_shingle,
+)
 
 #: Version of the tokeniser: its rules, and Unicode 15.1.0. Other tables get another number.
 TOKENS = "1"
+
+
+#: Fields of shingles that digests are older than, with the values that leave a digest as it was.
+_LATER: dict[str, Any] = {"hash_bytes": 8, "ignore": [], "stop_passages": []}
 
 
 @keywords_checked
@@ -64,7 +76,7 @@ class Recipe:
         >>> Recipe.from_dict(Recipe(num_bands=17, rows=4).as_dict()).rows
         4
         """
-        values = {**dataclasses.asdict(self), "versions": dict(self.versions)}
+        values = {**plain_values(self), "versions": dict(self.versions)}
         return {name: value for name, value in values.items() if name != "threshold"}
 
     @classmethod
@@ -77,8 +89,9 @@ class Recipe:
     def digest(self) -> str:
         """SHA-256 (hex) of all fields; equal recipes, equal digests."""
         values = self.as_dict()
-        if self.shingle.hash_bytes == 8:  # digests are older than this field
-            values["shingle"].pop("hash_bytes")
+        for name, default in _LATER.items():
+            if values["shingle"][name] == default:
+                values["shingle"].pop(name)
         text = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(b"neardup recipe 1\0" + text.encode()).hexdigest()
 

@@ -33,14 +33,14 @@ _WORK: dict[str, tuple[str, str]] = {
     "dedup": ("report explain audit evaluate recluster pairs", ""),
     "recluster": ("report explain audit evaluate recluster pairs", ""),
     "dedup --against": (
-        "explain",
+        "report explain",
         "the old corpus is not in it; run neardup dedup over both corpora for this",
     ),
-    "decontaminate": ("", "matches.parquet in it has a row for each match"),
+    "decontaminate": ("report", "matches.parquet in it has a row for each match"),
     "passages": ("report explain", ""),
     "link": ("report explain evaluate recluster", ""),
     "spark": (
-        "explain evaluate",
+        "report explain evaluate",
         "for this run neardup dedup on one machine, with --order-by and the column of the ids",
     ),
 }

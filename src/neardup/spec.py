@@ -7,7 +7,7 @@ import dataclasses
 import difflib
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
@@ -97,6 +97,10 @@ class ShingleSpec:
         bag: The i-th occurrence of a shingle is a shingle of its own: Jaccard becomes
             multiset Jaccard.
         hash_bytes: 8, or 4 for shingles hashed to 4 bytes, of which some collide from 100,000 on.
+        ignore: Regular expressions in the syntax of RE2. Their matches in the text become spaces
+            before anything else, each as if the others were not there.
+        stop_passages: Texts, such as letterheads. Where a document has the words of one of them,
+            in a row, these become spaces, after the matches of ``ignore`` in both.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
@@ -111,6 +115,8 @@ class ShingleSpec:
     raw: bool = False
     bag: bool = False
     hash_bytes: int = 8
+    ignore: tuple[str, ...] = ()
+    stop_passages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _known("unit of shingles", self.unit, ("word", "char", "item"))
@@ -134,6 +140,25 @@ class ShingleSpec:
             _check(self.n == 1, f"an item is a shingle by itself, and n is {self.n}", "give item")
             for name in ("keep_case", "nfkc", "strip_accents", "raw"):
                 _check(not getattr(self, name), f"items are compared as they are, not by `{name}`")
+        for name in ("ignore", "stop_passages"):
+            self._check_texts(name)
+        for pattern in self.ignore:
+            check_pattern(pattern)
+
+    def _check_texts(self, name: str) -> None:
+        value = getattr(self, name)
+        many = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+        _check(
+            many and all(isinstance(text, str) for text in value),
+            f"`{name}` is of type {type(value).__name__}; expected a sequence of strings",
+        )
+        object.__setattr__(self, name, tuple(value))  # a list, where it was read from JSON
+        _check(
+            all(text.strip() for text in value), f"an entry of `{name}` is empty", "leave it out"
+        )
+        if value:
+            _check(self.unit != "item", f"items are compared as they are, not by `{name}`")
+            _check(not self.raw, f"`{name}` leaves spaces, and `raw` keeps them", "leave one out")
 
     @classmethod
     def parse(cls, shingle: str, **options: object) -> "ShingleSpec":
@@ -157,6 +182,34 @@ class ShingleSpec:
     def unit_name(self) -> str:
         """Name of a token in messages: word, character or item."""
         return "character" if self.unit == "char" else self.unit
+
+
+def plain_values(settings: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, and of those in it, as JSON gives them back."""
+
+    def made(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {k: list(value) if isinstance(value, tuple) else value for k, value in items}
+
+    return dataclasses.asdict(settings, dict_factory=made)
+
+
+def check_pattern(pattern: str) -> None:
+    """Refuse a regular expression that RE2 does not take.
+
+    >>> check_pattern(r"[0-9]+")
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        pc.match_substring_regex(pa.array([""], pa.large_string()), pattern)
+    except pa.ArrowInvalid as error:
+        reason = str(error).partition("expression: ")[2] or str(error)
+        raise SpecError(
+            f"`ignore` has {spelled(pattern)}, which is no regular expression of RE2: {reason}",
+            "RE2 has no look-around and no back-references; "
+            "see https://github.com/google/re2/wiki/Syntax",
+        ) from error
 
 
 def with_shingle(values: Mapping[str, Any], *others: str) -> dict[str, Any]:
@@ -317,7 +370,7 @@ class Spec:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as they are written to ``run.json``."""
-        return dataclasses.asdict(self)
+        return plain_values(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Spec":

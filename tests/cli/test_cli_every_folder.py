@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,17 @@ READERS = {
     "explain": ["n2"],
     "audit": ["--sample", 20],
     "evaluate": ["--truth", "truth.csv"],
-    "recluster": ["-o", "again", "--threshold", 0.9],
+    "recluster": ["-o", "again"],
     "pairs": ["--texts"],
 }
 #: Those that work on the folder of each command, and the class that opens it.
 WORK = {
     "dedup": ("report explain audit evaluate recluster pairs", "Run"),
     "recluster": ("report explain audit evaluate recluster pairs", "Run"),
-    "dedup --against": ("explain", "Against"),
-    "decontaminate": ("", "Decontamination"),
+    "dedup --against": ("report explain", "Against"),
+    "decontaminate": ("report", "Decontamination"),
     "passages": ("report explain", "PassageRun"),
+    "link": ("report explain evaluate recluster", "LinkRun"),
 }
 
 
@@ -38,12 +40,15 @@ def folders(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     write_lines(tmp_path / "notes.jsonl", some_rows())
     write_lines(tmp_path / "more.jsonl", some_rows(12))
     (tmp_path / "truth.csv").write_text("id_a,id_b\nn1,n2\n")
+    people = (f"n{i},{'ab'[i % 2] * 3}{i - i % 2} smith,19{50 + i // 2}" for i in range(30))
+    (tmp_path / "people.csv").write_text("rec_id,name,born\n" + "\n".join(people) + "\n")
     made = {
         "dedup": "dedup notes.jsonl --id id -o dedup",
         "recluster": "recluster dedup -o recluster --threshold 0.8",
         "dedup --against": "dedup more.jsonl --id id --against dedup -o against",
         "decontaminate": "decontaminate notes.jsonl --id id --against more.jsonl -o decontaminate",
         "passages": "passages notes.jsonl --id id --words 10 -o passages",
+        "link": "link people.csv --id rec_id --fields name,born -o link",
     }
     found = {}
     for name, line in made.items():
@@ -51,10 +56,10 @@ def folders(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert done.code == 0, done.err
         # One kind of summary: labels, numbers, and where it was written.
         labels = [line[:13].strip() for line in done.lines]
-        assert labels[0] == "documents" and labels[-2:] == ["took", "written"], done.err
-        assert {"removed", "recall"} <= set(labels), done.err
+        assert labels[-2:] == ["took", "written"] and "recall" in labels, done.err
+        assert labels[0] == "records" if name == "link" else {"documents", "removed"} <= set(labels)
         out = found[name] = tmp_path / line.split()[line.split().index("-o") + 1]
-        assert done.lines[-1].startswith(f"{'written':<13}{out.name}: "), done.err
+        assert " ".join(done.lines[-1].split()).startswith(f"written {out.name}: "), done.err
         record = json.loads((out / "run.json").read_text())
         assert record["command"] == name and record["format"] and sum(record["seconds"].values())
         listed = {f"{n}/" if inner else n for n, inner in record["files"].items()}
@@ -68,7 +73,11 @@ def test_every_folder_is_read_by_every_command(command: Command, folders: dict[s
         for reader, more in READERS.items():
             page = Path("page.html")
             page.unlink(missing_ok=True)
-            answer = command(reader, folder.name, *more, *["--overwrite"] * (reader == "recluster"))
+            if reader == "recluster":
+                more = [*more, "--overwrite", *(["--decide-at", 0.9] if name == "link" else [])]
+            if (name, reader) == ("link", "explain"):
+                more = ["n2", "n3"]
+            answer = command(reader, folder.name, *more)
             what = f"{reader} of {name}: {answer.err}"
             if reader in works:
                 assert answer.code == 0, what
@@ -109,7 +118,12 @@ def test_every_folder_opens_and_shows_itself(folders: dict[str, Path]) -> None:
         run = neardup.open(folder)
         works, kind = WORK[name]
         assert type(run).__name__ == kind and run.path == folder and run.command in (name, "dedup")
+        if name == "link":
+            assert run.summary["counts"]["records"] == 30 and str(run).startswith("records")
+            continue
         assert run.summary["counts"]["documents"] in (12, 30)
+        if isinstance(run, neardup.Run):
+            assert repr(pickle.loads(pickle.dumps(run))) == repr(run)
         shown = str(run).splitlines()
         assert shown[0].startswith("documents") and shown[-1].startswith("took")
         assert "recall" in run._repr_html_()

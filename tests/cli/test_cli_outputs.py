@@ -218,6 +218,8 @@ def test_options_reach_the_spec(notes: Path, tmp_path: Path, command: Command) -
         "stem": "english",
         "raw": False,
         "hash_bytes": 8,
+        "ignore": [],
+        "stop_passages": [],
     }
     assert spec == {
         "scheme": "oph32/1",

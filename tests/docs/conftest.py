@@ -29,6 +29,13 @@ def notes_file(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: None) -> Path:
+    """The current folder, for the examples of a page as they run when they are copied."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def folder(
     notes_file: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: None
 ) -> Path:

@@ -17,6 +17,7 @@ PAGES = [
     ROOT / "bench" / "README.md",
 ]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
+_GENERATED = re.compile(r"^<!-- ::: .*?^<!-- /::: -->$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -43,8 +44,8 @@ def name(page: Path) -> str:
 
 
 def prose(page: Path) -> str:
-    """Return a page without its blocks."""
-    return FENCE.sub("", page.read_text(encoding="utf-8"))
+    """Return a page without its blocks, and without the docstrings of a page of the reference."""
+    return FENCE.sub("", _GENERATED.sub("", page.read_text(encoding="utf-8")))
 
 
 def section(page: str, title: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,8 +20,8 @@ from remote_servers import Store, object_store
 
 from neardup.cli.main import cli
 
-#: The examples of these pages are tested where there is a session of Spark, or Splink.
-ELSEWHERE = ("spark.md", "splink.md")
+#: Tested elsewhere: where there is a session of Spark, Splink, and where a service runs.
+ELSEWHERE = ("spark.md", "splink.md", "service.md")
 RUNNABLE = [
     page
     for page in PAGES
@@ -34,12 +35,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def store(page: Path, folder: Path) -> Iterator[Store | None]:
+def store(page: Path, notes_file: bytes) -> Iterator[Store | None]:
     """The bucket that the page about remote files speaks of."""
     if page.name != "remote.md":
         yield None
         return
-    notes = (folder / "notes.jsonl").read_bytes()
+    notes = notes_file
     half = notes.index(b"\n", len(notes) // 2) + 1
     with object_store() as found:
         found.put("notes.jsonl", notes)
@@ -50,9 +51,9 @@ def store(page: Path, folder: Path) -> Iterator[Store | None]:
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=name)
 def test_blocks_run(
-    page: Path, folder: Path, store: Store | None, capsys: pytest.CaptureFixture[str]
+    page: Path, empty_folder: Path, store: Store | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Blocks of one page run in order, in one folder; Python blocks share their names."""
+    """Blocks of one page run in order when copied to an empty folder; names are shared."""
     names: dict[str, object] = {"__name__": "page"}
     for block in blocks(page):
         where = f"{name(page)}, line {block.line}"
@@ -102,16 +103,29 @@ def _parse(line: str, where: str) -> None:
     found.make_context(command, arguments, parent=group)
 
 
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="there is no R")
+def test_blocks_of_r_run(folder: Path) -> None:
+    """The blocks of a page are one script."""
+    pages = [(page, [b.code for b in blocks(page) if b.language == "r"]) for page in PAGES]
+    scripts = {page: "\n".join(codes) for page, codes in pages if codes}
+    assert name(next(iter(scripts))) == "docs/howto/r.md"
+    for number, (page, code) in enumerate(scripts.items()):
+        script = folder / f"{number}.R"
+        script.write_text(code, encoding="utf-8")
+        _bash(f"Rscript --vanilla {script.name}", name(page))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_blocks_say_their_language(page: Path) -> None:
     for block in blocks(page):
-        assert block.language in ("python", "sh", "console", "text", "sql", "r"), block.line
+        assert block.language in ("python", "sh", "console", "text", "sql", "r", "js"), block.line
 
 
 def test_pages_that_show_how_have_something_to_run() -> None:
     wanted = {"README.md", "docs/index.md", "docs/formats.md", "docs/method.md", "docs/running.md"}
     wanted |= {"docs/tutorial.md"}
     wanted |= {name(page) for page in PAGES if page.parent.name == "howto"}
+    wanted -= {"docs/howto/service.md", "docs/howto/service-deploy.md"}
     assert wanted <= {name(page) for page in RUNNABLE if PAPER not in page.parents}
 
 
@@ -134,4 +148,4 @@ def test_the_cookbook_has_twenty_examples() -> None:
     page = next(page for page in PAGES if page.name == "cookbook.md")
     numbers = re.findall(r"^\*\*(\d+)\. ", page.read_text(encoding="utf-8"), re.M)
     assert [int(number) for number in numbers] == list(range(1, 21))
-    assert len(blocks(page)) == 20
+    assert len(blocks(page)) == 1 + 20  # the notes come first

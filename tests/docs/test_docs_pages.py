@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import re
 import subprocess
@@ -83,13 +84,14 @@ def test_the_home_has_the_tables_of_the_readme(title: str) -> None:
 
 
 def test_generated_pages_are_up_to_date() -> None:
-    """Options, layers and modules."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "make_cli_docs.py"), "--check"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    """Options, layers and modules; signatures, which the packages of the documentation read."""
+    tools = ["make_cli_docs.py"]
+    tools += ["make_reference.py"] if importlib.util.find_spec("griffe") else []
+    for tool in tools:
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "tools" / tool), "--check"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_modules_have_names_of_their_own() -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
 import pytest
 
 import neardup
@@ -23,14 +27,15 @@ from experiments import (
     page_records,
     paper,
     results,
+    running,
     scale,
     teaching,
     timing,
 )
 from experiments.claims import ACCURACY, CLUSTERING
 from experiments.claims_time import flush_claims, memory_claims, one_round, slope, time_claims
-from experiments.notes import Source, synthetic_notes
-from experiments.sizes import FULL, Sizes
+from experiments.notes import DATA, Source, synthetic_notes
+from experiments.sizes import FULL
 from experiments.stores import find_stores, measure, opened, server
 from experiments.verdicts import judged, line
 from neardup.errors import DependencyError
@@ -90,7 +95,7 @@ def check_charts(folder: Path) -> None:
 
 @pytest.mark.usefixtures("no_server")
 def test_all_runs_end_to_end(
-    tmp_path: Path, quick: Sizes, ten_million: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ten_million: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = itertools.count(10**6, 10**6)
 
@@ -102,13 +107,14 @@ def test_all_runs_end_to_end(
 
     monkeypatch.setattr("experiments.notes.DATA", tmp_path)
     monkeypatch.setattr(timing, "measure", measured)
-    monkeypatch.setattr(command, "corpus", lambda: scale.corpus(ten_million))
+    monkeypatch.setattr(running, "corpus", lambda: scale.corpus(ten_million))
     out = tmp_path / "page"
-    command.main(["--out", str(out)], quick)
+    command.main(["--quick", "--out", str(out)])
     text = (out / "index.md").read_text(encoding="utf-8")
     check_charts(out)
     assert not re.search(r"None|\bnan\b|Not run yet|not measured", text)
-    for name in (*command.EXPERIMENTS, *command.OTHERS):
+    for name in (*page.EXPERIMENTS, *page.OTHERS):
+        assert f"`{name}`" in text
         assert re.search(rf"\| {name} \| \d+ \| {neardup.__version__} \| 3\.", text)
     assert "| Design 1, Cassandra | not run | not run |" in text
     # All numbers of the paper.
@@ -128,17 +134,34 @@ def test_all_runs_end_to_end(
         path.unlink()
     command.main(["page", "--out", str(out)])
     text = (out / "index.md").read_text(encoding="utf-8")
-    for name in command.EXPERIMENTS:
+    for name in page.EXPERIMENTS:
         assert re.search(
             rf"Not run yet: `(python bench/.* && )?python -m experiments {name}`", text
         )
     assert not [*out.glob("*.svg"), *out.glob("*.png")] and "](fig" not in text
 
 
-def test_unknown_experiments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_experiment_runs_in_a_process_beside_others(tmp_path: Path) -> None:
+    """As the command, whose module ``__main__`` the other process can't import."""
+    words = [sys.executable, "-m", "experiments", "limits", "sources", "--quick", "--out", "out"]
+    paths = os.pathsep.join(filter(None, [str(PAPER.parents[1]), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    subprocess.run(words, check=True, cwd=tmp_path, env=environment, capture_output=True)
+    assert set(results.load(tmp_path / "out", "runs") or {}) == {"limits", "sources"}
+    assert (tmp_path / "out/sources.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tyme"], "no experiment tyme; known are accuracy, clustering"),
+        (["--quick"], "--quick would replace the numbers of the page; give --out"),
+    ],
+)
+def test_what_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        command.main(["tyme"])
-    assert "no experiment tyme; known are accuracy, clustering" in capsys.readouterr().err
+        command.main(words)
+    assert said in capsys.readouterr().err
 
 
 def test_what_is_missing_is_said_in_a_line(
@@ -148,7 +171,7 @@ def test_what_is_missing_is_said_in_a_line(
         raise DependencyError("louvain needs igraph", "install neardup[experiments]")
 
     monkeypatch.setattr("experiments.notes.DATA", tmp_path)
-    monkeypatch.setattr(command, "sources", fail)
+    monkeypatch.setattr(running, "sources", fail)
     with pytest.raises(SystemExit, match=r"^error: louvain needs igraph\nhint: install .*$"):
         command.main(["clustering", "--out", str(tmp_path / "out")])
     said = capsys.readouterr().out
@@ -176,8 +199,19 @@ def test_the_page_is_what_was_found(tmp_path: Path) -> None:
 
 def test_every_number_of_runs_is_of_a_run() -> None:
     """The page says how long each experiment took, and with which versions."""
-    assert set(stored("runs")) >= {*command.EXPERIMENTS, "records"}
+    assert set(stored("runs")) == {*page.EXPERIMENTS, *page.OTHERS}
     assert all(run["seconds"] is not None for run in stored("runs").values())
+
+
+def test_sizes_of_the_sets_are_those_of_the_files() -> None:
+    checked = 0
+    for title, what, _, _, names in page.DATA_SETS:
+        for file in re.findall("`(.+?)`", names):
+            if (path := DATA / file).exists():
+                read = pq.read_table if path.suffix == ".parquet" else pcsv.read_csv
+                assert f"{read(path).num_rows:,} " in what, (title, file)
+                checked += 1
+    assert checked in (0, 6)
 
 
 def test_counts_are_found_again() -> None:

@@ -14,6 +14,9 @@ PAPER = Path(__file__).parents[2] / "docs" / "paper"
 def test_the_page_of_figures_is_made_from_what_is_stored(tmp_path: Path) -> None:
     results.store(tmp_path, tutorial.NAME, results.load(PAPER, tutorial.NAME))
     tutorial.page(tmp_path)
+    assert "](records.md)" not in (tmp_path / "tutorial.md").read_text()
+    (tmp_path / "records.md").touch()
+    tutorial.page(tmp_path)
     assert (tmp_path / "tutorial.md").read_bytes() == (PAPER / "tutorial.md").read_bytes()
     for name in ("bands", "heat", "scatter"):
         for folder in (tmp_path, PAPER):

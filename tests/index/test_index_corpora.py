@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +87,8 @@ def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) 
     assert len(neardup.Index.open(tmp_path / "i")) == there  # it was only read
     for more in (["--threshold", "0.9"], ["--keep", "longest"], ["--resume"], ["--no-clean"]):
         answer = command(*args, *more)
-        assert answer.code == 2 and "settings" in answer.error
-    assert "neither" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
+        assert answer.code == 2 and "does not go with" in answer.error
+    assert "its clean corpus is" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
     with pytest.raises(InputNotFoundError):
         neardup.dedup(source, against=tmp_path / "none")
 
@@ -117,9 +118,9 @@ def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
     assert found.labels.tolist() == [0, 0, -1]
     nothing = neardup.dedup({"t": ["One two three four five six"]}, text="t", against=old)
     assert nothing.clean("arrow").schema.names == ["t"] and not nothing.keep_mask.any()
-    with pytest.raises(SpecError, match="written by neardup dedup"):
+    with pytest.raises(SpecError, match="is written by neardup"):
         found.save(tmp_path / "out")
-    with pytest.raises(neardup.InputError, match="made by neardup dedup --against; neardup audit"):
+    with pytest.raises(neardup.InputError, match="dedup --against; neardup audit"):
         found.audit()
     assert "removed" in found.explain(1).why and "old corpus" in found.explain(2).why
 
@@ -129,6 +130,14 @@ def words(seed: int, count: int) -> list[str]:
     return [f"w{draw.randrange(3000)}" for _ in range(count)]
 
 
+def row(train: str, test: str, passage: str, **more: Any) -> dict[str, Any]:
+    """A match by its passage, which is where it first is in both, white space apart."""
+    spans = [re.search(r"\s+".join(passage.split()), text) for text in (train, test)]
+    ends = [end for span in spans for end in (span.span() if span else (None, None))]
+    names = ("train_start", "train_end", "test_start", "test_end")
+    return {**more, "passage": len(passage.split()), **dict(zip(names, ends, strict=True))}
+
+
 def test_an_item_inside_a_page_is_found_however_it_is_wrapped() -> None:
     item = words(1, 40)
     page = words(2, 500)
@@ -136,31 +145,19 @@ def test_an_item_inside_a_page_is_found_however_it_is_wrapped() -> None:
     wrapped = "\n".join(" ".join(inside[i : i + 7]) for i in range(0, len(inside), 7))
     changed = [*item[:10], "other", *item[11:]]
     train = [" ".join(page), wrapped, " ".join([*page[:50], *changed]), ""]
-    found = neardup.decontaminate(train, ["\n\n".join(item), "", "short one"])
+    tests = ["\n\n".join(item), "", "short one"]
+    found = neardup.decontaminate(train, tests)
     assert found.keep_mask.tolist() == [True, False, False, True]
+    ids = {"test_doc": 0, "test_id": 0, "by": "containment"}
     assert found.matches.to_pylist() == [
-        {
-            "train_doc": 1,
-            "train_id": 1,
-            "test_doc": 0,
-            "test_id": 0,
-            "containment": 1.0,
-            "passage": 40,
-            "passage_in_train": 200,
-            "passage_in_test": 0,
-        },
-        {
-            "train_doc": 2,
-            "train_id": 2,
-            "test_doc": 0,
-            "test_id": 0,
-            "containment": 31 / 36,
-            "passage": 29,
-            "passage_in_train": 61,
-            "passage_in_test": 11,
-        },
+        row(*args, train_doc=doc, train_id=doc, **ids, containment=share)
+        for doc, share, args in (
+            (1, 1.0, (wrapped, tests[0], " ".join(item))),
+            (2, 31 / 36, (train[2], tests[0], " ".join(item[11:]))),
+        )
     ]
-    assert found.summary["counts"]["test_items_shorter_than_a_shingle"] == 2
+    counts = found.summary["counts"]
+    assert counts["test_items_shorter_than_a_shingle"] == 1 and counts["test_items_too_short"] == 1
     alike = neardup.decontaminate(train, ["\n\n".join(item)], by="similarity", threshold=0.05)
     assert alike.matches.column("train_doc").to_pylist() == [1, 2]
     assert alike.matches.column("containment").to_pylist() == [1.0, 31 / 36]
@@ -203,17 +200,18 @@ def test_passages_are_exact(length: int) -> None:
         (d, t): longest(a, b)
         for d, a in enumerate(train)
         for t, b in enumerate(items)
-        if longest(a, b) >= length
+        if longest(a, b) >= min(length, max(2, len(b)))
     }
-    found = neardup.decontaminate(
-        [" ".join(row) for row in train], [" ".join(row) for row in items], passage=length
-    )
+    texts, others = ([" ".join(row) for row in rows] for rows in (train, items))
+    found = neardup.decontaminate(texts, others, passage=length, texts=True)
     rows = found.matches.to_pylist()
     assert {(row["train_doc"], row["test_doc"]): row["passage"] for row in rows} == expected
     for row in rows:
-        a, b = train[row["train_doc"]], items[row["test_doc"]]
-        begin, other = row["passage_in_train"], row["passage_in_test"]
-        assert a[begin : begin + row["passage"]] == b[other : other + row["passage"]]
+        a, b = texts[row["train_doc"]], others[row["test_doc"]]
+        passage = a[row["train_start"] : row["train_end"]]
+        assert passage == b[row["test_start"] : row["test_end"]] == row["passage_text"]
+        assert len(passage.split()) == row["passage"]
+        assert row["by"] == ("item" if len(b.split()) < length else "passage")
 
 
 def test_containment_is_exact() -> None:
@@ -249,14 +247,15 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
     assert answer.code == 0 and "they contain a test item" in answer.err, answer.err
     matches = pq.read_table(out / "matches.parquet").to_pylist()
     assert [(row["train_id"], row["test_id"]) for row in matches] == [("t3", "q3"), ("t7", "q7")]
-    assert matches[0]["passage"] == 20 and matches[0]["passage_in_train"] == 20
+    assert matches[0]["passage"] == 20 and matches[0]["test_start"] == 0
     (clean,) = (out / "clean").iterdir()
     kept = [json.loads(line) for line in clean.read_text().splitlines()]
     assert kept == [row for i, row in enumerate(train) if i not in (3, 7)]
     assert json.loads((out / "run.json").read_text())["counts"]["test_items_found"] == 2
     assert "exists" in command(*args, *more).error
     assert command(*args, *more, "--overwrite", "--passage", 21).code == 0
-    assert pq.read_table(out / "matches.parquet").num_rows == 0
+    shorter = pq.read_table(out / "matches.parquet")  # than a passage, and there as they are
+    assert shorter.column("by").to_pylist() == ["item", "item"]
     modes = {oct(path.stat().st_mode)[-3:] for path in out.rglob("*") if path.is_file()}
     assert modes == {"600"}
     assert {path.name for path in tmp_path.iterdir()} == {"train.jsonl", "test.jsonl", "out"}

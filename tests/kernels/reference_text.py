@@ -248,3 +248,17 @@ def band_keys(signature: Sequence[int], num_bands: int, rows: int) -> list[int]:
             h ^= h >> 32
         keys.append(mix(h))
     return keys
+
+
+def find_sequences(
+    documents: Sequence[Sequence[int]], sequences: Sequence[Sequence[int]]
+) -> list[tuple[int, int]]:
+    """Position over all documents, and number, of every occurrence of some sequences."""
+    found, first = [], 0
+    for tokens in documents:
+        for at in range(len(tokens)):
+            for number, wanted in enumerate(sequences):
+                if wanted and list(tokens[at : at + len(wanted)]) == list(wanted):
+                    found.append((first + at, number))
+        first += len(tokens)
+    return found

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import reference_passages as reference
 
-from neardup.kernels import passages as kernels
-from neardup.kernels.passages import NONE
+from neardup.kernels.passages import anchoring, equal_runs, following, growing, hashing
+from neardup.kernels.passages import sources as kernels
+from neardup.kernels.passages.positions import COPY, NONE
 
 pytestmark = pytest.mark.jit_off
 
 SEEDS = range(30)
 Lists = list[list[int]]
+SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
 
 
 def documents_of(rng: random.Random) -> Lists:
@@ -40,7 +42,7 @@ def test_anchors_and_their_runs(seed: int) -> None:
     tokens, offsets = ragged(documents)
     keys, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
     counts = np.empty(len(documents), np.int32)
-    count = kernels.window_anchors(tokens, offsets, gram, window, keys, since, counts)
+    count = anchoring.window_anchors(tokens, offsets, gram, window, keys, since, counts)
     anchors = [reference.window_anchors(values, gram, window) for values in documents]
     assert counts.tolist() == [len(each) for each in anchors]
     flat = [anchor for each in anchors for anchor in each]
@@ -51,13 +53,29 @@ def test_anchors_and_their_runs(seed: int) -> None:
     columns = [np.empty(len(tokens), np.uint64) for _ in range(4)]
     numbers = np.array(rng.sample(range(2**31), len(documents)), np.int64)
     chosen = (keys[:count], since[:count], counts, np.array(marked, np.bool_))
-    found = kernels.runs_of_anchors(tokens, offsets, numbers, chosen, words, *columns)
+    recent = np.full((rng.choice([1, 4, 64]), 3), NONE)
+    count = hashing.runs_of_anchors(tokens, offsets, numbers, chosen, words, recent, tuple(columns))
+    found = expanded([column[:count].tolist() for column in columns])
     expected, done = [], 0
     for number, values, each in zip(numbers.tolist(), documents, anchors, strict=True):
         rows = reference.runs_of_anchors(values, each, marked[done : done + len(each)], words)
         done += len(each)
         expected += [(high, low, number << 32 | run, key) for high, low, run, key in rows]
-    assert list(zip(*(column[:found].tolist() for column in columns), strict=True)) == expected
+    assert found == expected
+
+
+def expanded(columns: Lists) -> list[tuple[int, int, int, int]]:
+    """Rows of runs and of copies as rows of runs only."""
+    copy, found = int(COPY), []
+    hashes: dict[int, tuple[int, int]] = {}
+    for high, low, position, key in zip(*columns, strict=True):
+        if position & copy:
+            runs = [(*hashes[high + i], (position ^ copy) + i, key) for i in range(low)]
+        else:
+            runs = [(high, low, position, key)]
+        found += runs
+        hashes |= {run[2]: run[:2] for run in runs}
+    return found
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -66,14 +84,14 @@ def test_mark_and_divide(seed: int) -> None:
     size = rng.randrange(1, 50)
     numbers = rng.sample(range(size), rng.randrange(size + 1))
     bits = np.zeros((size + 7) // 8, np.uint8)
-    kernels.mark(bits, np.array(numbers, np.int64))
+    anchoring.mark(bits, np.array(numbers, np.int64))
     found = np.unpackbits(bits, bitorder="little")[:size]
     assert found.astype(bool).tolist() == reference.mark(size, numbers)
 
     keys = [rng.randrange(2**64) for _ in range(size)]
     parts = rng.randrange(1, 9)
     order, ends = np.empty(size, np.int64), np.empty(parts + 1, np.int64)
-    kernels.divide(np.array(keys, np.uint64), parts, order, ends)
+    anchoring.divide(np.array(keys, np.uint64), parts, order, ends)
     divided = [order[ends[p] : ends[p + 1]].tolist() for p in range(parts)]
     assert divided == reference.divide(keys, parts)
 
@@ -84,6 +102,10 @@ def runs_of(rng: random.Random) -> list[tuple[int, int]]:
     found = []
     for document in range(rng.randrange(1, 9)):
         at = 0
+        before = [run for run in found if run[0] >> 32 == document - 1]
+        if rng.random() < 0.3:
+            found += [(position + (1 << 32), value) for position, value in before]
+            continue
         while rng.random() < 0.7:
             at += rng.choice([0, 0, 1, 3])
             for _ in range(rng.randrange(1, 8)):
@@ -95,22 +117,56 @@ def runs_of(rng: random.Random) -> list[tuple[int, int]]:
 def sources(
     rng: random.Random, runs: list[tuple[int, int]], words: int, limit: int
 ) -> tuple[list[np.ndarray], list[int] | None, bool]:
-    """What `sources_of_runs` finds; the groups of documents, and whether others are compared."""
+    """What `sources_of_runs` finds; the groups of documents, and whether others are compared.
+
+    Some documents without gaps are copies of others: these have no rows.
+    """
     groups = rng.choice([None, [rng.randrange(-1, 3) for _ in range(9)]])
     others = rng.random() < 0.5
-    position = np.array([p for p, _ in runs], np.uint64)
-    low = np.array([value for _, value in runs], np.uint64)
+    own: dict[int, list[tuple[int, int]]] = {}  # runs of each document, by token
+    for position, value in runs:
+        own.setdefault(position >> 32, []).append((position & 0xFFFFFFFF, value))
+    copied = {d: min(e for e in own if own[e] == own[d]) for d in own}
+    copied = {
+        d: e
+        for d, e in copied.items()
+        if d != e and own[d][-1][0] - own[d][0][0] == len(own[d]) - 1 and rng.random() < 0.9
+    }
+    rows = [run for run in runs if run[0] >> 32 not in copied]
+    position = np.array([p for p, _ in rows], np.uint64)
+    low = np.array([value for _, value in rows], np.uint64)
+    numbers = {p: row for row, (p, _) in enumerate(rows)}
+    copies: list[list[int]] = [[] for _ in rows]
+    of = np.full(len(rows), -1, np.int32)
+    for document, other in copied.items():
+        first = numbers[other << 32 | own[other][0][0]]
+        copies[first].append(document << 32 | own[document][0][0])
+        of[first : first + len(own[other])] = first
+    firsts = np.array([0, *accumulate(map(len, copies))], np.int64)
+    places = np.array([place for each in copies for place in each], np.uint64)
+
     lists: dict[int, list[int]] = {}
-    for row, (_, value) in enumerate(runs):  # some values share their high hash
+    for row, (_, value) in enumerate(rows):  # some values share their high hash
         lists.setdefault(value % 5, []).append(row)
-    rows = np.array([row for rows in lists.values() for row in rows], np.int32)
+    members_of = np.array([row for each in lists.values() for row in each], np.int32)
     starts = np.array([0, *accumulate(map(len, lists.values()))], np.int32)
-    found = [np.full(len(runs), NONE) for _ in range(3)]
-    found.append(np.zeros(len(runs), np.uint32))  # type: ignore[arg-type]
-    of = np.array([] if groups is None else groups, np.int32)
+    group_of, members = np.full(len(rows), -1, np.int32), np.empty(len(rows), np.int32)
+    ends = np.zeros(len(rows) + 1, np.int64)
+    count = equal_runs.split_groups(members_of, starts, low, (group_of, of, 0), members, ends)
+    count = equal_runs.add_copied(group_of, of, count, members, ends)
+    after = np.empty(count, np.int32)
+    chosen = (group_of, members, ends[: count + 1])
+    later, total = equal_runs.follow_groups(position, chosen, of, firsts, after)
+
+    found = [np.empty(total, kind) for kind in SEGMENT]
     table = np.full((3, 0 if groups is None else 3), -1, np.int64)
     kernels.sources_of_runs(
-        rows, starts, low, position, words, (of, others, limit, table), tuple(found)
+        (position, of),
+        (firsts, places),
+        (members, ends[: count + 1], after, later),
+        words,
+        (np.array([] if groups is None else groups, np.int32), others, limit, table),
+        tuple(found),
     )
     return found, groups, others
 
@@ -124,18 +180,21 @@ def test_sources_and_passages(seed: int) -> None:
     found, groups, others = sources(rng, runs, words, limit)
     expected = reference.sources_of_runs(runs, words, groups, others, limit)
     none = int(NONE)
-    rows = zip(*(column.tolist() for column in found), strict=True)
-    assert [tuple(None if v == none else v for v in row) for row in rows] == expected
-
+    rows = []  # of each run
+    for position, length, *places, documents in zip(*(c.tolist() for c in found), strict=True):
+        for i in range(length):
+            moved = [None if place == none else place + i for place in places]
+            rows.append((position + i, *moved, documents))
     kept = [i for i, row in enumerate(expected) if row[0] is not None]
+    assert sorted(rows) == [(runs[i][0], *expected[i]) for i in kept]
+
     segments = [(runs[i][0], 1, *expected[i]) for i in kept]
     joined = reference.join_segments(segments)  # type: ignore[arg-type]
-    ones = np.ones(len(kept), np.uint32)
-    columns = [np.array([runs[i][0] for i in kept], np.uint64), ones]
-    columns += [column[kept] for column in found]
+    order = np.argsort(found[0])
+    columns = [column[order] for column in found]
     count = kernels.join_segments(tuple(columns))
     table = tuple(column[:count] for column in columns)
-    rows = zip(*(column.tolist() for column in table), strict=True)
+    rows = zip(*(column.tolist() for column in table), strict=True)  # type: ignore[assignment]
     assert [tuple(None if v == none else v for v in row) for row in rows] == joined
 
     by_position = {runs[i][0]: expected[i] for i in kept}
@@ -144,7 +203,7 @@ def test_sources_and_passages(seed: int) -> None:
         made, row, start = [], 0, 0
         while row < count:
             out = np.empty((space, 6), np.uint64)
-            filled, row, start = kernels.grow(table, (row, start), count, rule, boilerplate, out)
+            filled, row, start = growing.grow(table, (row, start), count, rule, boilerplate, out)
             made += list(map(tuple, out[:filled].tolist()))
         assert made == reference.grow(by_position, rule, boilerplate)  # type: ignore[arg-type]
 
@@ -182,7 +241,7 @@ def test_words_of_passages(seed: int) -> None:
     gained = np.empty(len(rows), np.int32)
     copied, common = (np.empty(len(tokens), np.int32) for _ in range(2))
     counts = np.array(tokens, np.int32)
-    kernels.share_words(rows, starts, counts, words, boilerplate, gained, copied, common)
+    growing.share_words(rows, starts, counts, words, boilerplate, gained, copied, common)
     for document in range(len(tokens)):
         low, high = starts[document], starts[document + 1]
         own = [
@@ -201,7 +260,7 @@ def test_bridges(seed: int) -> None:
     rows = np.array([row[:2] for row in passages], np.uint64).reshape(-1, 2)
     numbers = np.empty(len(passages), np.int64)
     there = np.array([row[2] for row in passages], np.uint64)
-    changed = kernels.bridge(rows, there, gap, numbers)
+    changed = following.bridge(rows, there, gap, numbers)
     found = [None if number < 0 else number for number in numbers.tolist()]
     assert (found, changed.tolist()) == reference.bridge(passages, gap)
 
@@ -223,7 +282,7 @@ def test_words_that_are_left_nowhere(seed: int) -> None:
     position, words, source = columns
     first, size = (np.array([row[k] for row in cuts], np.uint64) for k in range(2))
     lost, needed = np.zeros(len(tokens), np.int64), np.zeros(len(tokens), np.bool_)
-    kernels.last_sources(
+    following.last_sources(
         position,
         words.astype(np.int64),
         source,
@@ -261,5 +320,7 @@ def test_character_offsets(seed: int) -> None:
     token_offsets = np.array([0, *accumulate(map(len, tokens))], np.int64)
     starts, stops = np.array(spans, np.int64).reshape(-1, 2).T.copy()
     rows, ends_asked = np.array(asked, np.int64).reshape(-1, 2).T.copy()
-    kernels.character_offsets(data, offsets, (starts, stops), token_offsets, rows, ends_asked, out)
+    following.character_offsets(
+        data, offsets, (starts, stops), token_offsets, rows, ends_asked, out
+    )
     assert out.tolist() == expected

@@ -137,7 +137,7 @@ def test_json_lines(tmp_path: Path, command: Command, kernels: None) -> None:
     assert clean.read_text() == "\n".join(lines) + "\n"
     run = neardup.PassageRun.open(out)
     assert run.passages.num_rows == 1 and run.explain("b")["copied_words"] == 4
-    assert "copied           4  words" in done.err
+    assert "4  words, 26.7 %" in done.err
 
 
 def test_csv_with_line_ends_in_fields(tmp_path: Path, command: Command, kernels: None) -> None:
@@ -332,6 +332,30 @@ def test_ids_of_two_corpora(tmp_path: Path, kernels: None) -> None:
     neardup.dedup(path, out=tmp_path / "dedup")
     found = neardup.passages(["q a b c d"], words=3, against=tmp_path / "dedup")
     assert found.summary["counts"]["old_documents"] == 1 and found.passages.num_rows == 1
+
+
+def test_the_page_shows_sources_of_the_other_corpus(tmp_path: Path, kernels: None) -> None:
+    old = [
+        {"name": f"o{i}", "text": f"before{i} one two three four{i} behind{i}"} for i in range(9)
+    ]
+    path = write_lines(tmp_path / "old.jsonl", old)
+    new = write_lines(tmp_path / "new.jsonl", [{"name": "n", "text": "one two three four7 x"}])
+
+    def page(run: neardup.PassageRun, name: str) -> str:
+        return run.report(tmp_path / f"{name}.html").read_text(encoding="utf-8")
+
+    in_memory = neardup.passages(new, id="name", words=4, against=path, progress=False)
+    assert "before7" in page(in_memory, "memory")
+    out = tmp_path / "out"
+    neardup.passages(new, id="name", words=4, against=path, out=out, progress=False)
+    opened = neardup.PassageRun.open(out)
+    assert "before7" in page(opened, "folder") and "before6" not in page(opened, "again")
+    path.unlink()
+    assert "before7" not in page(neardup.PassageRun.open(out), "gone")
+    by_position = neardup.passages(
+        ["one two three four7 x"], words=4, against=[row["text"] for row in old], progress=False
+    )
+    assert "before7" in page(by_position, "positions")
 
 
 def test_threads_and_memory_give_the_same_bytes(tmp_path: Path, kernels: None) -> None:

@@ -31,8 +31,23 @@ def test_plan(notes: Path, command: Command) -> None:
     assert found["copied_share"] == pytest.approx(197 * 40 / 24_000, abs=1e-4)
     assert found["disk"][0] <= found["disk"][1] and found["seconds"][0] < found["seconds"][1]
     said = command("plan", notes, "--passages", 25).out
-    assert "copied      32.8 % of the words of 200 documents" in said
+    assert "copied      32.8 % of the words of 200 documents\n" in said  # all of them
     assert "expected 2 to" in command("plan", notes, "--passages", 1).error
+
+
+def test_plan_of_groups(notes: Path, command: Command) -> None:
+    def share(*options: str) -> float:
+        found = json.loads(command("plan", notes, "--passages", 25, "--json", *options).out)
+        return float(found["copied_share"])
+
+    assert share("--within", "id") == 0.0
+    assert share("--across", "id") == share() == share("--order-by", "id") > 0.3
+    assert (
+        "exclude each other"
+        in command("plan", notes, "--passages", 25, "--within", "id", "--across", "id").error
+    )
+    assert "no column" in command("plan", notes, "--passages", 25, "--within", "who").error
+    assert "are of --passages" in command("plan", notes, "--within", "id").error
 
 
 def test_the_hint(notes: Path, tmp_path: Path, command: Command) -> None:

@@ -21,7 +21,8 @@ _RULES = ("longest", "latest", "first")
 
 
 def planted(rng: random.Random) -> list[list[str]]:
-    """Documents over a few words, with parts and wholes of earlier ones in them."""
+    """Documents over a few words, with parts and wholes of earlier ones in them, or a template."""
+    template = [rng.choice("abcxyz") for _ in range(rng.randrange(30))] * (rng.random() < 0.4)
     words = list("abcdefghijklmnopqrst")[: rng.choice([1, 2, 3, 4, 5, 20])]
     made: list[list[str]] = []
     for _ in range(rng.randrange(12)):
@@ -31,6 +32,9 @@ def planted(rng: random.Random) -> list[list[str]]:
                 at = rng.randrange(len(other))
                 where = rng.randrange(len(document) + 1)
                 document[where:0] = other[at : at + rng.randrange(1, 25)]
+        if rng.random() < 0.8:
+            at = rng.choice([0, rng.randrange(len(document) + 1)])
+            document[at:at] = template
         made.append(list(rng.choice(made)) if made and rng.random() < 0.1 else document)
     return made
 
@@ -97,6 +101,7 @@ def check_corpus(seed: int) -> int:
         patch.setattr(repeats, "_SORTED", rng.choice([1, 5, 1 << 20]))
         patch.setattr(repeats, "_PART", rng.choice([1, 16, 1 << 20]))
         patch.setattr(repeats, "_MOST_PARTS", rng.randrange(1, 65))
+        patch.setattr(repeats, "_RECENT", rng.choice([1, 4, 1 << 10]))
         patch.setattr(building, "_ROWS", rng.choice([1, 7, 1 << 20]))
         run = neardup.passages(
             table.slice(old),

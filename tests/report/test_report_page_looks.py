@@ -171,6 +171,6 @@ def test_paper_and_calm(visit: Callable[..., Visit], page_file: Path) -> None:
     assert one.page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
     for hidden in (".top", ".tools", ".close", "#pages"):
         assert not one.page.locator(hidden).is_visible(), hidden
-    for shown in (".facts", ".template", ".compared", ".bars"):
-        assert one.page.locator(shown).is_visible(), shown
+    for shown in (".facts", ".example .compared", ".bars", ".steps"):
+        assert one.page.locator(shown).first.is_visible(), shown
     assert one.page.pdf().startswith(b"%PDF")

@@ -60,7 +60,7 @@ def test_what_is_worth_knowing_only_where_it_is_so(record: dict[str, Any]) -> No
     assert "still alike" not in shown
     # Without a limit, pairs are left out of the list only.
     other["spec"]["max_bucket"] = None
-    assert lines(other)["not compared"].endswith("what is kept is not affected")
+    assert lines(other)["not compared"].endswith("the kept set is not affected")
     assert shown["replaced"].startswith("2 texts")
     assert "exact search" in shown["recall"]
     assert "MB/s" not in shown["took"]

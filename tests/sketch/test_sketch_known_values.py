@@ -209,6 +209,13 @@ def test_four_word_shingles() -> None:
     }
 
 
+def test_a_greeting_by_letters() -> None:
+    """Kaplan, Steorts, "Hello world", without the blank: 9 shingles of two letters, 8 of three."""
+    for n, shingles in ((2, 9), (3, 8)):
+        sets = neardup.shingle_sets(["Helloworld"], ShingleSpec(unit="char", n=n))
+        assert len(sets.values) == shingles
+
+
 def test_two_names_by_pairs_of_letters() -> None:
     """Kaplan, Steorts, "Your turn": MICHAEL VOGEL and MICHAEL MEYER share 6 of 15.
 

@@ -165,11 +165,15 @@ def test_exercise_3_2_3(n: int) -> None:
 
 
 def test_exercise_3_3_1() -> None:
-    """Figure 3.2: of the 120 permutations the share with equal minima is the similarity."""
+    """Figure 3.2: of the 120 permutations the share with equal minima is the similarity.
+
+    So of disjoint sets no permutation makes them equal: exercise 3.3.5.
+    """
     made = np.array([minima(FIGURE_2, names) for names in permutations(range(5))])
     for i, j in combinations(range(4), 2):
         exact = similarity(sorted(FIGURE_2[i]), sorted(FIGURE_2[j]))
         assert (made[:, i] == made[:, j]).mean() == pytest.approx(exact)
+    assert not (made[:, 0] == made[:, 1]).any()
 
 
 def test_exercise_3_3_2() -> None:

@@ -16,31 +16,37 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked, is_given
-from neardup.api.indexes.index_folders import index_of
-from neardup.api.indexes.indexing import Index
+from neardup.api.indexes.old_corpora import (
+    OldIndex,
+    documents_of,
+    index_of_corpus,
+    index_of_old,
+    is_corpus,
+    open_corpus,
+)
+from neardup.api.listed_report import ListedReport
 from neardup.api.runs import Run
 from neardup.cluster.methods import counts_of
-from neardup.corpora.against import OldCorpus, decide
-from neardup.corpora.corpus import InputCorpus
-from neardup.corpora.decontaminating import Asked, matches_of
-from neardup.corpora.of_run import results_of
+from neardup.copies.cuts.records import check_changer
+from neardup.copies.cuts.text_cuts import TextCuts
+from neardup.corpora.against import Decided, OldCorpus, decide
+from neardup.corpora.corpus import InputCorpus, naming
+from neardup.corpora.decontaminating import Asked, Items, by_file, matches_of
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
 from neardup.engines.job import needed_columns
-from neardup.errors import InputError, InputNotFoundError, SpecError
-from neardup.index.answers import id_values
-from neardup.index.bodies import Id
+from neardup.errors import InputError, SpecError
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.outputs import check_output
-from neardup.io.remote import is_remote, local_target, located
+from neardup.io.remote import local_target, located
 from neardup.io.source import Source
 from neardup.io.writers import write_tables
 from neardup.memory_plan import memory_of, plan_against, plan_decontamination
-from neardup.output.clean import CLEAN
+from neardup.output.clean import CLEAN, Form
 from neardup.output.record import about_clock
 from neardup.output.writing import check_inputs, check_outside
-from neardup.result_record import RECORD, read_record
+from neardup.result_record import RECORD
 from neardup.results.any_run import AnyRun
 from neardup.results.other_folders import AgainstFolder, MatchesFolder
 from neardup.results.results import Results
@@ -51,24 +57,32 @@ from neardup.threads import Pool, check_threads
 
 _BY = ("containment", "similarity")
 #: Files of an output folder.
-_AGAINST = (CLEAN, "clusters.parquet", RECORD)
-_MATCHES = (CLEAN, "matches.parquet", RECORD)
+_AGAINST = (CLEAN, "clusters.parquet", "matches.parquet", RECORD)
+_MATCHES = (CLEAN, "matches.parquet", "cuts.parquet", RECORD)
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
     "source against text id out format overwrite input_format delimiter encoding_errors "
-    "max_document skip_large private_ids progress memory threads"
+    "max_document skip_large private_ids progress memory threads old_only"
+)
+#: Those that apply besides where the old corpus is sketched first.
+_OF_CORPUS = (
+    "preset threshold recall shingle keep order_by ignore stop_passages spec old_text old_id"
 )
 
 
 class _Found(Results):
     """Results of a batch against an old corpus."""
 
-    def __init__(self, corpus: InputCorpus, table: pa.Table, record: dict[str, Any]) -> None:
-        self._corpus, self._table, self.record = corpus, table, record
+    def __init__(self, corpus: InputCorpus, found: Decided, record: dict[str, Any]) -> None:
+        self._corpus, self._table, self.record = corpus, found.table, record
+        self._matches = found.matches
         self.reader, self.source = corpus.reader, corpus.reader.source
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        return self._table if columns is None else self._table.select(list(columns))
+        found = self._matches if name == "matches" else self._table
+        if found is None:
+            raise SpecError("there are no matches", "give `old_only`")
+        return found if columns is None else found.select(list(columns))
 
     def edges(self, columns: Sequence[str] | None = None) -> None:
         return None
@@ -82,7 +96,7 @@ class _Found(Results):
         return self.reader.source
 
 
-class Against(Run):
+class Against(ListedReport, Run):  # type: ignore[misc]
     """What `neardup.dedup` with ``against`` found: the tables and the kept documents of a run.
 
     ``clusters`` has a column more, ``in_old``: whether ``duplicate_of`` is the id of a document of
@@ -104,7 +118,18 @@ class Against(Run):
     def __reduce__(self) -> Any:
         if isinstance(self._results, _Found):
             raise SpecError("this result is in memory, and is not pickled", "give `out`")
-        return Against, (self._results,)
+        return super().__reduce__()
+
+    @property
+    def matches(self) -> pa.Table:
+        """With ``old_only``: ``doc``, ``doc_id``, ``old_id``, ``similarity`` of all similar pairs.
+
+        Raises:
+            SpecError: It was not asked for.
+        """
+        if not self.summary["old_only"]:
+            raise SpecError("there are no matches", "give `old_only`")
+        return self._results.table("matches")
 
     def save(self, *args: object, **options: object) -> NoReturn:
         """Refuse to write what neardup.dedup writes."""
@@ -114,20 +139,22 @@ class Against(Run):
         )
 
     audit, evaluate, recluster = AnyRun.audit, AnyRun.evaluate, AnyRun.recluster
-    report, pairs_with_texts = AnyRun.report, AnyRun.pairs_with_texts
+    pairs_with_texts = AnyRun.pairs_with_texts
 
 
 @dataclass(frozen=True, repr=False)
-class Decontamination(AnyRun):
+class Decontamination(ListedReport, AnyRun):
     """What `neardup.decontaminate` found.
 
     Attributes:
         matches: A row for each training document and test item that match: ``train_doc``, its
-            position, and ``train_id``; ``test_doc``, ``test_id``; ``containment``, the exact share
-            of the item's shingles that the document has; ``passage``, the number of words of the
-            longest run that both have; ``passage_in_train`` and ``passage_in_test``, the number of
-            words before it.
-        keep_mask: bool[n]: training documents that match nothing.
+            position, and ``train_id``; ``test_doc``, ``test_id``; ``by``, how they match, which is
+            ``item`` where an item shorter than a shingle was looked for as it is;
+            ``containment``, the exact share of the item's shingles that the document has;
+            ``passage``, the number of words of the longest run that both have; ``train_start``,
+            ``train_end``, ``test_start`` and ``test_end``, its characters; and ``passage_text``, if
+            texts were asked for.
+        keep_mask: bool[n]: training documents that match nothing; with ``cut`` all of them.
         summary: Settings, counts and seconds: the content of ``run.json``.
         folder: Where they are stored; None in memory.
     """
@@ -152,14 +179,32 @@ class Decontamination(AnyRun):
         """
         found = MatchesFolder(folder)
         kept, matches = np.ones(found.documents, dtype=np.bool_), found.table("matches")
-        kept[matches.column("train_doc").to_numpy()] = False
+        if not found.record["settings"]["cut"]:
+            kept[matches.column("train_doc").to_numpy()] = False
         return cls(matches, kept, found.record, found.folder)
+
+    @property
+    def _listed(self) -> MatchesFolder:
+        if self.folder is None:
+            raise SpecError("the page is made of an output folder", "give `out`")
+        return MatchesFolder(self.folder)
 
 
 class Old(NamedTuple):
-    """An old corpus, and the output of a batch that was compared with it."""
+    """An old corpus, and the output of a batch that was compared with it.
 
-    corpus: str | os.PathLike[str] | Index | Run
+    Attributes:
+        corpus: An index, a run, the folder of one, or what `InputCorpus.open` takes.
+        spec: Settings, where it is a corpus; else None.
+        reading: How it is read then.
+        only: Whether documents stay that are similar to others of the batch only.
+        out: The output folder; None for none.
+    """
+
+    corpus: Any
+    spec: Spec | None = None
+    reading: Reading = Reading()
+    only: bool = False
     out: str | os.PathLike[str] | None = None
     format: str | None = None
     overwrite: bool = False
@@ -167,26 +212,42 @@ class Old(NamedTuple):
     threads: int | None = None
 
 
-def dedup_as_asked(given: dict[str, Any]) -> Against:
-    """Do `neardup.dedup` by its arguments, with ``against``; those that don't apply are refused."""
+def dedup_as_asked(given: dict[str, Any], settings: Callable[[], Spec]) -> Against:
+    """Do `neardup.dedup` by its arguments, with ``against``; those that don't apply are refused.
+
+    Args:
+        given: All arguments.
+        settings: Makes the settings of them, for a corpus that is sketched first.
+    """
     from neardup.api.dedup import dedup
 
+    plain = is_corpus(given["against"])
+    apply = f"{_OF_BATCH} {_OF_CORPUS if plain else ''}".split()
     for name, parameter in inspect.signature(dedup).parameters.items():
         value, default = given[name], parameter.default
-        fits = name in _OF_BATCH.split() or value is default
-        if not fits and not (is_given(default) and value == default):
-            raise SpecError(
-                f"`{name}` does not apply with `against`",
-                "leave it out: the settings are those of the old corpus, and the first one is kept",
-            )
+        if name in apply or value is default or (is_given(default) and value == default):
+            continue
+        hint = "leave it out"
+        if name in _OF_CORPUS.split():
+            hint += ": the settings are those of the index or run; files are sketched as you like"
+        raise SpecError(f"`{name}` does not apply with `against`", hint)
     check_threads(given["threads"])
     names = ("out", "format", "overwrite", "threads")
+    reading = Reading.of(given)
     old = Old(
         given["against"],
+        settings() if plain else None,
+        dataclasses.replace(
+            reading,
+            text=given["old_text"] or reading.text,
+            id=given["old_id"] or reading.id,
+            input_format=None,
+        ),
+        given["old_only"],
         memory=memory_of(given["memory"]),
         **{name: given[name] for name in names},
     )
-    return dedup_against(given["source"], old, Reading.of(given))
+    return dedup_against(given["source"], old, reading)
 
 
 def dedup_against(source: object, old: Old, reading: Reading) -> Against:
@@ -209,49 +270,71 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     if out is not None:
         check_folder(out, old.overwrite, writes=_AGAINST)
     with ExitStack() as opened:
-        index, spec, ids = _old(old.corpus, opened)
-        items = index.recipe.shingle.unit == "item"
-        asked = dataclasses.replace(reading, items=items)
-        corpus = InputCorpus.open(source, asked, needed_columns(spec, None))
+        known: OldIndex | None = None
+        if old.spec is None:
+            known = index_of_old(old.corpus, opened)
+        spec = old.spec or known.spec  # type: ignore[union-attr]
+        items = (old.spec or known.index.spec).shingle.unit == "item"  # type: ignore[union-attr]
+        corpus = InputCorpus.open(
+            source, dataclasses.replace(reading, items=items), needed_columns(spec, None)
+        )
         check_output(corpus.reader.source, old.format)
+        load, before = corpus.workload(old.threads, False), documents_of(old.corpus)
+        inputs: list[tuple[object, InputCorpus]] = [(source, corpus)]
+        if old.spec is not None:
+            first = open_corpus(old.corpus, dataclasses.replace(old.reading, items=items))
+            inputs.append((old.corpus, first))
+            with naming("old_"):
+                before = first.workload(1, False).documents
         if out is not None:
-            _check_out(out, (source, corpus))
-        load, kept_before = corpus.workload(old.threads, False), _documents_of(old.corpus)
-        plan = plan_against(load, kept_before, old.memory)
+            _check_out(out, *inputs)
+        plan = plan_against(load, before, old.memory)
         if old.memory is not None:
             plan.check()
+        if known is None:
+            with clock.stage("sketch the old corpus", first.reader.source.total_bytes, "bytes"):
+                known = index_of_corpus(first, spec, opened)
         with clock.stage("compare", corpus.reader.source.total_bytes, "bytes"):
-            table, kept = decide(corpus, OldCorpus(index._core, spec, ids))
-        recipe = index.recipe
+            found = decide(corpus, OldCorpus(known.index._core, spec, known.ids, old.only))
+        recipe = known.index.recipe
+        old_documents = len(known.index)
+    table, kept = found.table, found.kept
     cluster = table.column("cluster").drop_null().to_numpy()
     counts = {
         **counts_of(np.where(kept, -1, 0), cluster),
         "documents": len(kept),
         "skipped": corpus.skipped,
         "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
+        "old_documents": old_documents,
     }
     counts["similar_within"] = counts["removed"] - counts["similar_to_old"]
+    if found.matches is not None:
+        counts["matches"] = found.matches.num_rows
+        counts["old_documents_found"] = found.old_found
     about = {
         "spec": spec.as_dict(),
         "recipe": recipe.as_dict(),
         "bands": bands_of(recipe, spec.threshold),
+        "old_only": old.only,
         "counts": counts,
         **corpus.record(format=old.format),
     }
-    results = _Found(corpus, table, {**about, **about_clock(clock)})
+    results = _Found(corpus, found, {"command": Against.command, **about, **about_clock(clock)})
     if out is None:
         return Against(results)
     with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
         with clock.stage("write clean corpus", len(kept)):
-            corpus.write(kept, folder / CLEAN, old.format, pool)
+            corpus.write(kept, folder / CLEAN, Form(old.format), pool)
         with clock.stage("write tables"):
             write_tables(folder / "clusters.parquet", [table])
+            if found.matches is not None:
+                write_tables(folder / "matches.parquet", [found.matches])
         record = write_record(folder, Against.command, about | about_clock(clock))
-    found = AgainstFolder(out, record)
-    found.reader, found.ends = corpus.reader, results.ends
+    of_folder = AgainstFolder(out, record)
+    of_folder.reader, of_folder.ends = corpus.reader, results.ends
     if isinstance(corpus.reader.source, FrameSource):
-        found.source = corpus.reader.source
-    return Against(found)
+        of_folder.source = corpus.reader.source
+    return Against(of_folder)
 
 
 @checked
@@ -263,6 +346,10 @@ def decontaminate(
     threshold: float = 0.8,
     passage: int | None = None,
     shingle: str | ShingleSpec = "word:5",
+    min_words: int = 2,
+    cut: bool = False,
+    mask: str | None = None,
+    texts: bool = False,
     text: str | Sequence[str] = "text",
     id: str | None = None,
     test_text: str | Sequence[str] | None = None,
@@ -292,12 +379,18 @@ def decontaminate(
         threshold: Lowest share or similarity of a match, in (0, 1].
         passage: Instead: so many consecutive words that both have are a match.
         shingle: What is compared, such as ``"word:5"``.
+        min_words: An item shorter than a shingle, or than ``passage``, is looked for as it is, word
+            by word, if it has so many words; 2 by default, and 1 at least.
+        cut: Keep all documents, and cut the words that match: those that are in a shingle of an
+            item that matches, or in an item shorter than one.
+        mask: Put this text in place of each stretch that is cut.
+        texts: Give the passages with their text.
         text: Column with the text of the training documents, or several.
         id: Column with their ids; positions without it.
         test_text: The same of the test items; as for the training documents by default.
         test_id: Column with the ids of the test items; positions without it.
         out: Folder to write to: ``clean`` (training documents without a match),
-            ``matches.parquet`` and ``run.json``.
+            ``matches.parquet`` and ``run.json``; with ``cut`` also ``cuts.parquet``.
         format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
             ``delimiter``, ``max_document``, ``skip_large`` and ``private_ids``.
         overwrite: Replace the output of an earlier call.
@@ -319,8 +412,11 @@ def decontaminate(
         >>> found.keep_mask.tolist(), found.matches.column("passage").to_pylist()
         ([False, True], [6])
     """
-    clock, asked = Clock(), _asked(by, threshold, passage, shingle)
-    folder = None if out is None else local_target(out)
+    asked = _asked(by, threshold, passage, shingle)._replace(
+        min_words=min_words, texts=texts, cut=cut
+    )
+    _check_cut(asked, mask)
+    clock, folder = Clock(), None if out is None else local_target(out)
     check_threads(threads)
     reading = Reading(
         text,
@@ -334,6 +430,8 @@ def decontaminate(
     )
     corpus = InputCorpus.open(train, reading)
     check_output(corpus.reader.source, format)
+    if cut:
+        check_changer(corpus.reader.source)
     how_items = dataclasses.replace(
         reading,
         text=test_text or text,
@@ -342,47 +440,77 @@ def decontaminate(
         delimiter=None,
         skip_large=False,
     )
-    items = InputCorpus.open(against, how_items)
+    allowed, char = memory_of(memory), asked.shingle.unit == "char"
+    with naming("test_"):
+        items = InputCorpus.open(against, how_items)
+        size = items.workload(1, char).text
     if folder is not None:
         check_folder(folder, overwrite, writes=_MATCHES)
         _check_out(folder, (train, corpus), (against, items))
-    allowed, char = memory_of(memory), asked.shingle.unit == "char"
-    size = items.workload(1, char).text
     plan = plan_decontamination(corpus.workload(threads, char), size, allowed)
     if allowed is not None:
         plan.check()
         threads = plan.threads
     with Pool(threads) as pool:
-        table, searched = matches_of(corpus, items, asked, pool)
+        with naming("test_"):
+            searched = Items(items, asked, pool)
+        found = matches_of(corpus, items, searched)
     if not items.documents:
         raise InputError("the input has no test items", "is this the right file?")
     kept = np.ones(corpus.documents, dtype=np.bool_)
-    kept[table.column("train_doc").to_numpy()] = False
+    if not cut:
+        kept[found.table.column("train_doc").to_numpy()] = False
+    ends = found.cut.document, found.cut.start, found.cut.end
+    cuts = TextCuts(corpus, *ends, kept, mask or "")
     counts = {
         "documents": len(kept),
         "skipped": corpus.skipped,
         "kept": int(kept.sum()),
         "removed": int(len(kept) - kept.sum()),
+        "contaminated": len(np.unique(found.table.column("train_doc").to_numpy())),
+        "only_by_short_items": found.only_short,
         "test_items": items.documents,
-        "test_items_found": len(np.unique(table.column("test_doc").to_numpy())),
+        "test_items_found": len(np.unique(found.table.column("test_doc").to_numpy())),
         "test_items_shorter_than_a_shingle": searched.short,
-        "matches": table.num_rows,
+        "test_items_too_short": searched.too_short,
+        "matches": found.table.num_rows,
+        "cut_words": int(found.cut.words.sum()),
     }
     settings = {
         "by": asked.by,
         "threshold": None if passage else threshold,
         "shingle": str(asked.shingle),
+        "min_words": min_words,
+        "cut": cut,
+        "mask": mask,
     }
-    about = {"settings": settings, "counts": counts, **corpus.record(format=format)}
+    about = {"settings": settings, "counts": counts, "test_files": by_file(items, found.table)}
+    about |= corpus.record(format=format)
     if folder is None:
-        return Decontamination(table, kept, {**about, **about_clock(clock)})
+        about = {"command": Decontamination.command, **about, **about_clock(clock)}
+        return Decontamination(found.table, kept, about)
+    form = Form(format, changing=cuts.changing() if cut else None)
     with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
         with clock.stage("write clean corpus", len(kept)):
-            corpus.write(kept, made / CLEAN, format, pool)
+            corpus.write(kept, made / CLEAN, form, pool)
         with clock.stage("write tables"):
-            write_tables(made / "matches.parquet", [table])
+            write_tables(made / "matches.parquet", [found.table])
+            if cut:
+                own = take_ids(corpus.ids(), np.arange(len(kept)))
+                write_tables(made / "cuts.parquet", [cuts.table(own)])
         record = write_record(made, Decontamination.command, about | about_clock(clock))
-    return Decontamination(table, kept, record, folder)
+    return Decontamination(found.table, kept, record, folder)
+
+
+def _check_cut(asked: Asked, mask: str | None) -> None:
+    if asked.min_words < 1:
+        raise SpecError(f"`min_words` is {asked.min_words}; expected 1 word or more")
+    if asked.cut and asked.shingle.unit != "word":
+        raise SpecError("`cut` cuts words, and the shingle is of characters", "give word:N")
+    if mask is not None and not asked.cut:
+        raise SpecError("`mask` says how to cut, and nothing is cut", "add `cut`")
+    if mask is not None and not mask.strip():
+        raise SpecError("`mask` is empty", "leave it out to cut without a mask")
 
 
 def _asked(by: str, threshold: float, passage: int | None, shingle: str | ShingleSpec) -> Asked:
@@ -402,41 +530,3 @@ def _check_out(out: Path, *inputs: tuple[object, InputCorpus]) -> None:
     for source, corpus in inputs:
         check_inputs(out, [file.path for file in corpus.reader.source.files])
         check_outside(out, [located(path) for path in paths_of(source) or ()])
-
-
-def _documents_of(old: str | os.PathLike[str] | Index | Run) -> int:
-    """Return how many documents of an old run an index in memory is made of."""
-    found = old.summary if isinstance(old, Run) else None
-    if isinstance(old, str | os.PathLike) and not is_remote(located(old)):
-        found = read_record(Path(old))
-    return int((found or {}).get("counts", {}).get("kept", 0))
-
-
-def _old(
-    against: str | os.PathLike[str] | Index | Run, opened: ExitStack
-) -> tuple[Index, Spec, Callable[[list[Id]], Any]]:
-    """Return an index of an old corpus, settings, and what gives the ids that users know.
-
-    What this call opens is closed with ``opened``.
-    """
-    if not isinstance(against, str | os.PathLike | Index | Run):
-        raise SpecError(
-            f"`against` is of type {type(against).__name__}; expected an index, a run, or the "
-            "folder of one",
-            "make a run or an index of the old corpus first",
-        )
-    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
-        folder = Path(located(against))
-        if (folder / "index.sqlite").is_file():
-            against = opened.enter_context(Index.open(folder, readonly=True))
-        elif not (folder / "run.json").is_file():
-            raise InputNotFoundError(
-                f"{folder}: there is neither an index nor a finished run",
-                "name the folder of neardup index create, or the output of neardup dedup",
-            )
-    if isinstance(against, Index):
-        core = against._core
-        return against, against.spec, lambda ids: id_values(ids, core.catalogue.state().ids)
-    results = results_of(against)
-    made = opened.enter_context(index_of(Index, results))
-    return made, results.spec, lambda ids: take_ids(results.ids, np.array(ids, dtype=np.int64))

@@ -25,6 +25,7 @@ from neardup.copies.passage_results import (
 from neardup.copies.passage_running import PassageRequest, Target, run_in_folder, run_in_memory
 from neardup.copies.result import ADDED, COMMAND
 from neardup.corpora.corpus import InputCorpus
+from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
 from neardup.io.opening import Reading
@@ -273,6 +274,8 @@ def passages(
     keep_case: bool = False,
     nfkc: bool = False,
     strip_accents: bool = False,
+    ignore: str | Sequence[str] = (),
+    stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     cut: bool = False,
     cut_boilerplate: bool = False,
     mask: str | None = None,
@@ -321,6 +324,7 @@ def passages(
         boilerplate: Documents from which on a run is boilerplate, which is counted apart.
         bridge: Most changed words between two passages from one source that are joined.
         stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc`` and ``strip_accents``.
+        ignore: As for `neardup.dedup`, as is ``stop_passages``. What is ignored is no word.
         cut: Cut the copied words.
         cut_boilerplate: Cut boilerplate, but for its first occurrence.
         mask: Put this text in place of each stretch that is cut.
@@ -367,6 +371,7 @@ def passages(
         keep_case,
         nfkc,
         strip_accents,
+        **ignored(ignore, stop_passages),
     )
     cutting = CutSpec(
         cut, cut_boilerplate, mask, whole, drop_above, drop_below, keep_sources, annotate

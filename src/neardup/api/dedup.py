@@ -11,6 +11,7 @@ from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.progress import Progress, show_progress
 from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
 from neardup.api.runs import Run
+from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.errors import SpecError
@@ -24,7 +25,6 @@ from neardup.spec import preset as settings_of
 from neardup.state.shards import Shard
 
 if TYPE_CHECKING:
-    from neardup.api.indexes.indexing import Index
     from neardup.forecast.plan import Plan
 
 #: Settings that are separate arguments.
@@ -57,7 +57,10 @@ def dedup(
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
-    against: str | os.PathLike[str] | Index | Run | None = None,
+    against: Any = None,
+    old_text: str | Sequence[str] | None = None,
+    old_id: str | None = None,
+    old_only: bool = False,
     preset: str = by_preset("web"),
     threshold: float = by_preset(0.7),
     recall: float = by_preset(0.99),
@@ -66,6 +69,8 @@ def dedup(
     order_by: str | None = None,
     cluster: str = by_preset("star"),
     pairs: str = by_preset("kept"),
+    ignore: str | Sequence[str] = (),
+    stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     spec: Spec | None = None,
     out: str | os.PathLike[str] | None = None,
     clean: bool = True,
@@ -103,12 +108,18 @@ def dedup(
             items, with ``shingle="item"``.
         text: Column with the text, or several, which are joined by a space.
         id: Column with your ids, each once; positions without it.
-        against: An old corpus, which is only read: an index or its folder; or a run or its output
-            folder, of which the kept documents count; all of them stay. Then documents that are
-            similar to one of it are removed too. The settings are those of the old corpus, where
-            ``keep``, ``order_by`` and ``max_bucket`` are for the batch. Of the other arguments only
+        against: An old corpus, which is only read: an index or its folder; a run or its output
+            folder, of which the kept documents count; or anything that ``source`` may be, which is
+            sketched first. All of its documents stay, and documents that are similar to one of them
+            are removed too. The settings are those of an index or a run, where ``keep``,
+            ``order_by`` and ``max_bucket`` are for the batch. Of the other arguments only
             ``text``, ``id``, ``out``, ``format``, ``overwrite``, ``input_format``,
-            ``delimiter`` and ``encoding_errors`` apply.
+            ``delimiter``, ``encoding_errors`` and ``old_only`` apply; of a corpus that is sketched
+            first also the settings.
+        old_text: Column with the text of an old corpus that is sketched first; as ``text``.
+        old_id: Column with its ids; as ``id``.
+        old_only: Remove only documents that are similar to the old corpus, and give all such pairs;
+            documents that are similar to each other stay.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
@@ -122,6 +133,10 @@ def dedup(
             ``"bounded"``, ``"components"`` or ``"louvain"``.
         pairs: ``"all"`` lists all pairs that share a bucket and reach the threshold; ``"kept"``
             compares only what decides which documents are kept.
+        ignore: Regular expressions in the syntax of RE2, or one. Texts are compared as if matches
+            were spaces; the clean corpus has them.
+        stop_passages: Passages that are ignored likewise, such as letterheads, word by word: a list
+            of them, or the path of a file, see `docs/howto/shingles.md`.
         spec: All settings in one object, instead of a preset; the arguments above override it.
         out: Folder to write to, or URL of one; without it the result is in memory only.
         clean: With ``out``: write the kept documents.
@@ -177,9 +192,18 @@ def dedup(
     if against is not None:
         from neardup.api.comparing_corpora import dedup_as_asked
 
-        return dedup_as_asked(locals())
+        given = locals()
+
+        def settings() -> Spec:
+            values = (threshold, recall, shingle, keep, order_by)
+            return _make_spec(spec, preset, *values).replace(**ignored(ignore, stop_passages))
+
+        return dedup_as_asked(given, settings)
+    if old_text is not None or old_id is not None or old_only:
+        raise SpecError("`old_text`, `old_id` and `old_only` need an old corpus", "give `against`")
     shingle = _shingle_of(source, text, shingle, preset, spec)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
+    asked = asked.replace(**ignored(ignore, stop_passages))
     resources = Resources(memory_of(memory), threads, store, run, keep_run)
     writing = Writing(clean and out is not None, format, annotate, compression, tables, removed)
     needs_out = (format, compression, work) != (None, None, None) or tables != "parquet"
@@ -217,6 +241,8 @@ def plan(
     recall: float = by_preset(0.99),
     shingle: str | ShingleSpec = by_preset("word:5"),
     keep: str = by_preset("first"),
+    ignore: str | Sequence[str] = (),
+    stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     spec: Spec | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
@@ -241,6 +267,7 @@ def plan(
 
     shingle = _shingle_of(source, text, shingle, preset, spec)
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
+    asked = asked.replace(**ignored(ignore, stop_passages))
     resources = Resources(memory_of(memory), threads)
     reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
     with show_progress(progress) as listener:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -112,6 +113,7 @@ def link(
         >>> link(new, against=index).clusters.select(["id", "cluster"]).to_pylist()
         [{'id': 3, 'cluster': 3}, {'id': 4, 'cluster': 0}]
     """
+    begin = time.monotonic()
     if one_to_one and b is None:
         raise SpecError("`one_to_one` is for two files, and there is one", "leave it out")
     spec = LinkSpec(
@@ -132,7 +134,8 @@ def link(
         with Pool(threads) as pool:
             blocked = block(given, spec, pool, memory_of(memory))
             known = None if labels is None else read_labels(labels, blocked.records)
-            return LinkRun(decide(blocked, pool, known))
+            decided = decide(blocked, pool, known)
+            return LinkRun(decided, seconds=time.monotonic() - begin)
     used = (b, labels, memory)
     if any(given is not None for given in used) or spec != LinkSpec(_IN_INDEX):
         raise SpecError(
@@ -147,7 +150,8 @@ def link(
         index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
         if index is not against:
             stack.enter_context(index)
-        return LinkRun(link_new(index._store, given, pool))
+        found = link_new(index._store, given, pool)
+        return LinkRun(found, seconds=time.monotonic() - begin)
 
 
 @checked

@@ -9,37 +9,33 @@ from __future__ import annotations
 import dataclasses
 import html
 import itertools
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.report import audit_text, evaluate_text, plan_text, summary_text
-from neardup.report.differences import Difference, Fold, folded
+from neardup.report import audit_text, cluster_text, evaluate_text, plan_text, summary_text
+from neardup.report.differences import Difference, Fold, differences, folded
 from neardup.report.numbers import counted, percent
 from neardup.report.views import render, view
 from neardup.report.visible import visible
-from neardup.results.shown import Views
+from neardup.results.shown import Bar, Chart, Views
 
 if TYPE_CHECKING:
     from neardup.api.runs import Run
     from neardup.forecast.plan import Plan
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
+    from neardup.inspect.one_cluster import Cluster, Member
     from neardup.results.any_run import AnyRun
 
+_EQUAL = (
+    "to the kept document: it has the same shingles. An exact duplicate has all words of an "
+    "earlier document, in the same order, which need not be kept"
+)
 #: Equal words that are shown before and after each difference.
 _CONTEXT = 20
 _FULL, _LEFT, _HEIGHT = 240, 150, 20  # pixels: the longest bar, its begin, and a row
-
-
-class Bar(NamedTuple):
-    """A bar of a chart: its length is a share, 0 to 1, and a mark may be at another one."""
-
-    label: str
-    share: float
-    note: str
-    mark: float | None = None
 
 
 def of_run(run: Run) -> str:
@@ -49,19 +45,26 @@ def of_run(run: Run) -> str:
     head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
     lines = [*summary_text.found(run.summary), summary_text.recall(run.summary)]
     lines.append(("threshold", f"{spec.threshold:g}", f"by {spec.shingle}"))
-    rows = _rows(lines)
+    equal = int((run.duplicates.column("similarity").to_numpy() == 1).sum())
+    if equal != counts.get("exact_duplicates", equal):
+        lines.append(("similarity 1", f"{equal:,}", _EQUAL))
+    return _card(head, _rows(lines), chart_of_run(run) if removed else None)
+
+
+def chart_of_run(run: Run) -> Chart:
+    """Return how similar the removed documents are."""
     found = run.duplicates.column("similarity").to_numpy()
-    limits = np.linspace(spec.threshold, 1, 6)
+    limits = np.linspace(run.spec.threshold, 1, 6)
     numbers = [*np.histogram(found[found < 1], limits)[0].tolist(), int((found == 1).sum())]
     labels = [f"{low:.2f} to {high:.2f}" for low, high in itertools.pairwise(limits)]
     most = max(1, *numbers)
     bars = [Bar(k, n / most, f"{n:,}") for k, n in zip([*labels, "1"], numbers, strict=True)]
-    return _card(head, rows, bars if removed else (), "Removed documents by similarity")
+    return Chart("Removed documents by similarity", bars)
 
 
 def of_any(run: AnyRun) -> str:
     """Return the main numbers of what another command has found."""
-    return _card(f"neardup {run.command}", _rows(summary_text.rows(run.record)), (), "")
+    return _card(f"neardup {run.command}", _rows(summary_text.rows(run.record)))
 
 
 def of_audit(audit: Audit) -> str:
@@ -70,33 +73,38 @@ def of_audit(audit: Audit) -> str:
     left = 0.0 if audit.kept_near_share is None else audit.kept_near_share
     head = f"{percent(left)} of the kept documents still have a near-duplicate among them."
     rows = [*audit_text.kept(values), *audit_text.recall(values), *audit_text.removed(values)]
+    return _card(head, rows, chart_of_audit(audit))
+
+
+def chart_of_audit(audit: Audit) -> Chart:
+    """Return the S-curve, observed and predicted."""
     bars = []
     for line in audit.curve:
         label, share = f"{line['begin']:g} to {line['end']:g}", line["observed"]
         note = f"{percent(share)} of {counted(line['pairs'], 'pair')}"
         bars.append(Bar(label, share, note, line["predicted"]))
-    return _card(head, rows, bars, "Pairs that share a bucket, by similarity; mark: predicted")
+    return Chart("Pairs that share a bucket, by similarity; mark: predicted", bars)
 
 
 def of_plan(plan: Plan) -> str:
     """Return the estimates of a plan."""
     rows = [*plan_text.found(plan), *plan_text.taken(plan)]
     rows += [("warning", "", one.text) for one in plan.warnings]
+    head = f"{percent(plan.near_duplicates.share)} of the sample are near-duplicates."
+    return _card(head, rows, chart_of_plan(plan))
+
+
+def chart_of_plan(plan: Plan) -> Chart:
+    """Return the shares of the sample."""
     labels = ("exact duplicates", "near-duplicates", "compared")
     shares = [of.share for of in (plan.exact_duplicates, plan.near_duplicates, plan.compared)]
     bars = [Bar(label, n, percent(n)) for label, n in zip(labels, shares, strict=True)]
-    head = f"{percent(plan.near_duplicates.share)} of the sample are near-duplicates."
-    return _card(head, rows, bars, "Shares of the sample")
+    return Chart("Shares of the sample", bars)
 
 
 def of_explanation(found: Explanation) -> str:
     """Return why a document was removed or kept, with the differences marked."""
-    shown, pair = view(found), found.comparison
-    bars: list[Bar] = []
-    if pair is not None:
-        labels = ("similarity", "first in second", "second in first")
-        shares = zip(labels, (pair.similarity, pair.containment_a, pair.containment_b), strict=True)
-        bars = [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares]
+    shown = view(found)
     parts = [_part(part) for part in folded(shown.parts, _CONTEXT)]
     if any(part.op != "equal" for part in shown.parts):
         only = [f"only in {one}" for one in shown.names]
@@ -104,7 +112,40 @@ def of_explanation(found: Explanation) -> str:
         parts.insert(0, f'<span style="opacity:.7">{legend}</span>\n\n')
     texts = "".join(parts) or "".join(map(_escaped, shown.texts[:1]))
     body = f'<div style="white-space:pre-wrap;margin-top:8px">{texts}</div>' if texts else ""
-    return _card(shown.head, shown.notes, bars, "Shares of shingles; mark: the threshold", body)
+    chart = None if found.comparison is None else chart_of_explanation(found)
+    return _card(shown.head, shown.notes, chart, body)
+
+
+def chart_of_explanation(found: Explanation) -> Chart:
+    """Return what two documents share."""
+    pair, bars = found.comparison, list[Bar]()
+    if pair is not None:
+        labels = ("similarity", "first in second", "second in first")
+        shares = zip(labels, (pair.similarity, pair.containment_a, pair.containment_b), strict=True)
+        bars = [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares]
+    return Chart("Shares of shingles; mark: the threshold", bars)
+
+
+def of_cluster(found: Cluster) -> str:
+    """Return the texts of a cluster side by side; what the first one has not is marked."""
+    cells = [(cluster_text.about(one), _side(found, one)) for one in found.members]
+    style = "vertical-align:top;text-align:left;min-width:20em"
+    heads = "".join(f'<td style="{style}"><b>{_escaped(head)}</b></td>' for head, _ in cells)
+    texts = "".join(f'<td style="{style};white-space:pre-wrap">{text}</td>' for _, text in cells)
+    table = f"<table><tr>{heads}</tr><tr>{texts}</tr></table>"
+    return (
+        f'<div style="overflow-x:auto"><b>{_escaped(cluster_text.headline(found))}</b>{table}</div>'
+    )
+
+
+def _side(found: Cluster, member: Member) -> str:
+    """Return a text, with the words marked that differ from those of the first one."""
+    if member is found.members[0]:
+        return _escaped(member.text)
+    shown = ""
+    for part in differences(found.members[0].text, member.text):
+        shown += _escaped(part.text_b) if part.op == "equal" else _marked("ins", part.text_b)
+    return shown
 
 
 def _rows(rows: Iterable[summary_text.Row]) -> list[tuple[str, ...]]:
@@ -129,15 +170,16 @@ def _text_of_explanation(found: Explanation) -> str:
 
 #: By class of result: the text that print() and the command show, and the card of a notebook.
 VIEWS = {
-    "Run": Views(_text_of_run, of_run),
+    "Run": Views(_text_of_run, of_run, chart_of_run),
     "Against": Views(_text_of_run, of_any),
     "FromSpark": Views(_text_of_run, of_any),
     "Decontamination": Views(_text_of_run, of_any),
     "PassageRun": Views(_text_of_run, of_any),
     "PassageExplanation": Views(lambda found: found.render(), lambda found: _pre(found.render())),
-    "Audit": Views(lambda audit: audit_text.render(audit.as_dict()), of_audit),
-    "Plan": Views(plan_text.render, of_plan),
-    "Explanation": Views(_text_of_explanation, of_explanation),
+    "Audit": Views(lambda audit: audit_text.render(audit.as_dict()), of_audit, chart_of_audit),
+    "Plan": Views(plan_text.render, of_plan, chart_of_plan),
+    "Explanation": Views(_text_of_explanation, of_explanation, chart_of_explanation),
+    "Cluster": Views(cluster_text.render, of_cluster),
     "Evaluation": Views(
         evaluate_text.render,
         lambda found: _pre(evaluate_text.render(found)),
@@ -146,12 +188,12 @@ VIEWS = {
 
 
 def _card(
-    head: str, rows: Iterable[tuple[str, ...]], bars: Iterable[Bar], title: str, more: str = ""
+    head: str, rows: Iterable[tuple[str, ...]], chart: Chart | None = None, more: str = ""
 ) -> str:
     cells = "".join(f"<tr>{_cells(*row)}</tr>" for row in rows)
     return (
         f'<div style="max-width:60em"><b>{_escaped(head)}</b><table>{cells}</table>'
-        f"{_chart(list(bars), title)}{more}</div>"
+        f"{'' if chart is None else _chart(*chart)}{more}</div>"
     )
 
 
@@ -162,7 +204,7 @@ def _cells(label: str, value: str, remark: str | None = None) -> str:
     return "".join(f'<td style="text-align:{how}">{_escaped(what)}</td>' for how, what in cells)
 
 
-def _chart(bars: list[Bar], title: str) -> str:
+def _chart(title: str, bars: Sequence[Bar]) -> str:
     """Return horizontal bars; nothing without bars."""
     if not bars:
         return ""

@@ -32,6 +32,7 @@ from neardup.results.shown import Shown
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
+    from neardup.inspect.one_cluster import Cluster
 
 #: Endings that neither a folder nor a report has.
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
@@ -61,7 +62,7 @@ class Run(AnyRun, RunTables):
     def __reduce__(self) -> Any:
         results = self._results
         if not isinstance(results, MemoryResults):
-            return _in_folder, (results.name, *self._frame)
+            return _reopened, (type(self), type(results), results.name, *self._frame)
         # Listeners, locks and cached texts stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
         outcome = dataclasses.replace(results.outcome, job=job, reader=Reader(job.source))
@@ -204,6 +205,23 @@ class Run(AnyRun, RunTables):
         return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named))
 
     @checked
+    def cluster(self, id: object, *, limit: int = 10, threads: int | None = None) -> Cluster:
+        """Return the cluster of a document, with the texts of its documents side by side.
+
+        Args:
+            id: Id of the document; its position where the run had no ids.
+            limit: Documents that are shown: the kept one, and those most similar to it.
+            threads: Number of threads; all cores by default.
+
+        Raises:
+            InputError: There is no document of that id; or the input is gone, or has changed.
+            SpecError: ``limit`` is below 1.
+        """
+        from neardup.inspect.one_cluster import cluster_of
+
+        return cluster_of(self._results, id, limit, threads)
+
+    @checked
     def pairs_with_texts(self, *, texts: bool = True) -> pa.Table:
         """Return pairs next to each other, for a person who goes through them.
 
@@ -219,7 +237,7 @@ class Run(AnyRun, RunTables):
         Raises:
             InputError: The input is gone or has changed.
         """
-        from neardup.inspect.pairs import pairs
+        from neardup.inspect.pair_texts import pairs
 
         return pa.concat_tables(pairs(self._results, texts))
 
@@ -314,11 +332,19 @@ def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> No
         raise OutputError(f"{path} is named as a file of another kind; expected {expected}", hint)
 
 
-def _in_folder(
-    folder: str | os.PathLike[str], source: Source | None = None, ends: np.ndarray | None = None
-) -> Run:
+def _in_folder(folder: str | os.PathLike[str], *frame: Any) -> Run:
     """Return the run of a folder; with the frame that it read, which no folder has."""
-    results = FolderResults(folder)
+    return _reopened(Run, FolderResults, folder, *frame)
+
+
+def _reopened(
+    run: type[Run],
+    kind: type[FolderResults],
+    folder: str | os.PathLike[str],
+    source: Source | None = None,
+    ends: np.ndarray | None = None,
+) -> Run:
+    results = kind(folder)
     if source is not None and ends is not None:
         results.source, results.ends = source, ends
-    return Run(results)
+    return run(results)

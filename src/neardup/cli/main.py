@@ -41,6 +41,7 @@ _COMMANDS = {
     "blocks": "link",
     "index": "index",
     "stream": "stream",
+    "serve": "serve",
     "decontaminate": "decontaminate",
     "synth": "synth",
     "warmup": "warmup",

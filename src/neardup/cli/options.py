@@ -198,6 +198,20 @@ _shingle_option = compared(
     help="What is compared: N consecutive words or characters; or items, where the column has "
     f"lists of them. [default: {_default('shingle')}]",
 )
+#: What becomes spaces before texts are compared.
+ignore_options = all_of(
+    advanced(
+        "--ignore REGEX",
+        multiple=True,
+        help="Compare as if matches in the text were spaces; in the syntax of RE2, such as "
+        r"'\d{1,2}\.\d{1,2}\.\d{4}'. May be given several times.",
+    ),
+    advanced(
+        "--stop-passages FILE",
+        help="Compare as if the passages of this file, such as letterheads, were spaces; in plain "
+        "text with an empty line between two, else the column text.",
+    ),
+)
 _normalising = all_of(
     advanced(
         "--stem LANGUAGE",
@@ -209,6 +223,7 @@ _normalising = all_of(
     advanced("--raw", help="With char:N: keep white space as it is."),
     advanced("--bag", help="Count repeated shingles: multiset Jaccard."),
     advanced("--hash-bytes [4|8]", help="Bytes of the hash of a shingle. [default: 8]"),
+    ignore_options,
 )
 _preset_option = compared(
     f"--preset [{'|'.join(PRESETS)}]",
@@ -360,11 +375,15 @@ def given_options(*names: str) -> list[str]:
 
 def spec_of(options: dict[str, Any]) -> Spec:
     """Return the preset with what options override; None, or False for a flag, does not."""
-    given = {k: value for k, value in options.items() if value is not None and value is not False}
+    given = {k: value for k, value in options.items() if value not in (None, False, ())}
     if "recall" in given and ("num_bands" in given or "rows" in given):
         raise SpecError("recall and bands with rows exclude each other", "leave one out")
     if "hash_bytes" in given:
         given["hash_bytes"] = int(given["hash_bytes"])
+    if "stop_passages" in given:
+        from neardup.corpora.stop_passages import ignored
+
+        given |= ignored((), given["stop_passages"])
     if given.get("stem") == "none":
         given["stem"] = None
     return preset(given.pop("preset")).replace(**given)

@@ -8,7 +8,7 @@ from neardup.copies.cuts.cutting import UNITS
 from neardup.errors import SpecError
 from neardup.spec import ShingleSpec
 
-#: Which source a passage has, in the order of `neardup.kernels.passages.grow`.
+#: Which source a passage has, in the order of `neardup.kernels.passages.growing.grow`.
 SOURCES = ("longest", "latest", "first")
 #: Shortest and longest run; hashes of a run are made of its grams, of at most 64 words each.
 _SHORTEST, _LONGEST = 2, 10_000
@@ -26,7 +26,8 @@ class PassageSpec:
         source: ``"longest"``, ``"latest"`` or ``"first"``: which earlier occurrence is named.
         boilerplate: Documents from which on a run is boilerplate, not a copy; 0 for never.
         bridge: Most changed words between two passages that are joined.
-        stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc`` and ``strip_accents``.
+        stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc``, ``strip_accents``,
+            ``ignore`` and ``stop_passages``. What is ignored is no word, and is not counted.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
@@ -43,6 +44,8 @@ class PassageSpec:
     keep_case: bool = False
     nfkc: bool = False
     strip_accents: bool = False
+    ignore: tuple[str, ...] = ()
+    stop_passages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not _SHORTEST <= self.words <= _LONGEST:
@@ -71,6 +74,8 @@ class PassageSpec:
             keep_case=self.keep_case,
             nfkc=self.nfkc,
             strip_accents=self.strip_accents,
+            ignore=self.ignore,
+            stop_passages=self.stop_passages,
         )
 
     @property

@@ -10,7 +10,8 @@ import numpy as np
 from neardup.copies.asked import SOURCES, PassageSpec
 from neardup.copies.repeated.repeats import Corpus, Repeats
 from neardup.copies.work import Work
-from neardup.kernels import passages as kernels
+from neardup.kernels.passages.following import bridge
+from neardup.kernels.passages.growing import grow, share_words
 
 #: Segments of repeated runs that a thread looks at together.
 _ROWS = 1 << 18
@@ -61,9 +62,7 @@ def build(
         made: list[np.ndarray] = []
         while at < last:
             out = np.empty((min(last - at, _ROWS) + 1, 6), np.uint64)
-            count, at, start = kernels.grow(
-                tuple(repeats), (at, start), last, rule, boilerplate, out
-            )
+            count, at, start = grow(tuple(repeats), (at, start), last, rule, boilerplate, out)
             some = scratch.empty((count, 6), np.uint64)
             some[:] = out[:count]
             made.append(some)
@@ -82,7 +81,7 @@ def build(
     starts = np.searchsorted(every[:, 0], limits)
     gained = scratch.empty(filled, np.int32)
     counts = Counts(*(np.empty(corpus.documents, np.int32) for _ in range(2)))
-    kernels.share_words(every, starts, tokens, words, boilerplate, gained, *counts)
+    share_words(every, starts, tokens, words, boilerplate, gained, *counts)
     size, holders = (scratch.empty(filled, np.int64) for _ in range(2))
     size[:], holders[:] = every[:, 1], every[:, 4]
     size += words - 1
@@ -103,7 +102,7 @@ def bridges(passages: Passages, gap: int) -> Bridges:
     """Join neighbouring passages from one source document over at most ``gap`` changed words."""
     number = np.empty(len(passages.words), np.int64)
     rows = np.column_stack([passages.position, passages.words.astype(np.uint64)])
-    return Bridges(number, kernels.bridge(rows, passages.source, gap, number))
+    return Bridges(number, bridge(rows, passages.source, gap, number))
 
 
 class Largest(NamedTuple):

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from neardup.arrays import numbers
 from neardup.copies.asked import PassageSpec
 from neardup.copies.building import Counts, Passages, build
-from neardup.copies.repeated.repeats import Anchors, Corpus, Finder, Groups
+from neardup.copies.repeated.equal_rows import Groups
+from neardup.copies.repeated.repeats import Anchors, Corpus, Finder
 from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock, Event

@@ -145,9 +145,11 @@ def render(plan: PassagePlan) -> str:
     """Return the estimate in a few lines."""
     low, high = (show_size(size) for size in plan.disk)
     copied = f"{percent(plan.copied_share)} of the words of {counted(plan.sampled, 'document')}"
+    more = "; more in all, since most sources are not among these"
+    more = "" if plan.sampled >= plan.documents else more
     rows = [
         ("documents", f"about {plan.documents:,}, {show_size(plan.text)}, {plan.words:,} words"),
-        ("copied", f"{copied}; more in all, since most sources are not among these"),
+        ("copied", copied + more),
         ("memory", f"at most {show_size(plan.memory)}"),
         ("disk", f"{low} of temporary files, {high} if all words are copied"),
         ("time", f"{plan.seconds[0]:,.0f} to {plan.seconds[1]:,.0f} s"),

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from neardup.copies.finding import FoundPassages, Inputs
-from neardup.copies.spans import ends_of
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
 from neardup.scratch import Scratch
+from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
@@ -47,7 +47,7 @@ class Offsets:
         every.sort()
         kept = 0
         for low in range(0, filled, _STEP):  # equal ones once
-            some = np.unique(every[low : low + _STEP])
+            some = _distinct(every[low : low + _STEP])
             some = some[1:] if kept and some[0] == every[kept - 1] else some
             every[kept : kept + len(some)] = some
             kept += len(some)
@@ -88,8 +88,8 @@ class Offsets:
         parts = [np.empty(0, np.int64)]
         for at in range(low, high, _STEP):
             some = self.keys[at : min(at + _STEP, high)] >> np.uint64(33)
-            parts.append(np.unique(some).astype(np.int64) - first)
-        documents = np.unique(np.concatenate(parts))
+            parts.append(_distinct(some).astype(np.int64) - first)
+        documents = _distinct(np.concatenate(parts))
 
         def work(wanted: PartitionRows) -> None:
             assert wanted.rows is not None
@@ -106,6 +106,13 @@ class Offsets:
 
         for _ in pool.ordered(work, reader.again(ends, documents)):
             pass
+
+
+def _distinct(values: np.ndarray) -> np.ndarray:
+    """Return sorted values, each once."""
+    kept = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=kept[1:])
+    return np.asarray(values[kept])
 
 
 def in_input(found: FoundPassages, positions: np.ndarray) -> np.ndarray:

@@ -10,12 +10,15 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from neardup.copies.copy_tables import ids_of
 from neardup.copies.passage_running import MEMORY
 from neardup.copies.result import NAMES, Result
 from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
+from neardup.engines.identifiers import id_array
 from neardup.errors import InputError, SpecError
 from neardup.io.formats.json_text import joined_tables
 from neardup.io.opening import Reading
@@ -50,6 +53,13 @@ class PassageResults(Protocol):
         """Return the texts of documents, by their positions in the input, in any order."""
         ...
 
+    def old_texts(self, ids: pa.ChunkedArray[Any]) -> dict[Any, str]:
+        """Return the texts of documents of the corpus compared against, by their ids.
+
+        Nothing where that can't be read again.
+        """
+        ...
+
     def clean(self) -> pa.Table:
         """Return the corpus as it was cut."""
         ...
@@ -76,8 +86,14 @@ class MemoryPassages:
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         del threads
-        found = self._result.texts_of(np.unique(docs))
+        found = self._result.inputs.new.texts_at(np.unique(docs))
         return [found[doc] for doc in docs.tolist()]
+
+    def old_texts(self, ids: pa.ChunkedArray[Any]) -> dict[Any, str]:
+        every = ids_of(self._result.inputs)[1].slice(0, self._result.inputs.old_documents)
+        docs = _positions(ids, every)
+        found = self._result.inputs.all[0].texts_at(np.unique(docs))
+        return dict(zip(ids.to_pylist(), (found[doc] for doc in docs.tolist()), strict=True))
 
     def clean(self) -> pa.Table:
         with Pool() as pool:
@@ -105,12 +121,39 @@ class FolderPassages(FolderResults):
             raise _lacking(name)
         return super().table(name, columns)
 
+    def old_texts(self, ids: pa.ChunkedArray[Any]) -> dict[Any, str]:
+        if not len(ids) or self.record["against"] is None:
+            return {}
+        old = FolderPassages(self.name, {**self.record, "source": self.record["against"]})
+        try:
+            docs = _positions(ids, old._read_ids())
+            return dict(zip(ids.to_pylist(), old.texts(docs), strict=True))
+        except InputError:  # gone, or changed since
+            return {}
+
+    def _read_ids(self) -> pa.ChunkedArray[Any]:
+        """Read the ids of the input again."""
+        name = self.source.id_column
+        if name is None:
+            return pa.chunked_array([pa.array(np.arange(int(self.ends[-1])))])
+        parts = (part.read((name,)).columns.column(name) for part in self.source.partitions())
+        return pa.chunked_array([chunk for ids in parts for chunk in id_array(ids, name).chunks])
+
     def clean(self) -> pa.Table:
         written = any(name.partition(".")[0] == CLEAN for name in self.record["files"])
         source: object = f"{self.name}/{CLEAN}" if written else self.given
         about = self.record["source"] or self.record["frame"]
         reading = Reading.of({**about, "partition_bytes": None, "input_format": None})
         return table_of(InputCorpus.open(source, reading))
+
+
+def _positions(ids: Any, every: Any) -> np.ndarray:
+    """Return int64[ids]: where ids are among all of a corpus; InputError if one is not."""
+    kind = pa.large_string()
+    found: Any = pc.index_in(ids.cast(kind), value_set=every.cast(kind))
+    if found.null_count:
+        raise InputError("the corpus compared against has other ids than before", "run it again")
+    return np.asarray(found.to_numpy(), np.int64)
 
 
 def table_of(corpus: InputCorpus) -> pa.Table:
@@ -123,8 +166,6 @@ def table_of(corpus: InputCorpus) -> pa.Table:
 
 def position_of(results: PassageResults, id: object) -> int:
     """Return the position of a document by its id, or by a text that spells it."""
-    import pyarrow.compute as pc
-
     ids: Any = results.table("documents", ["doc_id"]).column(0)
     asked: Any = pa.scalar(str(id), pa.large_string())
     found = int(pc.index(ids.cast(pa.large_string()), asked).as_py())

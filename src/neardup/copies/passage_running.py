@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from neardup.output.writing import (
 )
 from neardup.private_files import system_errors
 from neardup.result_record import read_record
+from neardup.spec import plain_values
 from neardup.state.output_folder import STAGED, check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool, check_threads
@@ -53,8 +53,8 @@ class PassageRequest:
         """Return what the result depends on, in JSON values."""
         return {
             "neardup": __version__,
-            "passages": dataclasses.asdict(self.spec),
-            "cut": dataclasses.asdict(self.cutting),
+            "passages": plain_values(self.spec),
+            "cut": plain_values(self.cutting),
             "by": self.by,
             "output": [self.format, self.compression],
             "inputs": [corpus.job.identity() for corpus in self.inputs.all],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,13 +17,12 @@ from neardup.arrays import array_of
 from neardup.copies import copy_tables as tables
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.cuts import stretches as st
-from neardup.copies.cuts.cutting import Cut, cut
-from neardup.copies.cuts.records import changer
+from neardup.copies.cuts.text_cuts import TextCuts
 from neardup.copies.finding import FoundPassages, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.work import Work
 from neardup.io.writers import write_tables
-from neardup.kernels.passages import last_sources
+from neardup.kernels.passages.following import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
 from neardup.output.record import about_clock
 from neardup.result_record import RECORD
@@ -64,46 +64,15 @@ class Result:
     stretches: st.Stretches
     kept: np.ndarray  # bool[documents]
 
-    def changed(self, positions: np.ndarray, text_of: Mapping[int, str]) -> dict[int, str]:
-        """Return the new texts of some documents, by position in the input."""
-        return {p: new for p, (new, _) in self._cut(positions, text_of).items()}
-
-    def _cut(
-        self, positions: np.ndarray, text_of: Mapping[int, str]
-    ) -> dict[int, tuple[str, list[Cut]]]:
-        of = self.stretches.document - self.inputs.old_documents
-        mask = self.cutting.mask or ""
-        found = {}
-        for position in positions.tolist():
-            low, high = np.searchsorted(of, [position, position + 1]).tolist()
-            if high > low:
-                rows = zip(
-                    self.stretches.start[low:high].tolist(),
-                    self.stretches.end[low:high].tolist(),
-                    strict=True,
-                )
-                found[position] = cut(text_of[position], rows, mask)
-        return found
-
-    def texts_of(self, positions: np.ndarray) -> dict[int, str]:
-        """Return the original texts of some documents, ascending positions in the input."""
-        reader, ends = self.inputs.new.reader, np.cumsum(self.inputs.new.counts)
-        found: dict[int, str] = {}
-        for wanted in reader.again(ends, positions):
-            assert wanted.rows is not None
-            texts: Any = reader.texts(wanted).to_pylist()
-            found |= zip((wanted.first + wanted.rows).tolist(), texts, strict=True)
-        return found
-
-    @property
-    def cut_documents(self) -> np.ndarray:
-        """int64[]: positions of the documents that are cut and kept, ascending."""
-        found = np.unique(self.stretches.document - self.inputs.old_documents)
-        return np.asarray(found[self.kept[found]])
+    @functools.cached_property
+    def cuts(self) -> TextCuts:
+        """What is cut of which documents."""
+        of, mask = self.stretches.document - self.inputs.old_documents, self.cutting.mask or ""
+        ends = self.stretches.start, self.stretches.end
+        return TextCuts(self.inputs.new, of, *ends, self.kept, mask)
 
     def form(self, format: str | None, compression: str | None, work: Work) -> Form:
         """Return how the corpus is written."""
-        new = self.inputs.new
         adding = added = changing = None
         if self.cutting.annotate:
             table = self.annotations()
@@ -113,12 +82,7 @@ class Result:
                 return table.take(array_of(positions))
 
         if self.cutting.cuts:
-
-            def changed(positions: np.ndarray) -> dict[int, str]:
-                here = np.intersect1d(positions, self.cut_documents)
-                return self.changed(here, self.texts_of(here))
-
-            changing = changer(new.reader.source, changed)
+            changing = self.cuts.changing()
         return Form(format, compression, adding, added, changing)
 
     def annotations(self) -> pa.Table:
@@ -196,6 +160,7 @@ def make(
             )
     record = {
         **inputs.new.record(clean=cutting.writes, annotate=cutting.annotate),
+        "against": None if inputs.old is None else inputs.old.record()["source"],
         "spec": vars(spec) | {"by": by},
         "cut": vars(cutting),
         "counts": counts,
@@ -218,7 +183,8 @@ def make(
     if spec.order_by is not None:
         record |= _times(inputs, spec.order_by, made)
     if cutting.cuts:
-        result.tables["cuts"] = _cuts_table(result)
+        own, _ = tables.ids_of(inputs)
+        result.tables["cuts"] = result.cuts.table(own)
     tell(work.clock, found.notes)
     return result
 
@@ -248,25 +214,6 @@ def _lost_words(
         by_number[needed] = False  # their own cut words have to stand somewhere too
     dropped[:] = by_number[found.numbers[old:]]
     return int(lost.sum())
-
-
-def _cuts_table(result: Result) -> pa.Table:
-    """Return the characters that were cut, with their offsets in the clean text."""
-    documents = result.cut_documents
-    own, _ = tables.ids_of(result.inputs)
-    of: list[int] = []
-    cuts: list[Cut] = []
-    for low in range(0, len(documents), 10_000):
-        some = documents[low : low + 10_000]
-        for position, (_, rows) in result._cut(some, result.texts_of(some)).items():
-            of += [position] * len(rows)
-            cuts += rows
-    columns = zip(*cuts, strict=True) if cuts else ((),) * 4
-    names = ("start", "end", "at", "inserted")
-    arrays = [pa.array(values, pa.int64()) for values in columns]
-    return pa.table(
-        {"doc_id": own.take(pa.array(of, pa.int64()))} | dict(zip(names, arrays, strict=True))
-    )
 
 
 def _totals(inputs: Inputs, by: str, made: dict[str, pa.Table]) -> list[dict[str, Any]]:

@@ -27,14 +27,35 @@ class OldCorpus(NamedTuple):
         core: The index.
         spec: Settings; ``keep``, ``order_by`` and ``max_bucket`` are for the batch.
         ids: Returns the ids that users know, of those that the index knows.
+        only: Whether only documents similar to it are removed; then all pairs are listed.
     """
 
     core: Core
     spec: Spec
     ids: Callable[[list[Id]], ArrowArray]
+    only: bool = False
 
 
-def decide(corpus: InputCorpus, old: OldCorpus) -> tuple[pa.Table, np.ndarray]:
+class Decided(NamedTuple):
+    """Which documents of a batch are new.
+
+    Attributes:
+        table: A row for each document: ``doc``, ``doc_id``, ``cluster``, ``kept``,
+            ``duplicate_of``, ``similarity``, and ``in_old``, whether ``duplicate_of`` is a document
+            of the old corpus.
+        kept: bool[n].
+        matches: ``doc``, ``doc_id``, ``old_id`` and ``similarity`` of all similar pairs, if they
+            were asked for.
+        old_found: Documents of the old corpus among these.
+    """
+
+    table: pa.Table
+    kept: np.ndarray
+    matches: pa.Table | None
+    old_found: int
+
+
+def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
     """Decide which documents of a batch are new.
 
     All documents of the old corpus stay, and come first in keep order. A document of the batch is
@@ -45,11 +66,6 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> tuple[pa.Table, np.ndarray]:
         corpus: The batch, not read yet.
         old: The old corpus.
 
-    Returns:
-        A row for each document: ``doc``, ``doc_id``, ``cluster``, ``kept``, ``duplicate_of``,
-        ``similarity``, and ``in_old``, whether ``duplicate_of`` is a document of the old corpus.
-        And bool[n]: which ones are kept.
-
     Raises:
         ColumnError: The column of `keep` is missing.
         DuplicateIdError: Two documents have the same id.
@@ -58,6 +74,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> tuple[pa.Table, np.ndarray]:
     of_old: list[Id] = []
     rows_of_old, left, lengths = [], [], []
     similarities, known = [np.empty(0)], list[Sketched]()
+    pairs: list[tuple[np.ndarray, list[Id], np.ndarray]] = []
     with core.reading() as state:
         end = state.next
     for _, partition in corpus.reader.partitions():
@@ -69,24 +86,30 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> tuple[pa.Table, np.ndarray]:
             sketched = core.sketched(texts)
             # Others write between two batches: later documents are no part of the old corpus.
             with core.reading():
-                found = core.matches(sketched, core.threshold, first=True)
-            is_old = found.doc < end
+                found = core.matches(sketched, core.threshold, first=not old.only)
+            known_before = np.flatnonzero(found.doc < end)
+            names = [found.id[i] for i in known_before.tolist()]
+            row, alike = found.row[known_before], found.similarity[known_before]
+            if old.only:
+                pairs.append((total + row, names, alike))
+            # Of each row the first one: documents ascend within it.
+            row, first = np.unique(row, return_index=True)
             similarity = np.full(len(texts), np.nan)
-            similarity[found.row[is_old]] = found.similarity[is_old]
-            of_old += [
-                id_ for id_, known_before in zip(found.id, is_old, strict=True) if known_before
-            ]
-            rows_of_old.append(total + found.row[is_old])
+            similarity[row] = alike[first]
+            of_old += [names[i] for i in first.tolist()]
+            rows_of_old.append(total + row)
             rows = np.flatnonzero(np.isnan(similarity))
             left.append(total + rows)
-            known.append(sketched.take(rows))
+            if not old.only:
+                known.append(sketched.take(rows))
             similarities.append(similarity)
             total += len(texts)
     similarity = np.concatenate(similarities)
     # Positions of the documents of the batch, then of those of the old corpus that are named.
     target = np.full(total, -1)
-    if known:
+    if rows_of_old:
         target[np.concatenate(rows_of_old)] = total + np.arange(len(of_old))
+    if known:
         rows = np.concatenate(left)
         columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.extra}
         columns[LENGTH] = pa.chunked_array(lengths)
@@ -96,7 +119,18 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> tuple[pa.Table, np.ndarray]:
         limits = Limits(old.spec.max_bucket)
         removed, of, how = resolve_sketched(core, joined_sketches(known), order, limits)
         target[rows[removed]], similarity[rows[removed]] = rows[of], how
-    return _table(corpus, target, similarity, old.ids(of_old))
+    table, kept = _table(corpus, target, similarity, old.ids(of_old))
+    if not old.only:
+        return Decided(table, kept, None, 0)
+    doc = np.concatenate([np.empty(0, np.int64), *(row for row, _, _ in pairs)])
+    names = [name for _, named, _ in pairs for name in named]
+    columns = {
+        "doc": array_of(doc),
+        "doc_id": take_ids(corpus.ids(), doc),
+        "old_id": old.ids(names),
+        "similarity": array_of(np.concatenate([np.empty(0), *(alike for _, _, alike in pairs)])),
+    }
+    return Decided(table, kept, pa.table(columns), len(set(names)))
 
 
 def _table(

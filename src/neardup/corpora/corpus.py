@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from neardup.engines.identifiers import Ids, check_ids, id_array
 from neardup.engines.job import Job, Resources
 from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
+from neardup.errors import InputError
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import located
 from neardup.io.source import Documents, Partition
@@ -24,6 +28,16 @@ from neardup.threads import Pool, available_cores
 
 #: The ids, among the columns that are kept.
 _ID = "neardup.id"
+
+
+@contextmanager
+def naming(prefix: str) -> Iterator[None]:
+    """Have the hints of errors name the arguments of another corpus, such as ``test_text``."""
+    try:
+        yield
+    except InputError as error:
+        error.hint = re.sub("`(text|id)`", rf"`{prefix}\1`", error.hint)
+        raise
 
 
 @dataclass
@@ -148,8 +162,17 @@ class InputCorpus:
             return pa.chunked_array([pa.nulls(0)])
         return joined([table.select([name]) for table in self._columns]).column(0)
 
+    def texts_at(self, positions: np.ndarray) -> dict[int, str]:
+        """Return the texts of documents by position, of ascending positions in the input."""
+        found: dict[int, str] = {}
+        for part in self.reader.again(np.cumsum(self.counts), positions):
+            assert part.rows is not None
+            texts: Any = self.reader.texts(part).to_pylist()
+            found |= zip((part.first + part.rows).tolist(), texts, strict=True)
+        return found
+
     def record(self, **output: Any) -> dict[str, Any]:
-        """Return what a record says of the corpus, once it was read, and of the clean one."""
+        """Return the members of a record on the corpus, once it was read, and on the clean one."""
         job, ends = self.job, np.cumsum(np.array(self.counts, np.int64))
         once = not self.how.get("given") or any(file.copy for file in job.source.files)
         return {
@@ -160,7 +183,7 @@ class InputCorpus:
             "output": {"clean": True, "annotate": False, "tables": "parquet", **output},
         }
 
-    def write(self, kept: np.ndarray, folder: Path, format: str | None, pool: Pool) -> None:
+    def write(self, kept: np.ndarray, folder: Path, form: Form, pool: Pool) -> None:
         """Write some of the documents, bool[documents], into a new folder."""
         partitions, ends = self.partitions, np.cumsum(self.counts)
-        CleanCorpus(self.reader, partitions, ends, kept, Form(format), pool).write(folder)
+        CleanCorpus(self.reader, partitions, ends, kept, form, pool).write(folder)

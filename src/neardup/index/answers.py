@@ -21,7 +21,7 @@ from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 
-_COLUMNS = ["query", "id", "similarity", "query_contained", "match_contained"]
+MATCH_COLUMNS = ["query", "id", "similarity", "query_contained", "match_contained"]
 _NOWHERE = np.empty(0, dtype=np.int64)
 
 
@@ -119,7 +119,7 @@ def matches_table(
         top: Matches of a row, at most; None for all.
     """
     if not len(matches.row):  # nearly always
-        return _nothing(pa.int64() if names is None else names.type, kind)
+        return no_matches(pa.int64() if names is None else names.type, kind)
     order = best_first(matches, top)
     similarity, row_size, doc_size = (
         values[order] for values in (matches.similarity, matches.row_size, matches.doc_size)
@@ -134,15 +134,16 @@ def matches_table(
         array_of(shared / np.maximum(row_size, 1)),
         array_of(shared / np.maximum(doc_size, 1)),
     ]
-    return pa.Table.from_arrays(columns, names=_COLUMNS)
+    return pa.Table.from_arrays(columns, names=MATCH_COLUMNS)
 
 
 @functools.cache
-def _nothing(names: pa.DataType, kind: str) -> pa.Table:
+def no_matches(names: pa.DataType, kind: str) -> pa.Table:
+    """Return a table of matches without rows; ``names`` is the type of its first column."""
     # `Schema.empty_table` would import pandas.
     asked: Any = id_values([], "str") if names == pa.large_string() else array_of(_NOWHERE, names)
     columns = [asked, id_values([], kind), *[array_of(np.empty(0))] * 3]
-    return pa.Table.from_arrays(columns, names=_COLUMNS)
+    return pa.Table.from_arrays(columns, names=MATCH_COLUMNS)
 
 
 def found_in(
@@ -173,7 +174,7 @@ def found_in(
                 tables.append(matches_table(found, base + low, names, state.ids, top))
             base += len(batch.texts)
         if not tables:
-            tables.append(_nothing(pa.int64(), state.ids))
+            tables.append(no_matches(pa.int64(), state.ids))
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 

@@ -12,7 +12,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -319,6 +319,22 @@ class Catalogue:
             with suppress(FileNotFoundError), log.open("r+b") as file:
                 os.fsync(file.fileno())
             sync_folder(self.path.parent)
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the database, as this transaction sees it, to a new file.
+
+        Raises:
+            OutputError: It can't be written.
+        """
+        make_private(path)
+        with closing(sqlite3.connect(path)) as other:
+            try:
+                self._connected().backup(other)
+                other.execute("PRAGMA journal_mode = WAL").fetchall()
+            except sqlite3.Error as error:
+                raise sqlite_error(KIND, path, error) from error
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
 
     # Documents.
 

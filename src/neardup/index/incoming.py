@@ -75,6 +75,16 @@ def checked_text(value: object, name: str = "text") -> str:
     raise ArgumentError(f"`{name}` is {given}; expected a string", "give the text of a document")
 
 
+def one_text(text: Any, items: bool) -> pa.LargeStringArray:
+    """Return one text, or with ``items`` one basket, as an array.
+
+    Raises:
+        ArgumentError: It is neither.
+    """
+    basket = items and is_basket(text)
+    return as_text([text if basket else checked_text(text)], basket)
+
+
 def typed_ids(ids: Sequence[str], kind: str) -> list[Id]:
     """Return ids of which only the text is known, as an index has them.
 

@@ -169,6 +169,11 @@ class Segment:
         fences, sums = tables.reshape(2, blocks)
         self._blocks = KeyBlocks(words, halves, fences, sums, np.zeros(blocks, dtype=np.bool_))
 
+    @property
+    def content(self) -> memoryview:
+        """All its bytes, also if its file was removed since."""
+        return memoryview(self._data)
+
     @classmethod
     def open(cls, path: Path, number: int, digest: str, checksum: int) -> Segment:
         """Open a file.

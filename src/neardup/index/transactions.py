@@ -151,6 +151,29 @@ class Core:
                 self.verifier.forget()
                 raise
 
+    @contextmanager
+    def attempt(self, refused: tuple[type[Exception], ...]) -> Iterator[None]:
+        """Part of a transaction that writes: it is undone where such an error comes out of it.
+
+        Other errors give up the transaction.
+        """
+        catalogue, before = self.catalogue, self.catalogue.state()
+        catalogue.execute("SAVEPOINT attempt")
+        try:
+            yield
+        except refused:
+            after = catalogue.state()
+            catalogue.execute("ROLLBACK TO attempt")
+            catalogue.execute("RELEASE attempt")
+            catalogue.change(**before._asdict())
+            if (after.next, after.segment) != (before.next, before.segment):
+                # Their numbers are given to others.
+                self.snapshot.forget()
+                self.verifier.forget()
+                self.snapshot.refresh(before)
+            raise
+        catalogue.execute("RELEASE attempt")
+
     def _forget_after_fork(self) -> None:
         """After a fork, read again: a thread of the parent may have been changing the snapshot."""
         if self._pid != os.getpid():

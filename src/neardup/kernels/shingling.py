@@ -1,4 +1,6 @@
-"""Tokens to shingles, shingles to sorted sets."""
+"""Tokens to shingles, shingles to sorted sets; and sequences of tokens that are looked for."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -150,4 +152,75 @@ def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
                 count += 1
         first = last
         out_offsets[d + 1] = count
+    return count
+
+
+class Sequences(NamedTuple):
+    """Sequences of tokens that are looked for, in lexicographic order, by their first tokens."""
+
+    keys: np.ndarray  # uint64[2**k]: first tokens, in an open-addressing table
+    low: np.ndarray  # int64[2**k]: the first sequence that begins so; -1 for a free slot
+    high: np.ndarray  # int64[2**k]: the one after the last
+    begin: np.ndarray  # int64[sequences + 1]: where the tokens of each begin
+    values: np.ndarray  # uint64[]: their tokens
+
+
+@njit(cache=True, nogil=True)
+def _bound(sequences, low, high, depth, token, above):
+    """Return the first of some sequences whose token at a depth is not below, or is above, one."""
+    while low < high:
+        middle = (low + high) >> 1
+        value = sequences.values[sequences.begin[middle] + depth]
+        if value < token or (above and value == token):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def find_sequences(tokens, offsets, sequences, state, where, which):
+    """Find every occurrence of some sequences within documents; return how many were written.
+
+    Stops where ``where`` may not have capacity for those of one more token, which is one for each
+    sequence at most, and continues there when it is called again.
+
+    Args:
+        tokens: uint64[]: hashes of tokens.
+        offsets: int64[documents + 1]: where those of each document begin.
+        sequences: `Sequences`.
+        state: int64[2]: the document and the token to begin with; gets those to continue with.
+        where: int64[capacity]: gets the positions of first tokens, ascending.
+        which: int64[capacity]: gets the sequences.
+    """
+    mask = np.uint64(sequences.keys.shape[0] - 1)
+    most = sequences.begin.shape[0] - 1
+    count = np.int64(0)
+    d, i = state[0], state[1]
+    while d < offsets.shape[0] - 1:
+        i = max(i, offsets[d])
+        while i < offsets[d + 1]:
+            if count + most > where.shape[0]:
+                state[0], state[1] = d, i
+                return count
+            token = tokens[i]
+            at = token & mask
+            while sequences.low[at] >= 0 and sequences.keys[at] != token:
+                at = (at + np.uint64(1)) & mask
+            low, high = sequences.low[at], sequences.high[at]
+            depth = np.int64(1)
+            while 0 <= low < high:
+                while low < high and sequences.begin[low + 1] - sequences.begin[low] == depth:
+                    where[count], which[count] = i, low
+                    count += 1
+                    low += 1
+                if low == high or i + depth == offsets[d + 1]:
+                    break
+                token = tokens[i + depth]
+                low = _bound(sequences, low, high, depth, token, False)
+                high = _bound(sequences, low, high, depth, token, True)
+                depth += 1
+            i += 1
+        d += 1
+    state[0], state[1] = d, i
     return count

@@ -28,7 +28,7 @@ TABLES = ("parquet", "csv")  # formats
 _NAMES = [f"{name}.{kind}" for name in ("clusters", "order", "edges") for kind in TABLES]
 #: Names of files and folders that a run may write.
 OUTPUTS = (CLEAN, REMOVED, *_NAMES, RECORD)
-#: What the folders are called in progress, and where the time of a run goes.
+#: Names of the folders in progress, and in the times of stages.
 _STAGES = {CLEAN: "clean corpus", REMOVED: "removed documents"}
 #: The step after which only renaming is left.
 _WRITTEN = "written"

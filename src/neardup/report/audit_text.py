@@ -6,7 +6,7 @@ from typing import Any
 from neardup.report.numbers import aligned, counted, interval, labelled, percent
 from neardup.report.visible import name
 
-#: A label, a number where there is one, and what it counts.
+#: A label, a number where there is one, and its unit.
 Line = tuple[str, str, str]
 
 
@@ -86,7 +86,7 @@ def _pairs(pairs: list[dict[str, Any]], count: int) -> str:
     for pair in pairs:
         similarity, shared = f"{pair['similarity']:.4f}", "yes" if pair["shared"] else "no"
         rows.append([name(pair["doc_id_a"]), name(pair["doc_id_b"]), similarity, shared])
-    return _some(heads, rows, count, "--json lists them, the most similar first")
+    return _first_rows(heads, rows, count, "--json lists them, the most similar first")
 
 
 def _wrong(wrong: list[dict[str, Any]], count: int) -> str:
@@ -95,10 +95,10 @@ def _wrong(wrong: list[dict[str, Any]], count: int) -> str:
         ids = ("" if one[of] is None else name(one[of]) for of in ("doc_id", "duplicate_of"))
         numbers = (one[of] for of in ("similarity", "stated"))
         rows.append([*ids, *("" if n is None else f"{n:.4f}" for n in numbers)])
-    return _some(heads, rows, count, "--json lists them")
+    return _first_rows(heads, rows, count, "--json lists them")
 
 
-def _some(heads: list[str], rows: list[list[str]], count: int, how: str) -> str:
+def _first_rows(heads: list[str], rows: list[list[str]], count: int, how: str) -> str:
     """Return some rows of a longer table, and how the others are seen; nothing without rows."""
     if not rows:
         return ""

@@ -1,8 +1,8 @@
-"""What differs between texts, word by word.
+"""Differences between texts, word by word.
 
 Texts are aligned by a longest common subsequence of their words. White space, punctuation and case
-never count as a difference. Parts are slices of the texts as they are, so that the parts of a text
-joined give it back exactly.
+never count as a difference. Parts are slices of the texts as they are: the parts of a text joined
+give it back exactly.
 """
 
 import functools
@@ -30,7 +30,7 @@ _FOLDED = 10
 
 
 class Difference(NamedTuple):
-    """A part of two texts, and what each has there; equal ones may differ in all but words."""
+    """A part of two texts, in the form of each; equal ones may differ in all but words."""
 
     op: Op
     text_a: str  # empty for "insert"
@@ -38,7 +38,7 @@ class Difference(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Equal words that are left out of a view: how many, and what each text has there."""
+    """Equal words that are left out of a view: how many, and the text of each there."""
 
     words: int
     text_a: str

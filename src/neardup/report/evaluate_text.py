@@ -8,7 +8,7 @@ from neardup.report.numbers import aligned, counted, labelled, percent, with_int
 Line = tuple[str, str]
 _SCORES = ("precision", "recall", "f1")
 _STARS = (
-    "A star has the documents that are similar to one kept document, so that true pairs between "
+    "A star has the documents that are similar to one kept document: true pairs between "
     "two stars count as not found; the other clusterings join more."
 )
 
@@ -57,6 +57,8 @@ def _blocking(result: dict[str, Any]) -> Iterator[Line]:
     blocking = result["blocking"]
     found = f"{counted(blocking['found'], 'true pair')} in one cluster or an edge"
     yield "pairs completeness", f"{percent(blocking['pairs_completeness'])}: {found}"
+    if blocking["compared"] is None:
+        return
     compared = f"true ones among {counted(blocking['compared'], 'pair')} compared"
     yield "pairs quality", f"{percent(blocking['pairs_quality'])}: {compared}"
     reduction = percent(blocking["reduction_ratio"])

@@ -61,7 +61,7 @@ def with_interval(values: Mapping[str, Any], name: str, of: str = "") -> str:
 
 
 def interval(values: Mapping[str, Any], of: str) -> str:
-    """Return the 95 % interval from ``OF_low`` to ``OF_high`` and a blank; empty if it is none."""
+    """Return the 95 % interval from ``OF_low`` to ``OF_high`` and a space; empty if it is none."""
     low, high = values[f"{of}_low"], values[f"{of}_high"]
     return "" if low == high else f"(95 % interval {percent(low)} to {percent(high)}) "
 

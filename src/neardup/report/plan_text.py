@@ -8,7 +8,7 @@ from neardup.forecast.plan import Plan, Share
 from neardup.memory_plan import show_size as size
 from neardup.report.numbers import counted, labelled, percent, short
 
-#: A label, a number where there is one, and what it counts.
+#: A label, a number where there is one, and its unit.
 Line = tuple[str, str, str]
 _WIDTH = 96
 _SAMPLES = {

@@ -1,4 +1,4 @@
-"""The record of any command in a few lines: a label, a number, and what it counts."""
+"""The record of any command in a few lines: a label, a number, and its unit."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,14 +13,21 @@ _MANY, _NEARLY_ALL = 20, 0.9
 NO_DOCUMENTS = "the input has no documents"
 #: Recall at the threshold below which "still alike 0" would mislead.
 _ENOUGH = 0.9
+#: Files with test items that are listed.
+_FILES = 20
 _UNITS = {"word": "word", "char": "character", "item": "item"}
 
 
 def render(record: dict[str, Any], out: str) -> str:
     """Return the main numbers of ``run.json``; ``out`` is its folder."""
+    return f"{aligned(record)}\n{written(record, out)}"
+
+
+def written(record: dict[str, Any], out: str, width: int = 13) -> str:
+    """Return the line with the files that a command has written; ``width`` is that of labels."""
     files = [f"{name}/" if inner is not None else name for name, inner in record["files"].items()]
     kinds = sorted(files, key=lambda name: (name == RECORD, not name.endswith("/")))
-    return f"{aligned(record)}\n{'written':<13}{out}: {', '.join(kinds)}"
+    return f"{'written':<{width}}{out}: {', '.join(kinds)}"
 
 
 def aligned(record: dict[str, Any]) -> str:
@@ -57,7 +64,7 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     if not record["spec"]["max_bucket"] and _recall(record) >= _ENOUGH:
         yield "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
     if counts.get("not_compared"):
-        what = "pairs in very large buckets; edges may be missing, what is kept is not affected"
+        what = "pairs in very large buckets; edges may be missing, the kept set is not affected"
         if record["spec"]["max_bucket"]:
             what = "pairs in buckets above --max-bucket; kept documents may still be alike"
         yield "not compared", f"{counts['not_compared']:,}", what
@@ -134,6 +141,9 @@ def of_batch(record: dict[str, Any]) -> Iterator[Row]:
     yield from _kept_and_removed(
         counts, kinds + f"{counts['similar_within']:,} to the batch itself"
     )
+    if record["old_only"]:
+        there, old = counts["old_documents_found"], counts["old_documents"]
+        yield "matches", f"{counts['matches']:,}", f"pairs; {there:,} of {old:,} old documents"
     largest = (
         f"of two documents or more of the batch; the largest has {counts['largest_cluster']:,}"
     )
@@ -147,11 +157,29 @@ def of_matches(record: dict[str, Any]) -> Iterator[Row]:
     """Return the main numbers of a training corpus that was searched for test items."""
     counts, settings = record["counts"], record["settings"]
     yield "documents", f"{counts['documents']:,}", "of the training corpus"
-    yield from _kept_and_removed(counts, "they contain a test item, or a passage of it")
+    if settings["cut"]:
+        contaminated = counts["contaminated"]
+        yield from _kept_and_removed(counts, "words that match are cut instead")
+        yield "cut", f"{counts['cut_words']:,}", f"words, of {counted(contaminated, 'document')}"
+    else:
+        yield from _kept_and_removed(counts, "they contain a test item, or a passage of it")
     items, there = counts["test_items"], counts["test_items_found"]
     yield "test items", f"{items:,}", f"{there:,} of them found, {share(there, items)}"
+    files = record["test_files"]
+    for file in files[:_FILES] if len(files) > 1 else []:
+        where = counted(file["documents"], "document")
+        found = f"of {file['test_items']:,} found, in {where}: {file['file']}"
+        yield "", f"{file['test_items_found']:,}", found
+    if len(files) > _FILES:
+        yield "", f"{len(files) - _FILES:,}", f"more files are in {RECORD}"
+    size = settings["shingle"]
     if short := counts["test_items_shorter_than_a_shingle"]:
-        yield "short", f"{short:,}", f"test items are shorter than {settings['shingle']}"
+        only = counted(counts["only_by_short_items"], "document")
+        what = f"test items are shorter than {size}, and were looked for as they are; {only} for "
+        yield "short", f"{short:,}", what + "them only"
+    if short := counts["test_items_too_short"]:
+        least = counted(settings["min_words"], "word")
+        yield "too short", f"{short:,}", f"test items have less than {least}: not looked for"
     yield from _of_input(counts)
     yield "matches", f"{counts['matches']:,}", f"of a document and a test item, by {settings['by']}"
     if settings["threshold"] is not None:

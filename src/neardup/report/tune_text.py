@@ -1,4 +1,4 @@
-"""What bands and rows give, as a table."""
+"""Recall of bands and rows, as a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -66,4 +66,4 @@ def _head(tuning: Tuning) -> Iterator[str]:
     if longer is not None:
         of = f"{longer.num_bands} bands of {longer.rows} rows ({longer.num_hashes} hashes)"
         rest = f"{of} would satisfy all"
-    yield f"{first.num_bands} bands of {first.rows} rows miss what is marked with !; {rest}."
+    yield f"{first.num_bands} bands of {first.rows} rows miss those marked with !; {rest}."

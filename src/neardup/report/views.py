@@ -36,14 +36,14 @@ def render(view: View, colour: bool = False, context: int = sys.maxsize) -> str:
     lines += [f"{label:<{width}}  {visible(note)}" for label, note in view.notes]
     if any(part.op != "equal" for part in view.parts):
         legend = f"{_only('only in the first', 0, colour)} {_only('only in the second', 1, colour)}"
-        shown = (_marked(part, colour) for part in folded(view.parts, context))
+        shown = (marked(part, colour) for part in folded(view.parts, context))
         lines += ["", legend, "", "".join(shown)]
     elif view.texts:
         lines += ["", visible(view.texts[0])]
     return "\n".join(lines)
 
 
-def _marked(part: Difference | Fold, colour: bool) -> str:
+def marked(part: Difference | Fold, colour: bool) -> str:
     """Return a part of both texts: words of only the first come before those of the second."""
     if isinstance(part, Fold):
         return f"\n[... {counted(part.words, 'equal word')} ...]\n"
@@ -53,7 +53,7 @@ def _marked(part: Difference | Fold, colour: bool) -> str:
 
 
 def _only(text: str, side: int, colour: bool) -> str:
-    """Return what only one text has, marked; nothing without text."""
+    """Return the words that only one text has, marked; nothing without text."""
     text = visible(text)
     if not colour:
         return text and ("[-", "{+")[side] + text + ("-]", "+}")[side]

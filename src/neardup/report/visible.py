@@ -2,7 +2,7 @@
 
 Terminals obey escape sequences, and both terminals and browsers let some characters change the
 order of others or hide them. What `visible` returns has none of these. `html_page` escapes all
-values, and its policy lets the browser load nothing and run only what we wrote.
+values, and its policy lets the browser load nothing and run only our scripts.
 """
 
 import base64

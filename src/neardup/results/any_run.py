@@ -1,4 +1,4 @@
-"""Base of the results of every command: one record, one way to show it, and what is refused."""
+"""Base of the results of every command: one record, one way to show it, and its errors."""
 
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -8,9 +8,9 @@ from neardup.results.shown import Shown
 
 
 class AnyRun(Shown):
-    """What a command found, in memory or in its folder.
+    """Results of a command, in memory or in its folder.
 
-    Commands and methods that mean nothing for it raise InputError, with a hint.
+    Methods that mean nothing for them raise InputError, with a hint.
     """
 
     #: The command whose results these are.
@@ -24,7 +24,8 @@ class AnyRun(Shown):
     @property
     def record(self) -> dict[str, Any]:
         """Settings, counts, seconds: the content of ``run.json``; see ``docs/formats.md``."""
-        return dict(getattr(self, "summary"))  # noqa: B009 - a field of some, a property of others
+        summary = getattr(self, "summary")  # noqa: B009 - a field of some, a property of others
+        return {"command": self.command, **summary}
 
     def refuse(self, what: str) -> NoReturn:
         """Raise the error for a command that does not work on these results."""

@@ -35,6 +35,10 @@ class MatchesFolder(FolderResults):
 
     commands = ("decontaminate",)
 
+    @property
+    def positions_of(self) -> np.ndarray | None:
+        return None
+
     def _check(self) -> None:
         _ = self.documents
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.arrays import array_of
 from neardup.engines.local import Outcome
 from neardup.engines.reading import PartitionRows, Reader
 from neardup.errors import InputError
@@ -201,10 +202,10 @@ class Results(ABC):
 
 
 def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":
-    """Return what stands for the ids of documents in pages and messages that have no ids."""
-    rows: Any = pa.array(range(documents), pa.int64()).cast(pa.large_string())
-    prefix: Any = pa.scalar("row ", pa.large_string())
-    return pa.chunked_array([pc.binary_join_element_wise(prefix, rows, "")])
+    """Return names of documents for pages and messages that have no ids."""
+    rows: Any = array_of(np.arange(documents)).cast(pa.large_string())
+    prefix, none = (pa.scalar(text, pa.large_string()) for text in ("row ", ""))
+    return pa.chunked_array([pc.binary_join_element_wise(prefix, rows, none)])
 
 
 class Selection(NamedTuple):

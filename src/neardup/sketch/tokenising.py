@@ -1,14 +1,17 @@
 """Texts to tokens and their stems, tokens to shingles, shingles to sets."""
 
 import threading
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 
 from neardup.kernels import shingling
 from neardup.kernels import tokens as kernels
 from neardup.kernels.bits import LANES
-from neardup.sketch.texts import Ragged, Texts, joined, normalise, text_buffers
+from neardup.sketch.ignoring import Ignored
+from neardup.sketch.texts import Ragged, Texts, as_text, joined, normalise, text_buffers
 from neardup.spec import ShingleSpec, check_shingle
 
 #: Bytes of text that go through all steps together: intermediate arrays stay in the processor's
@@ -122,10 +125,26 @@ class Tokeniser:
         self._alphabet = kernels.alphabet(spec.keep_case)
         self._lower = np.uint8(0 if spec.keep_case else 32)
         self._stemmer = Stemmer(spec.stem, spec.keep_case) if spec.stem else None
+        self._ignored: Ignored | None = None
+        if spec.ignore or spec.stop_passages:
+            words = Tokeniser(ShingleSpec(n=1, keep_case=spec.keep_case))
+            self._ignored = Ignored(spec.ignore, spec.stop_passages, words.word_batches)
+
+    def compared(self, texts: Texts) -> pa.LargeStringArray:
+        """Return texts of the same sizes in bytes, with spaces where something is ignored."""
+        text = as_text(texts, self.spec.unit == "item")
+        return text if self._ignored is None else self._ignored(text)
 
     def normalise(self, texts: Texts) -> tuple[np.ndarray, np.ndarray]:
         """Return (data uint8[], offsets int64[documents + 1]) of texts, ready for `tokens`."""
-        return text_buffers(normalise(texts, self.spec))
+        return text_buffers(normalise(self.compared(texts), self.spec))
+
+    def word_batches(
+        self, data: np.ndarray, offsets: np.ndarray
+    ) -> Iterator[tuple[Ragged, kernels.Spans]]:
+        """Yield the words of some documents at a time, as `tokens` does, and where they are."""
+        for first, last in batches(offsets):
+            yield self.tokens(data, offsets[first : last + 1], want_spans=True)
 
     def tokens(
         self, data: np.ndarray, offsets: np.ndarray, want_spans: bool = False

@@ -1,4 +1,4 @@
-"""What ``run.json`` says of the work of any command."""
+"""Members of ``run.json`` on the work of any command."""
 
 import datetime
 import platform

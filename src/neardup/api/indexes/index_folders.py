@@ -12,7 +12,9 @@ from neardup.index.catalogue import Catalogue, Options
 from neardup.index.index_check import require_last_commit
 from neardup.index.location import index_folder, require_local
 from neardup.index.merging import clean
+from neardup.index.snapshot import segment_path
 from neardup.index.transactions import Core
+from neardup.private_files import system_errors, write_private
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability, recipe_for
 from neardup.spec import Spec
@@ -141,6 +143,20 @@ def settings_of(
     made = recipe or recipe_for(asked)
     made.require_usable("the recipe")
     return asked, made
+
+
+def copy_index(core: Core, to: Path) -> None:
+    """Copy an index, as it is at one moment, while others write.
+
+    Raises:
+        OutputError: There is something at the path, or it can't be written.
+        StoreError: The path is on a network file system.
+    """
+    require_local(to.absolute().parent)
+    with index_folder(to) as new, core.reading(), system_errors(to):
+        core.catalogue.copy_to(new / _FILE)
+        for segment in core.snapshot.segments:
+            write_private(segment_path(new, segment.number), segment.content)
 
 
 def asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:

@@ -14,13 +14,14 @@ import pyarrow as pa
 from neardup.api.arguments import checked
 from neardup.api.indexes.index_folders import (
     Durable,
+    copy_index,
     index_from_run,
     is_power,
     made_core,
     opened_core,
     settings_of,
 )
-from neardup.errors import ArgumentError, InputError, SpecError, spelled
+from neardup.errors import ArgumentError, InputError, spelled
 from neardup.index.answers import (
     NewAnswer,
     UpdateAnswer,
@@ -39,9 +40,9 @@ from neardup.index.incoming import (
     batches_of,
     checked_id,
     checked_ids,
-    checked_text,
     is_file,
     is_one,
+    one_text,
     typed_ids,
 )
 from neardup.index.index_check import problems_of
@@ -51,8 +52,7 @@ from neardup.index.transactions import Batch, Core
 from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.opening import Reading
 from neardup.recipe import Recipe
-from neardup.sketch.baskets import basket_items, is_basket
-from neardup.sketch.texts import as_text
+from neardup.sketch.baskets import basket_items
 from neardup.spec import ShingleSpec, Spec, check_integer
 
 if TYPE_CHECKING:
@@ -161,8 +161,6 @@ class Index:
         Its settings are those of the run, but for ``keep``, ``order_by`` and ``max_bucket``: of the
         documents that are added later the first one is kept, and all are compared.
 
-        A run stores no texts, and only shingles of documents that it compared.
-
         Args:
             run: The run, or its output folder.
             path: As for `create`, as are ``store_text`` and ``durable``.
@@ -222,7 +220,7 @@ class Index:
     @property
     def _items(self) -> bool:
         """Whether its documents are baskets: lists of items."""
-        return self.recipe.shingle.unit == "item"
+        return self._core.recipe.shingle.unit == "item"
 
     def ids(self) -> pa.Array[Any]:
         """Return the ids of all documents, in the order in which they came."""
@@ -231,10 +229,7 @@ class Index:
             return id_values([row[0] for row in rows], state.ids)
 
     def spelled(self, ids: Sequence[str]) -> list[Id]:
-        """Return ids as the index has them, of texts that spell them.
-
-        Args:
-            ids: Such as ``"17"`` for the id 17, where ids are integers.
+        """Return ids as the index has them, of texts: 17 of ``"17"`` where ids are integers.
 
         Raises:
             InputError: Ids are integers, and one given is not.
@@ -291,16 +286,16 @@ class Index:
             >>> index.query("a b c d").select(["id", "similarity"]).to_pylist()
             [{'id': 'p', 'similarity': 1.0}, {'id': 'q', 'similarity': 0.5}]
         """
-        limit = required_threshold(self._spec, self.recipe, threshold)
-        if top is not None and (type(top) is not int or top < 1):
-            raise SpecError(f"`top` is {spelled(top)}; expected an integer, 1 or more")
+        limit = required_threshold(self._spec, self._core.recipe, threshold)
+        if top is not None:
+            check_integer("`top`", top, 1, 2**31)
         return found_in(
             self._core, self._asked(texts, Reading(text, id, items=self._items)), limit, top=top
         )
 
     def is_duplicate(self, text: Text) -> bool:
         """Whether a document is similar to a text."""
-        texts = self._text(text)
+        texts = one_text(text, self._items)
         with self._core.reading():
             found = self._core.matches(texts, self._spec.threshold, first=True)
             return bool(len(found.row))
@@ -329,7 +324,7 @@ class Index:
             InputError: Only shingles are stored.
             UnknownIdError: There is no such document.
         """
-        self._text(text)
+        one_text(text, self._items)
         stored = self.get(id)
         if stored is None:
             raise InputError(
@@ -338,12 +333,11 @@ class Index:
             )
         return compare(text, stored, self._spec)
 
+    def _one(self, id: object, text: Any) -> Batch:
+        return Batch([checked_id(id)], one_text(text, self._items))
+
     def _asked(self, texts: object, reading: Reading) -> Iterable[Batch]:
         return batches_of([texts] if is_one(texts, self._items) else texts, None, reading)
-
-    def _text(self, text: Any) -> pa.LargeStringArray:
-        basket = self._items and is_basket(text)
-        return as_text([text if basket else checked_text(text)], basket)
 
     def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
         """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
@@ -369,7 +363,7 @@ class Index:
         return buckets_of(self._core, minimum)
 
     def check(self) -> list[str]:
-        """Read all of the index; return what is wrong with it, in words. Empty if all is well."""
+        """Read all of the index; return its problems, in words: none if all is well."""
         return problems_of(self._core)
 
     def stats(self) -> dict[str, Any]:
@@ -399,15 +393,12 @@ class Index:
                 `neardup.dedup`.
             ids: An id for each, of strings or integers, all of one kind; none may be there
                 already.
-            on_conflict: What happens where an id is there: ``"error"``, ``"replace"`` the document
-                with it, or ``"skip"`` the new one. An id that is given twice is there when it comes
-                again.
+            on_conflict: Where an id is there, or given twice: ``"error"``, ``"replace"`` the
+                document that has it, or ``"skip"`` the new one.
             text: Column with the text, or several, where a table is given.
             id: Column with the ids, instead of ``ids``.
-            input_format: As for `neardup.dedup`.
-            encoding_errors: As for `neardup.dedup`.
-            delimiter: As for `neardup.dedup`.
-            max_document: As for `neardup.dedup`; of files and tables.
+            input_format: As for `neardup.dedup`, as are ``encoding_errors``, ``delimiter`` and
+                ``max_document``, of files and tables.
 
         Returns:
             How many were added.
@@ -489,7 +480,7 @@ class Index:
         """
         single = text is not None or isinstance(id_or_batch, str | int)
         if single:
-            batches: Iterable[Batch] = [Batch([checked_id(id_or_batch)], self._text(text))]
+            batches: Iterable[Batch] = [self._one(id_or_batch, text)]
         else:
             batches = batches_of(id_or_batch, ids, Reading(column, id, items=self._items))
         with self._core.writing():
@@ -551,7 +542,7 @@ class Index:
             UnknownIdError: There is no document with this id.
             StoreError: Another process writes.
         """
-        batch = Batch([checked_id(id)], self._text(text))
+        batch = self._one(id, text)
         with self._core.writing():
             answers, released = replace(self._core, batch, if_new)
         self._merger.after_insert()
@@ -576,12 +567,23 @@ class Index:
             ArgumentError: It is a path, or another thing that is no index.
         """
         if not isinstance(other, Index):
-            hint = "open it, by Index.open" if isinstance(other, str | os.PathLike) else ""
-            raise ArgumentError(f"`other` is {spelled(other)}; expected an Index", hint)
+            raise ArgumentError(f"`other` is {spelled(other)}; expected an Index", "open it first")
         check_conflict(on_conflict)
         count = merge_all(self._core, other._core, on_conflict)
         self._merger.after_insert()
         return count
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the index, as it is at this moment; others can write meanwhile.
+
+        Args:
+            path: Folder to make.
+
+        Raises:
+            OutputError: There is something at the path, or it can't be written.
+            StoreError: The path is on a network file system, or the index is damaged.
+        """
+        copy_index(self._core, Path(path))
 
     def compact(self, purge: bool = False) -> None:
         """Make one segment of all, without what was removed.

@@ -12,6 +12,13 @@ from neardup.errors import SpecError
 #: Options that go with --against, besides those that say how the input is read.
 _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
 
+#: Settings of a corpus that is sketched first.
+_SETTINGS = (
+    *("preset", "shingle", "stem", "keep_case", "nfkc", "strip_accents", "raw", "bag"),
+    *("hash_bytes", "ignore", "stop_passages", "threshold", "recall", "method", "num_bands"),
+    *("rows", "documents", "scheme", "seed", "keep", "order_by", "max_bucket"),
+)
+
 
 @o.grouped(
     "neardup decontaminate train/ --against benchmark.jsonl -o out\n"
@@ -66,7 +73,16 @@ _OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
     group=o.COMPARED,
     help="What is compared.",
 )
+@o.compared(
+    "--min-words N",
+    default=2,
+    help="An item shorter than a shingle, or than --passage, is looked for as it is if it has so "
+    "many words.",
+)
+@o.kept("--cut", help="Keep all documents, and cut the words that match.")
+@o.kept("--mask TEXT", help="Put TEXT instead of each stretch that is cut.")
 @o.local_out_option
+@o.of_output("--texts", help="Give each match with the text of its passage.")
 @o.option(
     "--format",
     type=o.FORMATS,
@@ -89,10 +105,11 @@ def decontaminate(
     """Find the training documents of INPUT that contain a test item, exactly.
 
     The test items are in memory, and INPUT may have any size. Texts are compared word by word,
-    so that line breaks never matter. OUT gets matches.parquet (a row for each document and item
-    that match, with the containment, and the longest passage that both have with its position in
-    both), clean/ (the documents without a match, in the format of the input) and
-    run.json.
+    so that line breaks never matter. Items shorter than a shingle are looked for as they are. OUT
+    gets matches.parquet (a row for each document and item that match, with the containment, and the
+    characters of the longest passage that both have), clean/ (the documents without a match, or
+    with --cut all of them without the words that match, in the format of the input) and run.json;
+    with --cut also cuts.parquet.
     """
     from neardup.api.comparing_corpora import decontaminate
 
@@ -110,24 +127,33 @@ def decontaminate(
     show_record(found, str(options["out"]), json_, quiet)
 
 
-def dedup_against(
-    inputs: tuple[str, ...], out: str, against: Path, options: dict[str, Any]
-) -> None:
-    """Do ``neardup dedup`` with ``--against``; settings of the old corpus are refused."""
+def dedup_against(inputs: tuple[str, ...], out: str, against: str, options: dict[str, Any]) -> None:
+    """Do ``neardup dedup`` with ``--against``; settings of an index or a run are refused."""
     from neardup.api.dedup import dedup as find
+    from neardup.api.indexes.old_corpora import is_corpus
+    from neardup.io.remote import location
 
     of_batch = (
         *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
-        *("max_document", "skip_large", "private_ids", "memory", "threads"),
+        *("max_document", "skip_large", "private_ids", "memory", "threads", "old_only"),
     )
+    old: Any = location(against)
     known = {name: options[name] for name in of_batch}
-    other = [name for name in o.given_options() if name not in (*of_batch, *_OF_ALL)]
-    if other:
-        raise SpecError(
-            f"`{other[0]}` does not go with `against`, where the settings are those of the old "
-            "corpus, and the first one is kept",
-            "leave it out",
-        )
-    paths, text = [Path(name) for name in inputs], options["text"].split(",")
-    record = find(paths, text=text, against=against, out=out, **known).summary
+    fits = {*of_batch, *_OF_ALL}
+    if is_corpus(old):
+        fits |= {*_SETTINGS, "old_text", "old_id"}
+        known["spec"] = o.spec_of({name: options[name] for name in _SETTINGS})
+        known |= {name: options[name] for name in ("old_text", "old_id") if options[name]}
+    for name in o.given_options():
+        if name in (*_SETTINGS, "old_text", "old_id") and name not in fits:
+            raise SpecError(
+                f"`{name}` does not go with this `against`, an index or a run, whose settings hold",
+                "leave it out",
+            )
+        if name not in fits:
+            raise SpecError(f"`{name}` does not go with `against`", "leave it out")
+    paths, text = [location(name) for name in inputs], options["text"].split(",")
+    if options["old_text"]:
+        known["old_text"] = options["old_text"].split(",")
+    record = find(paths, text=text, against=old, out=out, **known).summary
     show_record(record, out, options["json_"], options["quiet"])

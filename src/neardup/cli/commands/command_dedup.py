@@ -8,6 +8,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.cli.showing import show_events, show_record
+from neardup.errors import SpecError
 
 
 @o.grouped(
@@ -27,9 +28,19 @@ from neardup.cli.showing import show_events, show_record
     "--keep-run", help="Keep OUT/.run, so that neardup recluster need not sketch the input again."
 )
 @o.of_input(
-    "--against INDEX|RUN",
-    help="Remove documents similar to this index, or to the kept documents of this output folder, "
-    "too. The settings are those of the old corpus.",
+    "--against OLD",
+    help="Remove documents similar to this old corpus, too: an index, the kept documents of an "
+    "output folder, or files, which are sketched first. The settings are those of an index or "
+    "output folder.",
+)
+@o.of_input(
+    "--old-text NAME[,NAME...]",
+    help="Column with the text of files that --against names. [default: as --text]",
+)
+@o.of_input("--old-id NAME", help="Column with their ids. [default: as --id]")
+@o.kept(
+    "--old-only",
+    help="Remove only documents similar to the old corpus, and list all such pairs.",
 )
 @o.input_options
 @o.skip_large_option
@@ -39,7 +50,7 @@ from neardup.cli.showing import show_events, show_record
 @o.resource_options
 @o.json_option
 @o.quiet_option
-def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: Any) -> None:
+def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any) -> None:
     """Find near-duplicates in INPUT and write a deduplicated corpus.
 
     INPUT is a file, a folder, a pattern, a URL (s3://, gs://, abfs://, hf://, https://) or - for
@@ -53,7 +64,8 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
     clusterings but star. After a crash the same command with --resume continues the run.
 
     With --against, OUT gets clean/, clusters.parquet (one row for each document: whether it is
-    kept, and what it is a duplicate of) and run.json.
+    kept, and what it is a duplicate of) and run.json; with --old-only also matches.parquet, a row
+    for each document and old document that are similar.
 
     With --run, the sketches that neardup sketch put into the store are used.
 
@@ -64,6 +76,10 @@ def dedup(inputs: tuple[str, ...], out: str, against: Path | None, **options: An
 
         dedup_against(inputs, out, against, options)
         return
+    if given := o.given_options("old_text", "old_id", "old_only"):
+        raise SpecError(f"`{given[0]}` needs an old corpus", "give `against`")
+    for name in ("old_text", "old_id", "old_only"):
+        options.pop(name)
     from neardup.api.running import run_in_folder
     from neardup.engines.clock import Clock, process_start
 

@@ -31,9 +31,17 @@ if TYPE_CHECKING:
     type=int,
     help="Instead estimate what neardup passages would do, with runs of L words.",
 )
+@o.option("--within COLUMN", help="With --passages: compare only documents with equal values.")
+@o.option("--across COLUMN", help="With --passages: compare only those with different values.")
 @o.json_option
 def plan(
-    inputs: tuple[str, ...], check: bool, passages: int | None, json_: bool, **options: Any
+    inputs: tuple[str, ...],
+    check: bool,
+    passages: int | None,
+    within: str | None,
+    across: str | None,
+    json_: bool,
+    **options: Any,
 ) -> None:
     """Estimate duplicates, memory and disk before running.
 
@@ -45,13 +53,18 @@ def plan(
     the exit code is 1 if there are any. Ids are not compared with each other.
 
     With --passages, the share of copied words of the sample, memory, temporary disk and a time.
+    --order-by, --stem, --keep-case, --nfkc and --strip-accents mean there what they mean in
+    neardup passages.
     """
     from neardup.engines.clock import Clock
     from neardup.forecast.plan import plan
 
+    groups: dict[str, Any] = {"within": within, "across": across}
     if passages is not None:
-        _plan_passages(inputs, passages, json_, options)
+        _plan_passages(inputs, passages, json_, options, groups)
         return
+    if within or across:
+        raise SpecError("--within and --across are of --passages", "add --passages L")
     if check:
         options["no_clean"] = True  # nothing is written
         _check(o.request_of(inputs, options, Clock()).job(), json_)
@@ -65,15 +78,20 @@ def plan(
 
 
 def _plan_passages(
-    inputs: tuple[str, ...], words: int, as_json: bool, options: dict[str, Any]
+    inputs: tuple[str, ...],
+    words: int,
+    as_json: bool,
+    options: dict[str, Any],
+    groups: dict[str, Any],
 ) -> None:
     from neardup.copies.asked import PassageSpec
     from neardup.copies.forecast import PassageLimits, plan_passages, render
     from neardup.corpora.corpus import InputCorpus
     from neardup.engines.clock import Clock
 
+    names = ("order_by", "stem", "keep_case", "nfkc", "strip_accents")
+    spec = PassageSpec(words, **{name: options[name] for name in names}, **groups)
     request = o.request_of(inputs, options, Clock())
-    spec = PassageSpec(words)
     corpus = InputCorpus.open(request.source, request.reading, spec.columns)
     limits = PassageLimits(request.resources.memory, request.resources.threads)
     found = plan_passages(corpus, spec, limits)

@@ -242,6 +242,18 @@ def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
     click.echo(f"added {count:,} documents", err=True)
 
 
+@_command("backup notes.index /backup/notes.index")
+@_index
+@click.argument("to", metavar="NEW", type=o.LOCAL_TARGET)
+@o.debug_option
+def backup(folder: Path, to: Path) -> None:
+    """Copy INDEX, as it is at one moment, to the folder NEW; others can write meanwhile."""
+    from neardup.api.indexes.indexing import Index
+
+    with Index.open(folder, readonly=True) as found:
+        found.backup(to)
+
+
 @_command("compact notes.index --purge")
 @_index
 @o.option("--purge", is_flag=True, help="Remove the texts of removed documents from the disk too.")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from neardup.cli import options as o
 from neardup.errors import OutputError, SpecError
+
+if TYPE_CHECKING:
+    from neardup.records.outputs.link_runs import LinkRun
 
 _EXAMPLE = (
     "neardup {0} people.csv --id rec_id --fields given_name,surname,birth:digits -o out\n"
@@ -157,12 +160,22 @@ def link(
         run.index(index).close()
     if report is not None:
         run.report(report, overwrite=overwrite)
-    if json_:
+    show_link(run, out, json_, quiet)
+
+
+def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
+    """Show the summary of a linkage in its folder, and its record as JSON."""
+    from neardup.records.outputs.link_text import WIDTH, render
+    from neardup.report.summary_text import took, written
+    from neardup.result_record import read_record
+
+    if as_json:
         click.echo(json.dumps(run.summary, indent=2))
     if not quiet:
-        from neardup.records.outputs.link_text import render
-
-        click.echo(render(run.summary), err=True)
+        record = read_record(out) or {}
+        label, seconds, memory = took(record)
+        click.echo(f"{render(run.summary)}\n\n{label:<{WIDTH}}{seconds}, {memory}", err=True)
+        click.echo(written(record, str(out), WIDTH), err=True)
 
 
 @o.grouped(_EXAMPLE.format("blocks").replace("-o out", "-o pairs.parquet"))

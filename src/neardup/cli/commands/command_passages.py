@@ -37,6 +37,7 @@ from neardup.cli.showing import show_events, show_record
 @o.advanced("--keep-case", help="Distinguish upper and lower case.")
 @o.advanced("--nfkc", help="Unicode compatibility composition first.")
 @o.advanced("--strip-accents", help="Remove nonspacing marks.")
+@o.ignore_options
 @o.out_option
 @o.of_output("--by COLUMN", help="List the totals by its values too, as of an author.")
 @o.of_output(

@@ -43,11 +43,10 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
 
     opened, overwrite = open_run(run, "recluster"), options.pop("overwrite")
     if opened.command == "link":
+        from neardup.cli.commands.command_link import show_link
+
         found = on_run(opened, "recluster", out, overwrite=overwrite, **options)
-        if not quiet:
-            click.echo(str(found), err=True)
-        if json_:
-            click.echo(json.dumps(found.summary, indent=2))
+        show_link(found, Path(out), json_, quiet)
         return
     if type(opened) is not Run:
         opened.recluster()
@@ -93,7 +92,7 @@ def report(
 ) -> None:
     """Write the results of a run, or the content of an index, as one page for any browser.
 
-    RUN is the output folder of neardup dedup or neardup passages, or an index. The page needs no
+    RUN is the output folder of a command, or an index. The page needs no
     network and no server. Of a run it shows the result, the similarities with a slider for the
     threshold, and the clusters: search them, open them, see what their documents share, compare
     each with the one that it is a duplicate of, and judge it (the judgements are saved as a file
@@ -101,7 +100,10 @@ def report(
     An audit that was done before (neardup audit RUN) is shown too. Of an index it shows numbers,
     and which similarities it finds; then only --title, --overwrite and --quiet apply. Of passages
     it shows how much is copied, and the documents with the most copied words next to their sources;
-    --max-clusters is the number of these, and --no-text leaves the texts out.
+    --max-clusters is the number of these, and --no-text leaves the texts out. Of neardup
+    decontaminate, neardup dedup --against and neardup spark it shows the numbers, the counts of
+    each file with test items, and up to --max-clusters matches or removed documents; of matches
+    with the passage in its context. Every page is made to be printed, too.
     """
     from neardup.memory_plan import show_size
 

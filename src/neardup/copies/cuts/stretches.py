@@ -11,8 +11,8 @@ from neardup.copies.building import Passages
 from neardup.copies.cuts.cutting import complete
 from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
-from neardup.copies.spans import ends_of
 from neardup.engines.reading import PartitionRows
+from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 

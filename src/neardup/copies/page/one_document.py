@@ -89,9 +89,19 @@ def show(results: PassageResults, positions: np.ndarray, texts: bool) -> list[Sh
     wanted = np.unique(np.concatenate([positions, sources[sources >= 0]]))
     text_of = dict(zip(wanted.tolist(), results.texts(wanted), strict=True))
     place_of = dict(zip(passages.column("source_id").to_pylist(), sources.tolist(), strict=True))
+    in_old: Any = passages.column("in_old") if "in_old" in passages.column_names else None
+    old = {} if in_old is None else results.old_texts(passages.filter(in_old)["source_id"].unique())
     found = []
     for position, row, own in zip(positions.tolist(), documents.to_pylist(), rows, strict=True):
-        around = [_source(passage, text_of, place_of) for passage in own]
+        around = [
+            _source(
+                passage,
+                old.get(passage["source_id"])
+                if passage.get("in_old")
+                else text_of.get(place_of[passage["source_id"]]),
+            )
+            for passage in own
+        ]
         found.append(ShownDocument(row, own, text_of[position], around))
     return found
 
@@ -106,12 +116,8 @@ def _positions(passages: pa.Table, ids: Any) -> np.ndarray:
     return places
 
 
-def _source(
-    passage: Mapping[str, Any], text_of: Mapping[int, str], place_of: Mapping[Any, int]
-) -> tuple[str, str, str] | None:
-    if passage.get("in_old"):
-        return None
-    text = text_of.get(place_of[passage["source_id"]])
+def _source(passage: Mapping[str, Any], text: str | None) -> tuple[str, str, str] | None:
+    """Return what is before, in and behind a source, of the text of its document."""
     if text is None:
         return None
     start, end = passage["source_start"], passage["source_end"]

@@ -1,4 +1,4 @@
-"""Passages for a page that has no ids: rows of the table of documents stand in their place."""
+"""Passages for a page that has no ids: it names rows of the table of documents instead."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ class _WithoutIds:
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         return self._results.texts(docs, threads)
+
+    def old_texts(self, ids: pa.ChunkedArray[Any]) -> dict[Any, str]:
+        """Return nothing: a document without an id is not found again."""
+        return {}
 
     def clean(self) -> pa.Table:
         return self._results.clean()

@@ -16,10 +16,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.arrays import array_of
+from neardup.copies.repeated.equal_rows import SEGMENT, Groups, Rule, segments_of
 from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.spill import Flush, Spill
 from neardup.copies.work import Work
-from neardup.kernels import passages as kernels
+from neardup.kernels.passages.anchoring import divide, mark, window_anchors
+from neardup.kernels.passages.hashing import runs_of_anchors
+from neardup.kernels.passages.positions import NONE
+from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
@@ -29,6 +33,9 @@ _PART = 12 << 20
 _MOST_PARTS = 1024
 #: Runs of a part that are sorted at once.
 _SORTED = 1 << 21
+#: Anchors whose runs are looked for among those of others; their table fits a processor's cache.
+_RECENT = 1 << 14
+_WORD = np.dtype(np.uint64)
 #: Columns of what is entered of each document.
 _TOKENS, _ANCHORS = "neardup.tokens", "neardup.anchors"
 
@@ -49,13 +56,6 @@ class RunLength:
         return self.words - self.gram + 1
 
 
-class Groups(NamedTuple):
-    """Which documents are compared with each other."""
-
-    of: np.ndarray  # int32[documents], by number in keep order; -1 is compared with none
-    others: bool  # sources are documents of other groups, else of the same one
-
-
 class Repeats(NamedTuple):
     """All runs that occur twice, as segments, in ascending order of position.
 
@@ -65,12 +65,9 @@ class Repeats(NamedTuple):
     position: np.ndarray  # uint64[segments]: document << 32 | token, by number in keep order
     runs: np.ndarray  # uint32[segments]
     first: np.ndarray  # uint64[segments]: the first position of an equal run, perhaps this one
-    origin: np.ndarray  # uint64[segments]: the first earlier position; `kernels.NONE` without one
-    latest: np.ndarray  # uint64[segments]: the latest earlier position; `kernels.NONE` likewise
+    origin: np.ndarray  # uint64[segments]: the first earlier position; `NONE` without one
+    latest: np.ndarray  # uint64[segments]: the latest earlier position; `NONE` likewise
     documents: np.ndarray  # uint32[segments]: documents that have an equal run
-
-
-_SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
 
 
 class Marked(NamedTuple):
@@ -164,14 +161,14 @@ class Finder:
             first, last = starts[number], starts[number + 1]
             chosen = marked.of(int(begins[first]), int(begins[last]))
             counts = corpus.anchors[first:last]
-            of = np.repeat(np.arange(last - first), counts)
-            rows = np.unique(of[chosen])
+            before = np.append(0, np.cumsum(chosen))
+            some = np.diff(before[begins[first : last + 1] - begins[first]]) > 0
+            rows = np.flatnonzero(some)
             if not len(rows):
                 return number, []
-            text = texts(rows)
-            there = np.isin(of, rows)
             numbers = corpus.numbers[first + rows]
-            return number, self._runs(text, numbers, chosen[there], runs.parts)
+            of_rows = chosen[np.repeat(some, counts)]
+            return number, self._runs(texts(rows), numbers, of_rows, runs.parts)
 
         for number, found in self.work.pool.ordered(work, read(done)):
             if found:
@@ -179,31 +176,38 @@ class Finder:
                 runs.add_divided(columns, ends)
             if runs.is_full:
                 self.work.progress.put_runs(runs.flush(), number + 1)
-        return self._sources(runs, corpus, groups, boilerplate)
+        return self._sources(runs, corpus, Rule(self.length.words, groups, boilerplate))
 
     def _runs(
         self, text: pa.LargeStringArray, numbers: np.ndarray, marked: np.ndarray, parts: int
     ) -> list[np.ndarray]:
         """Return hashes and positions of the runs of marked anchors, by part, and their ends."""
-        parts_of: list[tuple[np.ndarray, ...]] = []
+        parts_of: list[list[np.ndarray]] = []
+        recent = np.full((_RECENT, 3), NONE)
         done = 0
         for first, last, tokens in self.tokens_of(text):
             keys, since, counts = self.anchors_of(tokens)
             chosen = marked[done : done + len(keys)]
             done += len(keys)
-            columns = [np.empty(len(tokens.values), np.uint64) for _ in range(4)]
-            count = kernels.runs_of_anchors(
+            columns = [self._allocate(len(tokens.values), _WORD) for _ in range(4)]
+            count = runs_of_anchors(
                 *tokens,
                 numbers[first:last],
                 (keys, since, counts, chosen),
                 self.length.words,
-                *columns,
+                recent,
+                tuple(columns),
             )
-            parts_of.append(tuple(column[:count].copy() for column in columns))
-        *rows, keys = (np.concatenate(column) for column in zip(*parts_of, strict=True))
-        order, ends = np.empty(len(keys), np.int64), np.empty(parts + 1, np.int64)
-        kernels.divide(keys, parts, order, ends)
-        return [*(row[order] for row in rows), ends]
+            kept = [column[:count] for column in columns]
+            # Of a large document they are kept as they are.
+            parts_of.append(kept if count > _SORTED else [column.copy() for column in kept])
+        rows = parts_of[0]
+        if len(parts_of) > 1:
+            rows = [np.concatenate(column) for column in zip(*parts_of, strict=True)]
+        keys = rows.pop()
+        order, ends = self._allocate(len(keys), np.dtype(np.int64)), np.empty(parts + 1, np.int64)
+        divide(keys, parts, order, ends)
+        return [*(self._in_order(row, order) for row in rows), ends]
 
     def tokens_of(self, text: pa.LargeStringArray) -> Iterator[tuple[int, int, Ragged]]:
         """Yield ranges of documents and their tokens, valid until the next one."""
@@ -218,23 +222,21 @@ class Finder:
             np.empty(len(tokens.values), np.int32),
         )
         counts = np.empty(len(tokens.offsets) - 1, np.int32)
-        filled = kernels.window_anchors(
-            *tokens, self.length.gram, self.length.window, keys, since, counts
-        )
+        filled = window_anchors(*tokens, self.length.gram, self.length.window, keys, since, counts)
         return keys[:filled], since[:filled], counts
 
-    def _sources(
-        self, runs: Spill, corpus: Corpus, groups: Groups | None, boilerplate: int
-    ) -> Repeats:
+    def _sources(self, runs: Spill, corpus: Corpus, rule: Rule) -> Repeats:
         documents = max(corpus.documents, 1)
-        segments = self._spill(_SEGMENT, 40 * runs.rows)
+        segments = self._spill(SEGMENT, 40 * runs.rows)
         # A part for each range of documents, which are then sorted one by one.
-        share = -(-documents // segments.parts)
+        share = np.uint64(-(-documents // segments.parts) << 32)
 
         def work(part: int) -> tuple[list[np.ndarray], np.ndarray]:
-            found = self._repeated(runs.take(part, self._allocate), groups, boilerplate)
-            of = (found[0] >> np.uint64(32)).astype(np.int64) // share
-            return found, np.searchsorted(of, np.arange(segments.parts + 1))
+            found = segments_of(runs.take(part, self._allocate), rule, self._allocate, _SORTED)
+            order = self._allocate(len(found[0]), np.dtype(np.int64))
+            ends = np.empty(segments.parts + 1, np.int64)
+            divide(found[0] // share, segments.parts, order, ends)
+            return [self._in_order(column, order) for column in found], ends
 
         for found, ends in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
             segments.add_divided(found, ends)
@@ -242,15 +244,22 @@ class Finder:
                 segments.flush()
         self.work.temporary = max(self.work.temporary, runs.written + segments.written)
         runs.forget()
-        table = [self.work.scratch.empty(segments.rows, column) for column in _SEGMENT]
+        table = [self.work.scratch.empty(segments.rows, column) for column in SEGMENT]
+
+        def joined(part: int) -> list[np.ndarray]:
+            found = segments.take(part, self._allocate)
+            if not bool(np.all(found[0][1:] > found[0][:-1])):
+                order = np.argsort(found[0])
+                found = [self._in_order(values, order) for values in found]
+            count = join_segments(tuple(found))
+            return [values[:count] for values in found]
+
         filled = 0
-        for number in range(segments.parts):
-            found = segments.take(number)
-            order = np.argsort(found[0])
-            some = tuple(values[order] for values in found)
-            count = kernels.join_segments(some)
-            for column, values in zip(table, some, strict=True):
-                column[filled : filled + count] = values[:count]
+        every = range(segments.parts)
+        for found in self.work.pool.ordered(joined, every, self.work.pool.threads):
+            count = len(found[0])
+            for column, values in zip(table, found, strict=True):
+                column[filled : filled + count] = values
             filled += count
         segments.close()
         return Repeats(*(column[:filled] for column in table))
@@ -259,51 +268,8 @@ class Finder:
         """Return an array for a part, which may be many times as large as others."""
         return np.empty(rows, dtype) if rows <= _SORTED else self.work.scratch.empty(rows, dtype)
 
-    def _repeated(
-        self, columns: list[np.ndarray], groups: Groups | None, boilerplate: int
-    ) -> list[np.ndarray]:
-        """Return the segments of the runs of a part that occur twice."""
-        high, low, position = columns
-        total = len(position)
-        if total and not bool(np.all(position[1:] > position[:-1])):
-            order = np.argsort(position)
-            high, low, position = high[order], low[order], position[order]
-        found = [self._allocate(total, np.dtype(np.uint64)) for _ in range(3)]
-        found[0][:] = kernels.NONE
-        documents = self._allocate(total, np.dtype(np.uint32))
-        shares = -(-total // _SORTED)
-        for number in range(shares):
-            rows, starts = _equal(high, number, shares)
-            length, asked = self.length.words, _for_kernel(groups, boilerplate)
-            kernels.sources_of_runs(rows, starts, low, position, length, asked, (*found, documents))
-        kept = np.flatnonzero(found[0] != kernels.NONE)
-        runs = np.ones(len(kept), np.uint32)
-        table = [column[kept] for column in (position, *found, documents)]
-        table.insert(1, runs)
-        count = kernels.join_segments(tuple(table))
-        return [column[:count].copy() for column in table]
-
-
-def _equal(high: np.ndarray, number: int, shares: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of equal hashes, int32[], of a share of all hashes, and where each begins."""
-    if shares == 1:
-        return group(high)
-    some = np.flatnonzero((high >> np.uint64(20)) % np.uint64(shares) == number).astype(np.int32)
-    values = high[some]
-    if len(values) and bool(np.all(values == values[0])):  # of periodic text; sorted already
-        return some, np.array([0, len(some)], np.int32)
-    members, starts = group(values)
-    return some[members], starts
-
-
-def _for_kernel(
-    groups: Groups | None, boilerplate: int
-) -> tuple[np.ndarray, bool, int, np.ndarray]:
-    limit = boilerplate or 1 << 32
-    if groups is None:
-        return np.empty(0, np.int32), False, limit, np.empty((3, 0), np.int64)
-    count = int(groups.of.max(initial=-1)) + 1
-    return groups.of, groups.others, limit, np.full((3, count), -1, np.int64)
+    def _in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
+        return values.take(order, out=self._allocate(len(order), values.dtype), mode="clip")
 
 
 class Anchors:
@@ -326,7 +292,7 @@ class Anchors:
             tokens.append(np.diff(found.offsets).astype(np.int32))
         every = np.concatenate(keys)
         order, ends = np.empty(len(every), np.int64), np.empty(self._spill.parts + 1, np.int64)
-        kernels.divide(every, self._spill.parts, order, ends)
+        divide(every, self._spill.parts, order, ends)
         return [np.concatenate(tokens), np.concatenate(counts), every[order], order, ends]
 
     def add(self, found: list[np.ndarray], corpus: int, about: list[int], table: pa.Table) -> None:
@@ -371,7 +337,7 @@ class Anchors:
             return np.asarray(anchors[group(keys).members])
 
         for anchors in work.pool.ordered(twice, range(self._spill.parts), work.pool.threads):
-            kernels.mark(bits, anchors)
+            mark(bits, anchors)
             count += len(anchors)
         work.temporary = max(work.temporary, self._spill.written)
         work.progress.put_marked(bits, count)

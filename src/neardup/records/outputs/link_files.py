@@ -58,7 +58,7 @@ def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: b
     with output_folder(out, overwrite, WRITES) as folder:
         for name, table in zip(_TABLES, written, strict=True):
             write_tables(folder / name, [table])
-        write_record(folder, COMMAND, {"format": FORMAT, **about, **summary})
+        write_record(folder, COMMAND, {**summary, "format": FORMAT, **about})
     return out
 
 

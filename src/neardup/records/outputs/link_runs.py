@@ -17,6 +17,7 @@ from neardup.records.decision.threshold import Threshold
 from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.outputs import link_tables as tables
 from neardup.results.any_run import AnyRun
+from neardup.state.about_work import about_work
 
 if TYPE_CHECKING:
     import pandas
@@ -158,8 +159,8 @@ class LinkRun(AnyRun):
 
     command = "link"
 
-    def __init__(self, linked: Linked, path: Path | None = None) -> None:
-        self._linked, self._path = linked, path
+    def __init__(self, linked: Linked, path: Path | None = None, seconds: float = 0.0) -> None:
+        self._linked, self._path, self._seconds = linked, path, seconds
 
     @property
     def path(self) -> Path | None:
@@ -448,7 +449,8 @@ class LinkRun(AnyRun):
         """
         from neardup.records.outputs.link_files import write_links
 
-        self._path = write_links(self._linked, self.summary, Path(out), overwrite)
+        record = {**about_work({"link": self._seconds}, {}), **self.summary}
+        self._path = write_links(self._linked, record, Path(out), overwrite)
         return self._path
 
     def index(self, path: str | os.PathLike[str] | None = None) -> RecordIndex:

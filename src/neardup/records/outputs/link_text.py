@@ -8,14 +8,14 @@ from typing import Any
 
 from neardup.report.numbers import aligned, counted, labelled, percent
 
-_WIDTH = 20
+WIDTH = 20
 _BAR = 40
 _SCORES = ("precision", "recall", "f1")
 
 
 def render_blocks(counts: dict[str, Any]) -> str:
     """Return what a person wants to know of candidates."""
-    return labelled(_blocks(counts), _WIDTH)
+    return labelled(_blocks(counts), WIDTH)
 
 
 def render(summary: dict[str, Any], histogram: bool = True) -> str:
@@ -27,7 +27,7 @@ def render(summary: dict[str, Any], histogram: bool = True) -> str:
     clusters = f"{counts['clusters']:,} of two records and more; the largest has"
     lines.append(("clusters", f"{clusters} {counts['largest']:,}"))
     lines += [("note", note) for note in summary["notes"]]
-    shown = [labelled(lines, _WIDTH)]
+    shown = [labelled(lines, WIDTH)]
     if histogram:
         shown.append(draw_histogram(threshold["histogram"], threshold["value"]))
     return "\n\n".join(shown)
@@ -90,7 +90,7 @@ def render_evaluation(result: dict[str, Any]) -> str:
     skipped = f"; {counted(truth['skipped'], 'row')} skipped" if truth["skipped"] else ""
     shown = [f"truth: {pairs}{skipped}"]
     if "blocking" in result:
-        shown.append("Blocking\n" + labelled(_blocking(result), _WIDTH))
+        shown.append("Blocking\n" + labelled(_blocking(result), WIDTH))
     if "decision" in result:
         shown.append("Decision\n" + _decision(result["decision"]))
     if "clusters" in result:

@@ -57,14 +57,14 @@ class Cluster {
       ["Lowest similarity", similarityText(cluster.lowest)],
     ];
     if (cluster.steps > 1) found.push(["Longest path", counted(cluster.steps, "pair")]);
-    else if (cluster.lowest !== null && cluster.lowest < 1) {
+    else if (cluster.lowest !== null && cluster.lowest < 1 && cluster.lowest > 0.5005) {
       // Jaccard distance obeys the triangle inequality.
-      found.push(["Any two of them", "at least " + similarityText(Math.max(0, 2 * cluster.lowest - 1))]);
+      found.push(["Any two of them", "at least " + similarityText(2 * cluster.lowest - 1)]);
     }
     return make(
       "dl",
       { class: "cluster-facts" },
-      found.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))),
+      found.map(([name, value]) => make("div", {}, make("dt", {}, name), " ", make("dd", {}, value), " ")),
       settings.texts && !cluster.texts ? make("p", { class: "quiet" }, "Its texts are not in the page, to keep it small.") : null,
     );
   }

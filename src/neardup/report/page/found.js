@@ -10,13 +10,19 @@ class Found {
       this.update();
     });
     this.bars = data.histogram.map(([low, high, number]) => this.bar(low, high, number));
-    const most = Math.max(1, ...data.histogram.slice(0, -1).map(([, , number]) => number));
-    this.bars.forEach(({ button, number, exact }) => {
-      // The bar of exact copies may be much higher than the others; its number says how high.
-      const height = exact ? Math.min(1, number / most) : number / most;
-      button.querySelector(".fill").style.height = `${number ? Math.max(2, 100 * height) : 0}%`;
-    });
-    parts.bars.replaceChildren(...this.bars.map(({ button }) => button));
+    const most = Math.max(0, ...data.histogram.slice(0, -1).map(([, , number]) => number));
+    const atOne = data.histogram[data.histogram.length - 1][2];
+    // One scale, unless the bar at 1 would leave nothing to see of the others: then it is broken.
+    const broken = most > 0 && atOne > 4 * most;
+    const top = broken ? most / 0.6 : Math.max(1, most, atOne);
+    for (const { button, number, exact } of this.bars) {
+      button.querySelector("svg").append(...shapes(Math.max(2, (100 * number) / top), number, broken && exact));
+    }
+    parts.bars.classList.toggle("crowded", this.bars.length > 8);
+    parts.bars.replaceChildren(...this.bars.flatMap(({ button }) => [button, " "]));
+    parts.broken.textContent = broken
+      ? ` The bar at 1 is broken: on the scale of the others it would be ${count(Math.round(atOne / most))} times as high as the highest of them.`
+      : "";
     this.cells = [...document.querySelectorAll("[data-cell]")];
     for (const button of this.cells) {
       button.addEventListener("click", () => {
@@ -48,8 +54,9 @@ class Found {
           },
         },
       },
-      make("span", { class: "number" }, number ? count(number) : ""),
-      make("span", { class: "column" }, make("span", { class: "fill" })),
+      make("span", { class: "number" }, number ? compact(number) : ""),
+      " ",
+      make("span", { class: "column" }, drawn("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" })),
       make("span", { class: "tick" }, trimmed(low)),
     );
     return { low, high, number, exact, button };
@@ -105,6 +112,23 @@ class Found {
     parts.filters.hidden = !active.length;
     this.changed(Boolean(go));
   }
+}
+
+/** The shapes of a bar of so many hundredths: pictures are printed, backgrounds are not. */
+function shapes(height, number, broken) {
+  if (!number) return [];
+  if (!broken) return [drawn("rect", { x: 0, y: 100 - height, width: 100, height })];
+  const gap = [72, 80];
+  return [
+    drawn("polygon", { points: `0,100 0,${100 - gap[0] + 4} 100,${100 - gap[0] - 4} 100,100` }),
+    drawn("polygon", { points: `0,0 0,${100 - gap[1] + 4} 100,${100 - gap[1] - 4} 100,0` }),
+  ];
+}
+
+/** A count that fits above a bar. */
+function compact(number) {
+  const short = { notation: "compact", maximumFractionDigits: 1 };
+  return number < 10000 ? count(number) : number.toLocaleString("en", short);
 }
 
 /** A number without needless zeros. */

@@ -27,7 +27,7 @@ def write_index_report(
 
     Args:
         folder: The index.
-        stats: What `neardup.Index.stats` returns.
+        stats: Result of `neardup.Index.stats`.
         spec: The settings of the index.
         path: File to write; it appears when complete, and only its owner can read it.
         title: Heading of the page; without it, the name of the folder.

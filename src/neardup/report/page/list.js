@@ -103,6 +103,7 @@ class List {
         "span",
         { class: "row-head" },
         make("span", { class: "row-size" }, count(cluster.documents)),
+        " ",
         shownId(cluster.members[0][ID]),
       ),
     ];
@@ -127,7 +128,7 @@ class List {
       make("span", {}, cluster.lowest === 1 ? "exact copies" : "similarity from " + similarityText(cluster.lowest)),
     ];
     if (cluster.steps > 1) foot.push(make("span", { class: "flag" }, `path of ${cluster.steps} pairs`));
-    body.push(make("span", { class: "row-foot" }, foot));
+    body.push(make("span", { class: "row-foot" }, foot.flatMap((part) => [part, " "])));
     const button = make(
       "button",
       {
@@ -138,7 +139,7 @@ class List {
         "aria-current": this.open === k ? "true" : null,
         on: { click: () => this.opened(k, button) },
       },
-      body,
+      body.flatMap((part) => [part, " "]),
     );
     return make("li", {}, button);
   }

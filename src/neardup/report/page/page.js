@@ -102,6 +102,7 @@ new Found(
   settings.clusters,
   {
     similarities: find("similarities"),
+    broken: find("broken"),
     cutoff: find("cutoff"),
     value: find("cutoff-value"),
     says: find("cutoff-says"),
@@ -146,8 +147,18 @@ function openFromAddress() {
 }
 
 addEventListener("hashchange", openFromAddress);
-// The first one is open, but on small screens, where it would hide the list.
+// The first one with differences is open, but on small screens, where it would hide the list.
 if (!openFromAddress() && list.found.length && matchMedia("(min-width: 901px)").matches) {
-  open(list.found[0], list.button(0), true);
+  const differs = list.found.findIndex((k) => library.clusters[k].lowest !== 1 && library.clusters[k].texts);
+  const at = Math.max(0, differs);
+  open(list.found[at], list.button(at), true);
 }
+// Examples are made when the page is printed.
+const examples = find("examples-list");
+function printed(now) {
+  examples?.replaceChildren(...(now ? chosenExamples({ library, settings, selection, review }) : []));
+}
+addEventListener("beforeprint", () => printed(true));
+addEventListener("afterprint", () => printed(false));
+matchMedia("print").addEventListener("change", ({ matches }) => printed(matches));
 document.documentElement.classList.add("ready");

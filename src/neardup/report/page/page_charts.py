@@ -11,7 +11,7 @@ from neardup.report.page.survey import Survey, from_each_step, rounded, steps_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
 
-#: Bars of the histogram at most, so that a finger can hit each; and how wide one may be.
+#: Bars of the histogram at most: a finger can hit each; and how wide one may be.
 _BARS, _WIDTHS = 15, (0.01, 0.02, 0.05, 0.1)
 #: Values of a column that have a separate row and column.
 _VALUES = 8

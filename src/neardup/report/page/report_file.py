@@ -24,7 +24,7 @@ from neardup.results.results import Results
 #: Bytes of a page for each cluster shown, and at least; and for the ids of all other documents.
 _BYTES, _MINIMUM, _IDS = 8_000, 400_000, 16_000_000
 _STYLES = ("base", "result", "found", "list", "cluster", "sides", "narrow", "print")
-_SCRIPTS = ("text", "library", "list", "found", "review", "cluster", "page")
+_SCRIPTS = ("text", "library", "list", "found", "review", "cluster", "examples", "page")
 
 
 def write_report(  # noqa: PLR0913 - public, and each is a separate choice

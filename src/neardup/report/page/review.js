@@ -37,6 +37,7 @@ class Review {
     this.box.hidden = !judged.length;
     this.box.replaceChildren(
       make("span", { role: "status" }, `${counted(judged.length, "pair")} judged: ${count(right)} right, ${count(judged.length - right)} wrong`),
+      " ",
       make("button", { type: "button", class: "small", on: { click: () => this.save() } }, "Save review.csv"),
     );
   }

@@ -55,8 +55,8 @@ def survey(results: Results) -> Survey:
     if table is not None and len(label):
         edges = Edges(*(np.asarray(column.to_numpy()) for column in table.columns))
         tree = spanning(edges, cluster.astype(np.int32), label)
-        inside = np.flatnonzero(cluster[edges.a] == cluster[edges.b])
-        np.minimum.at(lowest, edges.a[inside], edges.similarity[inside])
+        within_cluster = np.flatnonzero(cluster[edges.a] == cluster[edges.b])
+        np.minimum.at(lowest, edges.a[within_cluster], edges.similarity[within_cluster])
         # Without a path: the document that it is a duplicate of, or the first one.
         base, near = np.where(within, base, cluster), np.where(within, near, np.nan)
         reached = tree.steps >= 0

@@ -45,6 +45,13 @@ function make(tag, attributes, ...children) {
   return made;
 }
 
+/** Make an element of a picture. */
+function drawn(tag, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  return made;
+}
+
 /** A text of a document or an id, kept from changing the direction of what is around it. */
 function quoted(text, attributes) {
   return make("bdi", attributes, text);

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.api.arguments import checked
+from neardup.api.listed_report import ListedReport
 from neardup.api.runs import Run
 from neardup.errors import SpecError
 from neardup.io.remote import is_remote, located
@@ -20,7 +21,7 @@ class _AnyFolder(FolderResults):
     commands = ()
 
 
-class FromSpark(Run):
+class FromSpark(ListedReport, Run):  # type: ignore[misc]
     """What a job on Apache Spark has written; documents have the order of their ids.
 
     Its input is not read here: explanations have no texts, and what needs them is refused.
@@ -28,7 +29,7 @@ class FromSpark(Run):
 
     command = "spark"
 
-    audit, recluster, report = AnyRun.audit, AnyRun.recluster, AnyRun.report
+    audit, recluster = AnyRun.audit, AnyRun.recluster
     pairs_with_texts = AnyRun.pairs_with_texts
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.kernels import passages as kernels
-from neardup.sketch.texts import as_text, normalise
+from neardup.kernels.passages.following import character_offsets
+from neardup.sketch.texts import as_text, normalise, text_buffers
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import ShingleSpec
 
@@ -27,15 +27,20 @@ def ends_of(
         ends: int64[asked], ascending within a row: twice the token's number, plus 1 for its end.
     """
     out = np.empty(len(rows), np.int64)
-    data, offsets = tokeniser.normalise(text)
+    compared = tokeniser.compared(text)
+    data, offsets = text_buffers(normalise(compared, tokeniser.spec))
+    spec = tokeniser.spec
+    changes = spec.nfkc or spec.strip_accents
+    # Else spaces are where other characters were, and sizes in bytes are the same.
+    counted = data if changes else text_buffers(text)[0]
     for first, last in batches(offsets):
         low, high = np.searchsorted(rows, [first, last]).tolist()
         if low == high:
             continue
         limits = offsets[first : last + 1]
         tokens, spans = tokeniser.tokens(data, limits, want_spans=True)
-        kernels.character_offsets(
-            data,
+        character_offsets(
+            counted,
             limits,
             tuple(spans),
             tokens.offsets,
@@ -43,10 +48,27 @@ def ends_of(
             ends[low:high],
             out[low:high],
         )
-    spec = tokeniser.spec
-    if spec.nfkc or spec.strip_accents:
-        _to_original(text, spec, rows, ends, out)
+    if changes:
+        _to_original(compared, spec, rows, ends, out)
+        if compared is not text:
+            _before_ignoring(text, compared, rows, out)
     return out
+
+
+def _before_ignoring(
+    text: pa.LargeStringArray, compared: pa.LargeStringArray, rows: np.ndarray, out: np.ndarray
+) -> None:
+    """Turn offsets in texts with spaces for matches into those in the original ones, in place."""
+    documents, begins = np.unique(rows, return_index=True)
+    limits = np.append(begins, len(rows)).tolist()
+    for row, (low, high) in zip(documents.tolist(), pairwise(limits), strict=True):
+        original, spaced = (
+            np.frombuffer(version[row].as_py().encode(), np.uint8) & 0xC0 != 0x80
+            for version in (text, compared)
+        )
+        starts = np.append(np.flatnonzero(spaced), len(spaced))
+        characters = np.concatenate([[0], np.cumsum(original)])
+        out[low:high] = characters[starts[out[low:high]]]
 
 
 def _to_original(
@@ -72,8 +94,8 @@ def _to_original(
 def _origins(original: str, spec: ShingleSpec) -> tuple[np.ndarray, np.ndarray]:
     """Return, for each character of the normalised text, first and last of the original ones.
 
-    A text is cut before each character that can't combine with what is before it; what is between
-    two cuts is normalised by itself. Where that is not the normalised text, cuts are left out.
+    A text is cut before each character that can't combine with the one before it, and each part is
+    normalised by itself. Where these do not make the normalised text, cuts are left out.
     """
 
     def normal(pieces: list[str]) -> list[str]:
@@ -100,3 +122,22 @@ def _combines(character: str) -> bool:
     if unicodedata.category(character)[0] == "M" or unicodedata.combining(character):
         return True
     return "\u1160" <= character <= "\u11ff"  # vowels and ends of syllables of Hangul
+
+
+def characters(
+    tokeniser: Tokeniser, text: pa.LargeStringArray, rows: np.ndarray, runs: np.ndarray
+) -> np.ndarray:
+    """Return int64[runs, 2]: the first character of some runs of tokens, and the one after them.
+
+    Args:
+        tokeniser: Of words.
+        text: The documents.
+        rows: int64[runs], the row in ``text`` of each.
+        runs: int64[runs, 2], the first token, and the number of tokens, 1 at least.
+    """
+    asked = np.stack([2 * runs[:, 0], 2 * (runs[:, 0] + runs[:, 1]) - 1], axis=1).reshape(-1)
+    of = np.repeat(rows, 2)
+    order = np.lexsort((asked, of))
+    found = np.empty(len(asked), np.int64)
+    found[order] = ends_of(tokeniser, text, of[order], asked[order])
+    return found.reshape(-1, 2)

@@ -35,11 +35,14 @@ def pairs(results: Results, texts: bool, rows: int = _ROWS) -> Iterator[pa.Table
         a, b, similarity = (np.asarray(column.to_numpy()) for column in edges.columns)
     ids: Any = results.public_ids.combine_chunks()
     for first in range(0, max(1, len(a)), rows):
-        some = slice(first, first + rows)
-        columns = [*(ids.take(array_of(docs[some])) for docs in (a, b)), array_of(similarity[some])]
+        batch = slice(first, first + rows)
+        columns = [
+            *(ids.take(array_of(docs[batch])) for docs in (a, b)),
+            array_of(similarity[batch]),
+        ]
         names: Sequence[str] = NAMES
         if texts:
-            docs, both = np.unique(np.append(a[some], b[some]), return_inverse=True)
+            docs, both = np.unique(np.append(a[batch], b[batch]), return_inverse=True)
             found: Any = pa.array(results.texts(docs), pa.large_string())
             half = len(both) // 2
             columns += [found.take(array_of(rows)) for rows in (both[:half], both[half:])]

@@ -1,0 +1,124 @@
+"""What ``against`` may be, as an index: an index, a run, or a corpus that is sketched first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neardup.api.indexes.index_folders import index_of
+from neardup.api.indexes.indexing import Index
+from neardup.api.runs import Run
+from neardup.corpora.corpus import InputCorpus, naming
+from neardup.corpora.of_run import results_of
+from neardup.engines.identifiers import take_ids
+from neardup.errors import InputNotFoundError, SpecError
+from neardup.index.answers import id_values
+from neardup.index.bodies import Id
+from neardup.index.transactions import Batch
+from neardup.io.opening import Reading
+from neardup.io.remote import is_remote, located
+from neardup.result_record import read_record
+from neardup.results.folder_results import FolderResults
+from neardup.sketch.texts import as_text
+from neardup.spec import Spec
+
+
+@dataclass(frozen=True)
+class OldIndex:
+    """An old corpus that a batch can be compared with.
+
+    Attributes:
+        index: Its documents.
+        spec: Settings; ``keep``, ``order_by`` and ``max_bucket`` are for the batch.
+        ids: Returns the ids that users know, of those that the index knows.
+    """
+
+    index: Index
+    spec: Spec
+    ids: Callable[[list[Id]], Any]
+
+
+def is_corpus(against: object) -> bool:
+    """Return whether an old corpus is neither an index nor a run, nor a folder of one."""
+    if isinstance(against, Index | Run):
+        return False
+    if not isinstance(against, str | os.PathLike):
+        return True
+    target = located(against)
+    if is_remote(target):
+        try:
+            FolderResults(target)
+        except InputNotFoundError:
+            return True
+        return False
+    return not any((Path(target) / name).is_file() for name in ("index.sqlite", "run.json"))
+
+
+def documents_of(against: Any) -> int:
+    """Return how many documents of an old run an index in memory is made of."""
+    found = against.summary if isinstance(against, Run) else None
+    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
+        found = read_record(Path(against))
+    return int((found or {}).get("counts", {}).get("kept", 0))
+
+
+def open_corpus(against: object, reading: Reading) -> InputCorpus:
+    """Open an old corpus that is sketched first.
+
+    Raises:
+        InputError: It can't be used.
+    """
+    if isinstance(against, bool | int | float | bytes):
+        raise SpecError(
+            f"`against` is of type {type(against).__name__}; expected an index, a run, or a corpus",
+            "name the folder of an index, the output of neardup dedup, or files",
+        )
+    try:
+        with naming("old_"):
+            return InputCorpus.open(against, reading)
+    except InputNotFoundError as error:
+        error.hint = "name the folder of an index, the output of neardup dedup, or files"
+        raise
+
+
+def index_of_corpus(corpus: InputCorpus, spec: Spec, opened: ExitStack) -> OldIndex:
+    """Return an index in memory of all documents of an old corpus, whose numbers are their ids."""
+    plain = spec.replace(keep="first", order_by=None, max_bucket=None)
+    index = opened.enter_context(Index.create(spec=plain, store_text=False))
+    with naming("old_"):
+        done = 0
+        for _, partition in corpus.reader.partitions():
+            documents = corpus.read(partition)
+            corpus.enter(partition, documents)
+            numbers: list[Id] = list(range(done, done + len(documents.text)))
+            index._insert([Batch(numbers, as_text(documents.text, index._items))], "error")
+            done += len(numbers)
+        ids = corpus.ids()
+    return OldIndex(index, spec, lambda some: take_ids(ids, np.array(some, dtype=np.int64)))
+
+
+def index_of_old(against: Any, opened: ExitStack) -> OldIndex:
+    """Return an old index, or one in memory of the kept documents of a run.
+
+    What this call opens is closed with ``opened``.
+    """
+    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
+        folder = Path(located(against))
+        if (folder / "index.sqlite").is_file():
+            against = opened.enter_context(Index.open(folder, readonly=True))
+    if isinstance(against, Index):
+        core = against._core
+        return OldIndex(
+            against, against.spec, lambda ids: id_values(ids, core.catalogue.state().ids)
+        )
+    results = results_of(against)
+    made = opened.enter_context(index_of(Index, results))
+    return OldIndex(
+        made, results.spec, lambda ids: take_ids(results.ids, np.array(ids, dtype=np.int64))
+    )

@@ -1,0 +1,1 @@
+"""Calls of an index that another process serves, as if it was here."""

@@ -1,0 +1,124 @@
+"""Rows of a part, runs and copies of them, to segments of repeated runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.copies.repeated.spill import Allocate
+from neardup.kernels.passages.anchoring import divide
+from neardup.kernels.passages.equal_runs import add_copied, follow_groups, split_groups
+from neardup.kernels.passages.positions import COPY
+from neardup.kernels.passages.sources import sources_of_runs
+from neardup.match.bucketing import group
+
+#: Types of a table of segments, see `neardup.kernels.passages.sources.join_segments`.
+SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
+
+
+class Groups(NamedTuple):
+    """Which documents are compared with each other."""
+
+    of: np.ndarray  # int32[documents], by number in keep order; -1 is compared with none
+    others: bool  # sources are documents of other groups, else of the same one
+
+
+class Rule(NamedTuple):
+    """Which equal runs are sources."""
+
+    words: int  # of a run
+    groups: Groups | None = None
+    boilerplate: int = 0  # documents from which on groups don't count for a run; 0 for never
+
+
+class _Copies(NamedTuple):
+    of: np.ndarray  # int32[rows]: first row of those that are copied with each, or -1
+    firsts: np.ndarray  # int64[rows + 1]: copies of each row begin here
+    positions: np.ndarray  # uint64[copies]: of the first run
+
+
+def segments_of(
+    columns: list[np.ndarray], rule: Rule, allocate: Allocate, at_once: int
+) -> tuple[np.ndarray, ...]:
+    """Return segments of the runs of a part that occur twice, in no order.
+
+    Args:
+        columns: Rows as `neardup.kernels.passages.hashing.runs_of_anchors` writes them, without
+            their keys.
+        rule: Which equal runs are sources.
+        allocate: Makes arrays, which may be large.
+        at_once: Rows that are sorted at once, about.
+    """
+    (high, low, position), copies = _apart(columns)
+    total = len(position)
+    group_of, members = (allocate(total, np.dtype(np.int32)) for _ in range(2))
+    ends = allocate(total + 1, np.dtype(np.int64))
+    group_of[:], ends[0], count = -1, 0, 0
+    shares = -(-total // at_once)
+    for number in range(shares):
+        rows, starts = _equal(high, number, shares)
+        count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
+    if len(copies.positions):
+        count = add_copied(group_of, copies.of, count, members, ends)
+    following = allocate(count, np.dtype(np.int32))
+    ends = ends[: count + 1]
+    later, runs = follow_groups(
+        position, (group_of, members, ends), copies.of, copies.firsts, following
+    )
+    found = tuple(allocate(runs, np.dtype(column)) for column in SEGMENT)
+    sources_of_runs(
+        (position, copies.of),
+        (copies.firsts, copies.positions),
+        (members, ends, following, later),
+        rule.words,
+        _for_kernel(rule),
+        found,
+    )
+    return found
+
+
+def _apart(columns: list[np.ndarray]) -> tuple[list[np.ndarray], _Copies]:
+    """Take runs and copies apart; runs in ascending order of their positions."""
+    position = columns[2]
+    copied = (position & COPY) != 0
+    runs, rows = columns, np.empty(0, np.int64)
+    if copied.any():
+        runs, rows = [column[~copied] for column in columns], np.flatnonzero(copied)
+    if not bool(np.all(runs[2][1:] > runs[2][:-1])):
+        order = np.argsort(runs[2])
+        runs = [column[order] for column in runs]
+    total = len(runs[2])
+    of = np.full(total, -1, np.int32)
+    if not len(rows):
+        return runs, _Copies(of, np.empty(0, np.int64), np.empty(0, np.uint64))
+    if not bool(np.all(position[rows][1:] > position[rows][:-1])):
+        rows = rows[np.argsort(position[rows])]
+    first = np.searchsorted(runs[2], columns[0][rows])
+    order, firsts = np.empty(len(rows), np.int64), np.empty(total + 1, np.int64)
+    divide(first.astype(np.uint64), total, order, firsts)
+    begins = np.flatnonzero(np.diff(firsts))
+    sizes = columns[1][rows][order][firsts[begins]].astype(np.int64)
+    starts = np.cumsum(sizes) - sizes
+    of[np.repeat(begins - starts, sizes) + np.arange(sizes.sum())] = np.repeat(begins, sizes)
+    return runs, _Copies(of, firsts, (position[rows] ^ COPY)[order])
+
+
+def _equal(high: np.ndarray, number: int, shares: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of equal hashes, int32[], of a share of all hashes, and where each begins."""
+    if shares == 1:
+        return group(high)
+    some = np.flatnonzero((high >> np.uint64(20)) % np.uint64(shares) == number).astype(np.int32)
+    values = high[some]
+    if len(values) and bool(np.all(values == values[0])):  # of periodic text; sorted already
+        return some, np.array([0, len(some)], np.int32)
+    members, starts = group(values)
+    return some[members], starts
+
+
+def _for_kernel(rule: Rule) -> tuple[np.ndarray, bool, int, np.ndarray]:
+    limit = rule.boilerplate or 1 << 32
+    if rule.groups is None:
+        return np.empty(0, np.int32), False, limit, np.empty((3, 0), np.int64)
+    count = int(rule.groups.of.max(initial=-1)) + 1
+    return rule.groups.of, rule.groups.others, limit, np.full((3, count), -1, np.int64)

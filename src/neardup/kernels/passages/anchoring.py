@@ -1,0 +1,99 @@
+"""Anchors of runs: an anchor that no other one equals rules out its runs."""
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.bits import TOKEN_MULTIPLIER, mix
+
+
+@njit(cache=True, nogil=True)
+def window_anchors(tokens, offsets, gram, window, keys, since, counts):
+    """Select the anchors of each document; return how many there are.
+
+    The anchor of a run is the leftmost of its ``window`` grams of ``gram`` tokens with the smallest
+    hash: a function of the tokens of the run alone, so that equal runs have equal anchors. A run
+    has ``gram + window - 1`` tokens; shorter documents have no anchor.
+
+    Args:
+        tokens: uint64[tokens] of all documents.
+        offsets: int64[documents + 1] into ``tokens``.
+        gram: Tokens of a gram.
+        window: Grams of a run.
+        keys: uint64[tokens] for the hash of each anchor.
+        since: int32[tokens] for the first run that has it; the runs up to the next one's have it.
+        counts: int32[documents] for the number of anchors.
+    """
+    top = np.uint64(1)
+    for _ in range(gram):
+        top *= TOKEN_MULTIPLIER
+    longest = np.int64(0)
+    for d in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[d + 1] - offsets[d])
+    hashes = np.empty(longest, dtype=np.uint64)
+    count = np.int64(0)
+    for d in range(offsets.shape[0] - 1):
+        first = offsets[d]
+        grams = offsets[d + 1] - first - gram + 1
+        before = count
+        if grams >= window:
+            h = np.uint64(0)
+            for i in range(gram):
+                h = h * TOKEN_MULTIPLIER + tokens[first + i]
+            hashes[0] = mix(h)
+            for i in range(1, grams):
+                gone = tokens[first + i - 1] * top
+                h = h * TOKEN_MULTIPLIER + (tokens[first + i + gram - 1] - gone)
+                hashes[i] = mix(h)
+            best = np.int64(-1)
+            smallest = np.uint64(0)
+            for end in range(window - 1, grams):
+                start = end - window + 1
+                chosen = best
+                if best < start:
+                    chosen, smallest = start, hashes[start]
+                    for i in range(start + 1, end + 1):
+                        if hashes[i] < smallest:
+                            chosen, smallest = i, hashes[i]
+                elif hashes[end] < smallest:
+                    chosen, smallest = end, hashes[end]
+                if chosen != best:
+                    best = chosen
+                    keys[count], since[count] = mix(smallest), start
+                    count += 1
+        counts[d] = count - before
+    return count
+
+
+@njit(cache=True, nogil=True)
+def mark(bits, anchors):
+    """Set the bits of some anchors.
+
+    Args:
+        bits: uint8[]: a bit for each anchor.
+        anchors: int64[]: numbers of anchors.
+    """
+    for anchor in anchors:
+        bits[anchor >> 3] |= np.uint8(1 << (anchor & 7))
+
+
+@njit(cache=True, nogil=True)
+def divide(keys, parts, order, ends):
+    """Sort rows into parts by their keys, stably.
+
+    Args:
+        keys: uint64[n], which fill their range evenly.
+        parts: Number of parts.
+        order: int64[n] for the rows of part 0, then those of part 1, and so on.
+        ends: int64[parts + 1] for where each part begins, and the end.
+    """
+    ends[:] = 0
+    parts = np.uint64(parts)
+    for key in keys:
+        ends[np.int64(key % parts) + 1] += 1
+    for part in range(ends.shape[0] - 1):
+        ends[part + 1] += ends[part]
+    fill = ends.copy()
+    for row in range(keys.shape[0]):
+        part = np.int64(keys[row] % parts)
+        order[fill[part]] = row
+        fill[part] += 1

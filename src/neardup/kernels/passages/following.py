@@ -1,0 +1,105 @@
+"""Characters of passages, passages that are joined, and words whose sources are cut."""
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.passages.positions import document_of
+
+
+@njit(cache=True, nogil=True)
+def character_offsets(data, offsets, spans, token_offsets, rows, ends, out):
+    """Find where tokens begin and end in their texts, in code points.
+
+    Args:
+        data: uint8[], valid UTF-8.
+        offsets: int64[documents + 1] into ``data``.
+        spans: First byte of each token and the byte after its last one, int64[tokens] each.
+        token_offsets: int64[documents + 1] into ``spans``.
+        rows: int64[asked], document of each end that is asked for, ascending.
+        ends: int64[asked], ascending within a document: twice the token, plus 1 for its end.
+        out: int64[asked] for the code points before that end in the text.
+    """
+    before = np.int64(-1)
+    at = characters = np.int64(0)
+    for i in range(rows.shape[0]):
+        d = rows[i]
+        if d != before:
+            before, at, characters = d, offsets[d], np.int64(0)
+        token = token_offsets[d] + (ends[i] >> 1)
+        byte = spans[1][token] if ends[i] & 1 else spans[0][token]
+        while at < byte:
+            characters += np.int64((data[at] & 0xC0) != 0x80)
+            at += 1
+        out[i] = characters
+
+
+@njit(cache=True, nogil=True)
+def bridge(passages, sources, gap, numbers):
+    """Number passages that are joined over a few changed words; return the changed words.
+
+    Args:
+        passages: uint64[passages, 2], position and words, ascending.
+        sources: uint64[passages], position of the source.
+        gap: Words between two passages at most, in the document and in the source.
+        numbers: int64[passages] for the number of the joined ones, from 0; -1 for a passage alone.
+
+    Returns:
+        int64[passages]: changed words before each passage.
+    """
+    changed = np.zeros(passages.shape[0], dtype=np.int64)
+    number = np.int64(-1)
+    for i in range(passages.shape[0]):
+        numbers[i] = -1
+        if i == 0 or document_of(passages[i, 0]) != document_of(passages[i - 1, 0]):
+            continue
+        if document_of(sources[i]) != document_of(sources[i - 1]) or sources[i] < sources[i - 1]:
+            continue
+        words = np.int64(passages[i - 1, 1])
+        here = np.int64(passages[i, 0] - passages[i - 1, 0]) - words
+        there = np.int64(sources[i] - sources[i - 1]) - words
+        if here > gap or there > gap:
+            continue
+        if numbers[i - 1] < 0:
+            number += 1
+            numbers[i - 1] = number
+        numbers[i] = number
+        changed[i] = max(np.int64(0), here)
+    return changed
+
+
+@njit(cache=True, nogil=True)
+def last_sources(passages, words, source, cuts, cut_words, dropped, lost, needed):
+    """Follow the sources of cut words to a word that is not cut, and see whether it is left out.
+
+    A word is cut if it is in one of the rows ``cuts``. Its source is that of the passage that
+    starts first among those that cover it.
+
+    Args:
+        passages: uint64[passages], first word of each: document << 32 | word, ascending.
+        words: int64[passages].
+        source: uint64[passages]: position of the source of the first word.
+        cuts: uint64[rows], first word of each row that is cut, ascending, without overlap.
+        cut_words: int64[rows].
+        dropped: bool[documents] that are left out.
+        lost: int64[documents] for the words of each that are cut and stand nowhere any more.
+        needed: bool[documents] to mark those left out that have the only occurrence of cut words.
+    """
+    for r in range(cuts.shape[0]):
+        d = np.int64(cuts[r] >> np.uint64(32))
+        if dropped[d]:
+            continue
+        for i in range(cut_words[r]):
+            at = cuts[r] + np.uint64(i)
+            while True:
+                row = np.searchsorted(cuts, at, side="right") - 1
+                if row < 0 or at >= cuts[row] + np.uint64(cut_words[row]):
+                    break
+                k = np.searchsorted(passages, at, side="right") - 1
+                # Passages overlap: the first that covers the word.
+                while k > 0 and passages[k - 1] + np.uint64(words[k - 1]) > at:
+                    k -= 1
+                at = source[k] + (at - passages[k])
+            last = np.int64(at >> np.uint64(32))
+            if dropped[last]:
+                lost[d] += 1
+                needed[last] = True

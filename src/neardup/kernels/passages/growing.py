@@ -1,0 +1,179 @@
+"""Repeated runs to passages."""
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.bits import mix
+from neardup.kernels.passages.positions import NONE, TOKEN
+
+
+@njit(cache=True, nogil=True)
+def _segment_of(position, runs, wanted):
+    """Return the segment that has the run at a position; -1 where none has."""
+    low, high = np.int64(0), np.int64(position.shape[0])
+    while low < high:
+        middle = (low + high) >> 1
+        if position[middle] <= wanted:
+            low = middle + 1
+        else:
+            high = middle
+    if low > 0 and wanted < position[low - 1] + np.uint64(runs[low - 1]):
+        return low - 1
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def _is_common(documents, row, boilerplate):
+    return boilerplate > 0 and documents[row] >= boilerplate
+
+
+@njit(cache=True, nogil=True)
+def _reach(table, row, end, start, source, boilerplate):
+    """Return how many runs, from that at ``start`` on, are repeated and stand so at a source.
+
+    ``row`` is the segment with the run at ``start``.
+    """
+    position, runs, first, _, latest, documents = table
+    reach = np.uint64(0)
+    at = _segment_of(position, runs, source)
+    if at < 0:
+        return reach
+    common = _is_common(documents, row, boilerplate)
+    total = position.shape[0]
+    while latest[row] != NONE and _is_common(documents, row, boilerplate) == common:
+        here, there = start + reach - position[row], source + reach - position[at]
+        if first[row] + here != first[at] + there:
+            break
+        step = min(np.uint64(runs[row]) - here, np.uint64(runs[at]) - there)
+        reach += step
+        if here + step == np.uint64(runs[row]):
+            row += 1
+            if row >= end or position[row] != start + reach:
+                break
+        if there + step == np.uint64(runs[at]):
+            at += 1
+            if at >= total or position[at] != source + reach:
+                break
+    return reach
+
+
+@njit(cache=True, nogil=True)
+def grow(table, begin, end, rule, boilerplate, out):
+    """Join the repeated runs of some documents to passages, as many as there is space for.
+
+    Args:
+        table: Segments of runs, see `join_segments`; none can be joined to the one before.
+        begin: The run to begin with: its segment, and its position, or 0 for that of the segment.
+        end: Segment after the last one that is looked at; documents are complete.
+        rule: Which source: 0 the one that reaches furthest, 1 the latest, 2 the first.
+        boilerplate: Documents from which on a run is boilerplate; 0 for never.
+        out: uint64[passages, 6] for position, number of runs, source, origin, documents, and a hash
+            of the text of boilerplate, else 0.
+
+    Returns:
+        Number of passages, and where to continue: segment, ``end`` if all is done, and position.
+    """
+    position, runs, first, origin, latest, documents = table
+    count = np.int64(0)
+    row, start = np.int64(begin[0]), np.uint64(begin[1])
+    while row < end and count < out.shape[0]:
+        start = max(start, position[row])
+        if latest[row] == NONE:
+            row += 1
+            continue
+        inside = start - position[row]
+        source = (origin[row] if rule == 2 else latest[row]) + inside
+        reach = _reach(table, row, end, start, source, boilerplate)
+        if rule == 0:
+            other = origin[row] + inside
+            if other != source:
+                further = _reach(table, row, end, start, other, boilerplate)
+                if further > reach:
+                    source, reach = other, further
+            while True:
+                source, grown = _furthest(table, row, end, start, source, reach, boilerplate)
+                if grown == reach:
+                    break
+                reach = grown
+        out[count, 0], out[count, 1] = start, reach
+        out[count, 2], out[count, 3] = source, origin[row] + inside
+        least, text = documents[row], np.uint64(0)
+        common = _is_common(documents, row, boilerplate)
+        stop = start + reach
+        while True:
+            least = min(least, documents[row])
+            size = np.uint64(runs[row])
+            if common:
+                for k in range(start - position[row], min(size, stop - position[row])):
+                    text = mix(text ^ (first[row] + np.uint64(k)))
+            start = min(stop, position[row] + size)
+            if start == position[row] + size:
+                row += 1
+            if start == stop:
+                break
+        out[count, 4], out[count, 5] = np.uint64(least), text
+        count += 1
+    return count, row, start
+
+
+@njit(cache=True, nogil=True)
+def _furthest(table, row, end, start, source, reach, boilerplate):
+    """Return (source, reach) after the sources of the run just behind a passage were tried."""
+    position, runs, _, origin, latest, documents = table
+    best, longest, behind = source, reach, start + reach
+    k = row
+    while k < end and position[k] + np.uint64(runs[k]) <= behind:
+        k += 1
+    if k >= end or position[k] > behind or latest[k] == NONE:
+        return best, longest
+    if _is_common(documents, k, boilerplate) != _is_common(documents, row, boilerplate):
+        return best, longest
+    for which in range(2):
+        there = (latest[k] if which == 0 else origin[k]) + (behind - position[k])
+        if there & TOKEN < reach:
+            continue
+        there -= reach
+        found = _reach(table, row, end, start, there, boilerplate)
+        if found > longest or (found == longest and found > reach and there > best):
+            best, longest = there, found
+    return best, longest
+
+
+@njit(cache=True, nogil=True)
+def share_words(passages, starts, tokens, words, boilerplate, gained, copied, common):
+    """Count the words of each document that are copied, each for one passage.
+
+    A word belongs to boilerplate if it is in one, else to the passage that starts first.
+
+    Args:
+        passages: uint64[passages, 6] as `grow` writes them.
+        starts: int64[documents + 1] into ``passages``.
+        tokens: int32[documents], the number of tokens of each.
+        words: Tokens of a run.
+        boilerplate: Documents from which on a run is boilerplate; 0 for never.
+        gained: int32[passages] for the words that a passage has.
+        copied: int32[documents] for the copied words, without boilerplate.
+        common: int32[documents] for the words of boilerplate.
+    """
+    longest = np.int64(0)
+    for d in range(starts.shape[0] - 1):
+        longest = max(longest, np.int64(tokens[d]))
+    taken = np.zeros(longest, dtype=np.bool_)
+    for d in range(starts.shape[0] - 1):
+        taken[: tokens[d]] = False
+        copied[d] = common[d] = 0
+        for kind in range(2):
+            for k in range(starts[d], starts[d + 1]):
+                is_common = boilerplate > 0 and np.int64(passages[k, 4]) >= boilerplate
+                if is_common != (kind == 0):
+                    continue
+                first = np.int64(passages[k, 0] & TOKEN)
+                count = 0
+                for i in range(first, first + np.int64(passages[k, 1]) + words - 1):
+                    count += not taken[i]
+                    taken[i] = True
+                gained[k] = count
+                if kind == 0:
+                    common[d] += count
+                else:
+                    copied[d] += count

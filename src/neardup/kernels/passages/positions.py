@@ -1,0 +1,26 @@
+"""Positions: document << 32 | token."""
+
+import numpy as np
+from numba import njit
+
+#: No position.
+NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
+#: The token of a position.
+TOKEN = np.uint64(0xFFFFFFFF)
+#: Added to the position of the runs of an anchor that are those of another one; a document has
+#: fewer than 2**31 tokens.
+COPY = np.uint64(1 << 31)
+
+
+@njit(cache=True, nogil=True)
+def document_of(position):
+    """Return the document of a position."""
+    return np.int64(position >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def is_earlier(source, position, words):
+    """Whether a run at an earlier position is the source of a later one: does not overlap it."""
+    if document_of(source) < document_of(position):
+        return True
+    return (source & TOKEN) + np.uint64(words) <= (position & TOKEN)

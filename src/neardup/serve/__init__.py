@@ -1,0 +1,1 @@
+"""The index behind HTTP: one process that writes, several that answer."""

@@ -1,0 +1,1 @@
+"""The processes that answer: HTTP, and questions to the index."""

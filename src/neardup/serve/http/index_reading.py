@@ -1,0 +1,173 @@
+"""Calls that only read, answered from the index in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+import neardup
+from neardup.api.indexes.indexing import Index
+from neardup.errors import InputError, NeardupError, SpecError
+from neardup.serve import calls
+from neardup.serve.calls import Text
+from neardup.serve.service_warming import warm
+from neardup.serve.settings import Settings
+
+#: Characters of texts that are answered at once; more are in a thread of their own.
+_SMALL = 50_000
+_LONG = ("check", "stats")
+#: Calls that can be answered together.
+TOGETHER = ("query", "first_matches", "is_duplicate")
+
+
+class IndexReader:
+    """An index that is open for reading.
+
+    Args:
+        settings: Which one, and limits of a call.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.index = Index.open(Path(settings.index), readonly=True)
+        self._settings = settings
+
+    def warm(self) -> None:
+        """Load kernels."""
+        warm(self.index.spec, self.index.recipe)
+
+    def answer(self, name: str, asked: Any) -> msgspec.Struct:
+        """Answer a call, by its name.
+
+        Raises:
+            NeardupError: As the index does.
+        """
+        found: msgspec.Struct = getattr(self, "_" + name)(asked)
+        return found
+
+    @property
+    def items(self) -> bool:
+        """Whether its documents are lists of items."""
+        return self.index.spec.shingle.unit == "item"
+
+    @property
+    def _id_type(self) -> Any:
+        with self.index._core.reading() as state:
+            return state.ids
+
+    def _query(self, asked: calls.Query) -> msgspec.Struct:
+        return self._similar("query", [asked])[0]
+
+    def _first_matches(self, asked: calls.Query) -> msgspec.Struct:
+        return self._similar("first_matches", [asked])[0]
+
+    def _is_duplicate(self, asked: calls.OneText) -> msgspec.Struct:
+        return self._similar("is_duplicate", [asked])[0]
+
+    def answer_together(self, name: str, asked: Sequence[Any]) -> list[msgspec.Struct | Exception]:
+        """Answer several calls of `TOGETHER` as one, which takes little longer than one of them.
+
+        Returns:
+            The answer to each, or its error.
+        """
+        try:
+            return list(self._similar(name, asked))
+        except NeardupError as error:
+            if len(asked) == 1:
+                return [error]
+        return [found for one in asked for found in self.answer_together(name, [one])]
+
+    def _similar(self, name: str, asked: Sequence[Any]) -> list[msgspec.Struct]:
+        """Answer calls that have the same ``top`` and ``threshold``."""
+        if name == "is_duplicate":
+            texts = self._texts([one.text for one in asked])
+            rows = set(self.index.first_matches(texts).column("query").to_pylist())
+            return [calls.IsDuplicate(row in rows) for row in range(len(texts))]
+        first = asked[0]
+        texts = self._texts([text for one in asked for text in one.texts])
+        if name == "query":
+            table = self.index.query(texts, threshold=first.threshold, top=first.top)
+        elif first.top is None and first.threshold is None:
+            table = self.index.first_matches(texts)
+        else:
+            raise SpecError("`top` and `threshold` are not for first_matches", "leave them out")
+        kind: Any = "int" if pa.types.is_integer(table.column("id").type) else "str"
+        found = [calls.MatchList(kind, []) for _ in asked]
+        call, base = 0, 0
+        columns = [column.to_pylist() for column in table.columns]
+        for row, *rest in zip(*columns, strict=True):
+            while row - base >= len(asked[call].texts):
+                base += len(asked[call].texts)
+                call += 1
+            found[call].matches.append(calls.Match(row - base, *rest))
+        return list(found)
+
+    def _get(self, asked: calls.OneId) -> calls.StoredText:
+        return calls.StoredText(asked.id, self.index.get(asked.id))
+
+    def _contains(self, asked: calls.DocumentIds) -> calls.Contained:
+        return calls.Contained([id_ in self.index for id_ in asked.ids])
+
+    def _explain(self, asked: calls.Pair) -> calls.ComparedTexts:
+        if (asked.text is None) == (asked.other is None):
+            raise SpecError("`text` and `other` are both given, or neither", "give one of the two")
+        text = asked.text
+        if text is None:
+            assert asked.other is not None
+            text = self.index.get(asked.other)
+            if text is None:
+                raise InputError(
+                    "the index stores shingles only: texts can't be compared",
+                    "make the index with store_text=True",
+                )
+        found = self.index.explain(self._texts([text])[0], asked.id)
+        return calls.ComparedTexts(**found.as_dict())
+
+    def _stats(self, asked: None) -> calls.Stats:
+        return msgspec.convert(self.index.stats(), calls.Stats)
+
+    def _about(self, asked: None) -> calls.About:
+        index, limits = self.index, self._settings.limits
+        return calls.About(
+            neardup.__version__,
+            index.spec.as_dict(),
+            index.recipe.as_dict(),
+            self._id_type,
+            self._settings.readonly,
+            limits.documents,
+            limits.body,
+        )
+
+    def _check(self, asked: calls.Nothing) -> calls.Problems:
+        return calls.Problems(self.index.check())
+
+    def _texts(self, texts: list[Text]) -> list[Text]:
+        if not self.items and any(isinstance(text, list) for text in texts):
+            raise InputError("a text is a list of items", "send a string for each text")
+        return texts
+
+    def ids(self) -> Iterator[bytes]:
+        """Yield the ids of all documents, as JSON lines."""
+        values = self.index.ids()
+        for low in range(0, len(values), 1000):
+            ids = values.slice(low, 1000).to_pylist()
+            yield b"".join(msgspec.json.encode(id_) + b"\n" for id_ in ids)
+
+    def buckets(self, minimum: int) -> Iterator[bytes]:
+        """Yield what `Index.buckets` does, as JSON lines."""
+        for ids in self.index.buckets(minimum):
+            yield msgspec.json.encode(ids) + b"\n"
+
+
+def is_small(name: str, asked: Any) -> bool:
+    """Return whether an answer takes so short that other calls can wait for it."""
+    if name in _LONG:
+        return False
+    texts = getattr(asked, "texts", None)
+    if texts is None:
+        text = getattr(asked, "text", None)
+        return text is None or len(text) <= _SMALL
+    return len(texts) <= 4 and sum(map(len, texts)) <= _SMALL

@@ -1,0 +1,76 @@
+"""The way to the process that writes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from msgspec import msgpack
+
+from neardup.serve.http.metrics import CallMetrics
+from neardup.serve.messages import DecidedColumns, Done, Failed, Frames, Reply, WriteRequest
+from neardup.serve.problems import ServiceError
+from neardup.serve.settings import CallLimits
+
+_READY = -1  # number of the message that has the index opened
+_BODIES = 8  # largest bodies that may wait
+_reply = msgpack.Decoder(Reply).decode
+
+
+class WriterLink(Frames):
+    """Sends requests to the writer, and gives the answers to those who wait for them.
+
+    Args:
+        limits: How much may wait.
+        metrics: Where the number of calls that wait is noted.
+        lost: Called once the other process is gone.
+    """
+
+    def __init__(self, limits: CallLimits, metrics: CallMetrics, lost: Callable[[], None]) -> None:
+        super().__init__()
+        self._limits, self._metrics, self._lost = limits, metrics, lost
+        self._waiting: dict[int, asyncio.Future[Failed | Done | DecidedColumns]] = {}
+        self._number = self._bytes = 0
+        self.ready = asyncio.Event()
+
+    async def ask(self, what: object) -> Done | DecidedColumns:
+        """Send a request of `messages`, and wait for the answer, which comes after its commit.
+
+        Raises:
+            ServiceError: Too much waits already, or it was refused.
+        """
+        limits = self._limits
+        if len(self._waiting) >= limits.queue or self._bytes > _BODIES * limits.body:
+            raise ServiceError(429, "too many calls wait for the writer", "send it again", retry=1)
+        self._number += 1
+        number = self._number
+        done: asyncio.Future[Failed | Done | DecidedColumns] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._waiting[number] = done
+        self._metrics.waiting(len(self._waiting))
+        size = self.send(WriteRequest(number, time.monotonic() + limits.seconds, what))  # type: ignore[arg-type]
+        self._bytes += size
+        try:
+            reply = await done
+        finally:
+            self._bytes -= size
+            self._waiting.pop(number, None)
+            self._metrics.waiting(len(self._waiting))
+        if isinstance(reply, Failed):
+            retry = 1 if reply.status == 503 else None
+            raise ServiceError(reply.status, reply.detail, reply.hint, reply.error, retry)
+        return reply
+
+    def received(self, message: bytes) -> None:
+        reply = _reply(message)
+        if reply.number == _READY:
+            self.ready.set()
+            return
+        waits = self._waiting.get(reply.number)
+        if waits is not None and not waits.done():
+            waits.set_result(reply.what)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._lost()

@@ -1,0 +1,349 @@
+"""JSON lines in and out: answered as they come, and read no faster than they are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+from urllib.parse import parse_qs
+
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from neardup.errors import FormatError, NeardupError, SpecError
+from neardup.serve.http.call_bodies import require_type
+from neardup.serve.http.index_reading import IndexReader
+from neardup.serve.http.service import Service
+from neardup.serve.messages import DecidedColumns, New
+from neardup.serve.problems import ServiceError, problem_of
+from neardup.serve.settings import CallLimits
+from neardup.serve.stream_lines import ADDED, Line, LineReading
+
+#: Lines that are answered together, at most, and how many of these may be under way.
+_LINES, _UNDER_WAY = 256, 3
+_CHUNKS = 16  # parts of a body that wait
+
+
+class LineSource:
+    """The lines of a body, as they come.
+
+    Args:
+        receive: Where they come from.
+        limits: Bytes of a line, and seconds that the next one may take.
+    """
+
+    def __init__(self, receive: Receive, limits: CallLimits) -> None:
+        self._receive, self._limits = receive, limits
+        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue(_CHUNKS)
+        self._rest = b""
+        self._gone = False
+        self._task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self._gone = True
+                break
+            if message.get("body"):
+                await self._chunks.put(message["body"])
+            more = message.get("more_body", False)
+        await self._chunks.put(None)
+
+    async def batch(self) -> list[bytes]:
+        """Return the lines that have come, at most so many; none at the end.
+
+        Raises:
+            ClientDisconnect: The client has gone, or sends nothing.
+            ServiceError: A line is too long.
+        """
+        while True:
+            lines, self._rest = _split(self._rest)
+            if lines:
+                return lines
+            if len(self._rest) > self._limits.body:
+                raise ServiceError(413, "a line is too long", "send shorter ones")
+            if self._task.done() and self._chunks.empty():
+                if self._gone:
+                    raise ClientDisconnect
+                lines, self._rest = [self._rest] if self._rest else [], b""
+                return lines
+            await self._more()
+
+    async def _more(self) -> None:
+        parts = [self._rest]
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                chunk = await self._chunks.get()
+        except TimeoutError as error:
+            raise ServiceError(408, "the next line took too long", "send it sooner") from error
+        while chunk is not None:
+            parts.append(chunk)
+            if self._chunks.empty():
+                break
+            chunk = self._chunks.get_nowait()
+        self._rest = b"".join(parts)
+        if chunk is None:
+            await self._task
+
+    def close(self) -> None:
+        """Read no more."""
+        self._task.cancel()
+
+
+def _split(data: bytes) -> tuple[list[bytes], bytes]:
+    lines = data.split(b"\n", _LINES)
+    return lines[:-1], lines[-1]
+
+
+class LineAnswer:
+    """An answer in JSON lines, which begins with the first of them.
+
+    Args:
+        send: Where they go.
+        limits: Seconds that the client may take for each part.
+    """
+
+    def __init__(self, send: Send, limits: CallLimits) -> None:
+        self._send, self._limits = send, limits
+        self.begun = False
+
+    async def write(self, data: bytes, more: bool = True) -> None:
+        """Send some lines.
+
+        Raises:
+            ClientDisconnect: The client does not take them.
+        """
+        if not self.begun:
+            self.begun = True
+            headers = [(b"content-type", b"application/x-ndjson")]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        except TimeoutError as error:
+            raise ClientDisconnect from error
+
+    async def fail(self, error: ServiceError) -> None:
+        """End with an error: as a line, where others were sent before.
+
+        Raises:
+            ServiceError: None was: it can have a status.
+        """
+        if not self.begun:
+            raise error
+        line = msgspec.json.encode({"error": error.problem}) + b"\n"
+        await self.write(line, more=False)
+
+
+class StreamEndpoint:
+    """`neardup stream` over HTTP: documents in, the same lines with decisions out."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service = self._service
+        require_type(scope, lines=True)
+        given = parameters(scope, ("id", "text"))
+        reading = LineReading(
+            given.get("id", "id"),
+            given.get("text", "text").split(","),
+            service.limits.body,
+            service.reader().items,
+            "the body",
+        )
+        source, answer = LineSource(receive, service.limits), LineAnswer(send, service.limits)
+        try:
+            await self._answer(source, reading, answer)
+        except ServiceError as error:
+            await answer.fail(error)
+        finally:
+            source.close()
+
+    async def _answer(self, source: LineSource, reading: LineReading, answer: LineAnswer) -> None:
+        under_way: deque[tuple[list[Line], asyncio.Task[Any]]] = deque()
+        number, wrong = 1, None
+        try:
+            while wrong is None and (batch := await _next(source, under_way, answer)):
+                lines: list[Line] = []
+                try:
+                    lines.extend(reading.lines(batch, number))
+                except NeardupError as error:  # lines before it are answered
+                    wrong = problem_of(error)
+                number += len(batch)
+                if lines:
+                    what = New([line.id for line in lines], [line.text for line in lines])
+                    under_way.append((lines, asyncio.create_task(self._service.write(what))))
+                if len(under_way) >= _UNDER_WAY:
+                    await _finish(under_way, answer)
+            while under_way:
+                await _finish(under_way, answer)
+        finally:
+            for _, task in under_way:
+                task.cancel()
+        if wrong is not None:
+            raise wrong
+        await answer.write(b"", more=False)
+
+
+async def _next(
+    source: LineSource, under_way: deque[tuple[list[Line], asyncio.Task[Any]]], answer: LineAnswer
+) -> list[bytes]:
+    """Return the lines that come next; answer those that are decided until then."""
+    coming = asyncio.ensure_future(source.batch())
+    try:
+        while under_way and not coming.done():
+            first = under_way[0][1]
+            await asyncio.wait((coming, first), return_when=asyncio.FIRST_COMPLETED)
+            if first.done():
+                await _finish(under_way, answer)
+        return await coming
+    finally:
+        coming.cancel()
+
+
+async def _finish(
+    under_way: deque[tuple[list[Line], asyncio.Task[Any]]], answer: LineAnswer
+) -> None:
+    lines, task = under_way[0]
+    decided = cast(DecidedColumns, await task)
+    under_way.popleft()
+    columns = zip(decided.duplicate_of, decided.similarity, strict=True)
+    values = [dict(zip(ADDED, (of is None, of, how), strict=True)) for of, how in columns]
+    each = zip(lines, values, strict=True)
+    await answer.write(b"".join(line.answered(value) for line, value in each))
+
+
+class _Asked(msgspec.Struct):
+    text: str | list[str]
+    id: int | str | None = None
+
+
+class QueryStreamEndpoint:
+    """Queries in, a line for each match out, as `neardup index query` prints them."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._decoder = msgspec.json.Decoder(_Asked)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service = self._service
+        require_type(scope, lines=True)
+        service.reader()
+        given = parameters(scope, ("top", "threshold"))
+        options = {
+            "top": _number(given, "top", int),
+            "threshold": _number(given, "threshold", float),
+        }
+        source, answer = LineSource(receive, service.limits), LineAnswer(send, service.limits)
+        row = 0
+        try:
+            while batch := await source.batch():
+                asked = self._parsed(batch, row)
+                names = [row + i if one.id is None else one.id for i, one in enumerate(asked)]
+                texts = [one.text for one in asked]
+                row += len(texts)
+                found = await service.in_thread(lambda r: _matched(r, texts, names, options))  # noqa: B023
+                await answer.write(found)
+            await answer.write(b"", more=False)
+        except ServiceError as error:
+            await answer.fail(error)
+        except NeardupError as error:
+            await answer.fail(problem_of(error))
+        finally:
+            source.close()
+
+    def _parsed(self, lines: list[bytes], row: int) -> list[_Asked]:
+        try:
+            return [self._decoder.decode(line) for line in lines if line.strip()]
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            what = f"of lines {row + 1:,} to {row + len(lines):,} one is no object with a text"
+            raise ServiceError(400, what, 'send {"text": ...}', "FormatError") from error
+
+
+def _matched(
+    reader: IndexReader, texts: list[Any], names: list[Any], options: dict[str, Any]
+) -> bytes:
+    if not texts:
+        return b""
+    found = reader.index.query(texts, **options).to_pylist()
+    return b"".join(
+        msgspec.json.encode({**row, "query": names[row["query"]]}) + b"\n" for row in found
+    )
+
+
+def _number(given: dict[str, str], name: str, kind: type) -> Any:
+    if name not in given:
+        return None
+    try:
+        return kind(given[name])
+    except ValueError as error:
+        raise SpecError(f"`{name}` is no number", "give one") from error
+
+
+def parameters(scope: Scope, known: tuple[str, ...]) -> dict[str, str]:
+    """Return what follows the question mark of an address.
+
+    Raises:
+        SpecError: A name is not known, or given twice.
+        FormatError: It is not UTF-8.
+    """
+    try:
+        given = parse_qs(
+            scope["query_string"].decode("ascii"),
+            keep_blank_values=True,
+            max_num_fields=20,
+            errors="strict",
+        )
+    except ValueError as error:
+        raise FormatError("the parameters are not valid", "encode them as UTF-8") from error
+    for name, values in given.items():
+        if name not in known or len(values) > 1:
+            raise SpecError(
+                f"a parameter is not known, or given twice; expected {', '.join(known)}",
+                "see /openapi.json",
+            )
+    return {name: values[0] for name, values in given.items()}
+
+
+class ListEndpoint:
+    """A long list, as JSON lines: ids, or buckets."""
+
+    def __init__(self, service: Service, name: str) -> None:
+        self._service, self._name = service, name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service = self._service
+        given = parameters(scope, ("minimum",) if self._name == "buckets" else ())
+        minimum = _number(given, "minimum", int)
+        answer = LineAnswer(send, service.limits)
+
+        def begin(reader: IndexReader) -> Iterator[bytes]:
+            return (
+                reader.ids()
+                if self._name == "ids"
+                else reader.buckets(2 if minimum is None else minimum)
+            )
+
+        lines = await service.in_thread(begin)
+        async for part in _parts(service, lines):
+            await answer.write(part)
+        await answer.write(b"", more=False)
+
+
+async def _parts(service: Service, lines: Iterator[bytes]) -> AsyncIterator[bytes]:
+    def next_lines(_: IndexReader) -> bytes:
+        parts, end = [], time.monotonic() + 0.1
+        for line in lines:
+            parts.append(line)
+            if len(parts) >= 1000 or time.monotonic() > end:
+                break
+        return b"".join(parts)
+
+    while part := await service.in_thread(next_lines):
+        yield part

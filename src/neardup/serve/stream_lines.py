@@ -1,0 +1,98 @@
+"""JSON lines that a stream through an index is asked with, and that it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from neardup.errors import ColumnError, FormatError, InputError
+from neardup.sketch.baskets import ItemError, basket_text
+
+ADDED = ("kept", "duplicate_of", "similarity")
+
+
+class Line(NamedTuple):
+    """A line that came in.
+
+    Attributes:
+        head: Its bytes without the closing brace.
+        id: The id of its document.
+        text: The text, or the items as one text.
+    """
+
+    head: bytes
+    id: Any
+    text: str
+
+    def answered(self, answer: Mapping[str, Any]) -> bytes:
+        """Return the line with an answer added: the fields of `ADDED`."""
+        return self.head + b", " + json.dumps(answer)[1:].encode() + b"\n"
+
+
+class LineReading(NamedTuple):
+    """How lines are read.
+
+    Attributes:
+        id: Field with the id.
+        fields: Fields with the text; several are joined by spaces.
+        limit: Bytes of a line, at most.
+        items: The text is a list of items.
+        source: Name of the source, for messages.
+    """
+
+    id: str
+    fields: Sequence[str]
+    limit: int
+    items: bool
+    source: str
+
+    def lines(self, source: Iterable[bytes], first: int = 1) -> Iterator[Line]:
+        """Read lines, the first of which has a number; empty ones are left out.
+
+        Raises:
+            FormatError: A line is too long, or no object of JSON; or a text is not one.
+            ColumnError: It has no such field, or one that would be added.
+            InputError: An id is neither a string nor an integer.
+        """
+        for number, line in enumerate(source, first):
+            where = f"{self.source}: line {number}"
+            if len(line) > self.limit:
+                raise FormatError(
+                    f"{where} has more than {self.limit:,} bytes", "raise `max_document`"
+                )
+            line = line.strip()
+            if line:
+                yield self._line(line, where)
+
+    def _line(self, line: bytes, where: str) -> Line:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:  # its message may quote the line
+            raise FormatError(f"{where} is not valid JSON") from error
+        if not isinstance(row, dict):
+            raise FormatError(f"{where} is not an object")
+        for field in (self.id, *self.fields):
+            if field not in row:
+                raise ColumnError(f"{where} has no field {field!r}", "name another one")
+        for field in ADDED:
+            if field in row:
+                raise ColumnError(f"{where} has a field {field!r} already, which would be added")
+        texts = [row[field] for field in self.fields]
+        if self.items:
+            texts = [_basket(text, where) for text in texts]
+        elif not all(text is None or isinstance(text, str) for text in texts):
+            raise FormatError(f"{where}: a text is not a string")
+        if type(row[self.id]) not in (int, str):
+            raise InputError(f"{where}: the id is neither a string nor an integer")
+        joined = ("" if self.items else " ").join(text or "" for text in texts)
+        return Line(line[:-1].rstrip(), row[self.id], joined)
+
+
+def _basket(value: object, where: str) -> str:
+    if not isinstance(value, list | None):
+        raise FormatError(f"{where}: a basket is no array of items")
+    try:
+        return basket_text(value or ())
+    except ItemError as error:
+        raise FormatError(f"{where}: an item is of type {error}; expected a string") from error

@@ -1,0 +1,191 @@
+"""The process that writes, and starts those that answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from neardup.api.indexes.index_folders import opened_core
+from neardup.errors import InputNotFoundError, StoreError
+from neardup.index.catalogue import Options
+from neardup.serve.group_commit import Decider
+from neardup.serve.http import metrics
+from neardup.serve.messages import Done, Reply
+from neardup.serve.service_warming import warm
+from neardup.serve.settings import Settings
+from neardup.serve.writer import WorkerLink, Writer
+
+LOG = logging.getLogger("neardup.serve")
+_READY = Reply(-1, Done(None))
+_PAUSE = 1.0  # seconds before a process that has ended is started again
+_DATABASE = "index.sqlite"
+
+
+class Address(NamedTuple):
+    """Where the service listens, and how many processes answer."""
+
+    host: str
+    port: int
+    workers: int
+
+
+def listening(address: Address) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        StoreError: The address can't be used.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family, backlog=2048)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower() if error.errno else "not known"
+        raise StoreError(
+            f"can't listen on {address.host}, port {address.port}: {reason}",
+            "give another `host` or `port`",
+        ) from error
+
+
+def run(settings: Settings, address: Address) -> None:
+    """Serve an index until the process gets SIGTERM or SIGINT.
+
+    Raises:
+        InputNotFoundError: There is no index.
+        StoreError: It is damaged, or the address can't be used.
+    """
+    import uvloop
+
+    if not (Path(settings.index) / _DATABASE).is_file():
+        raise InputNotFoundError(
+            f"{settings.index}: there is no index", "make one with neardup index create"
+        )
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    _raise_files()
+    folder = Path(tempfile.mkdtemp(prefix="neardup-"))
+    try:
+        metrics.start(folder)
+        with listening(address) as server:
+            uvloop.run(_Supervisor(settings, server, address.workers).run())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _raise_files() -> None:
+    """Allow as many open files as the system lets this process have."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class _Supervisor:
+    def __init__(self, settings: Settings, server: socket.socket, workers: int) -> None:
+        self._settings, self._server, self._count = settings, server, workers
+        self._stopping = asyncio.Event()
+        self._processes: set[asyncio.subprocess.Process] = set()
+        self._decider: Decider | None = None
+        self._writer: Writer | None = None
+        self._open = asyncio.Event()
+        self._first = asyncio.Event()  # one process answers
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        host, port = self._server.getsockname()[:2]
+        LOG.info("serving %s on http://%s:%d", self._settings.index, host, port)
+        self._writer = Writer(self._decide, metrics.WriterMetrics())
+        # One answers at once: it can be asked whether the service is ready. The others
+        # listen once it is: whoever is told that it is ready is refused by none.
+        keepers = [asyncio.create_task(self._keep(not number)) for number in range(self._count)]
+        writing = asyncio.create_task(self._writer.run())
+        try:
+            await self._open_index()
+            await self._stopping.wait()
+        finally:
+            self._stopping.set()
+            await self._end(keepers)
+            writing.cancel()
+            if self._decider is not None:
+                await asyncio.to_thread(self._decider.close)
+
+    def _decide(self, requests: object) -> list[Reply]:
+        assert self._decider is not None  # nothing is asked before the index is open
+        return self._decider(requests)  # type: ignore[arg-type]
+
+    async def _open_index(self) -> None:
+        if not self._settings.readonly:
+            folder = Path(self._settings.index)
+            options = Options(timeout=self._settings.limits.seconds)
+            core, spec = await asyncio.to_thread(opened_core, folder, options)
+            await asyncio.to_thread(warm, spec, core.recipe)
+            self._decider = Decider(core)
+        self._open.set()
+
+    async def _keep(self, early: bool) -> None:
+        """Keep one process running.
+
+        Args:
+            early: It listens at first before the index is open.
+        """
+        while not self._stopping.is_set():
+            process, link = await self._start(early)
+            self._processes.add(process)
+            ready = asyncio.create_task(self._tell(link, self._open if early else self._first))
+            early = False
+            code = await process.wait()
+            ready.cancel()
+            self._processes.discard(process)
+            metrics.forget(process.pid)
+            if not self._stopping.is_set():
+                LOG.error("a process that answers has ended with %s; it is started again", code)
+                await asyncio.sleep(_PAUSE)
+
+    async def _tell(self, link: WorkerLink, event: asyncio.Event) -> None:
+        """Have a process open the index, once something has happened."""
+        await event.wait()
+        link.send(_READY)
+
+    async def _start(self, early: bool) -> tuple[asyncio.subprocess.Process, WorkerLink]:
+        assert self._writer is not None
+        ours, theirs = socket.socketpair()
+        link = WorkerLink(self._writer, self._first.set)
+        await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
+        with theirs:
+            numbers = (self._server.fileno(), theirs.fileno())
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "neardup.serve.http.worker",
+                *map(str, (*numbers, int(early))),
+                stdin=asyncio.subprocess.PIPE,
+                pass_fds=numbers,
+            )
+        assert process.stdin is not None
+        process.stdin.write(msgspec.json.encode(self._settings))
+        process.stdin.close()
+        return process, link
+
+    async def _end(self, keepers: list[asyncio.Task[None]]) -> None:
+        """Have the other processes end: they finish calls that have begun, within the time."""
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                process.terminate()
+        _, late = await asyncio.wait(keepers, timeout=self._settings.stop_seconds + 1)
+        if late:
+            for process in list(self._processes):
+                with suppress(ProcessLookupError):
+                    process.kill()
+            await asyncio.wait(keepers, timeout=5)

@@ -1,0 +1,96 @@
+"""Matches of regular expressions, and stop passages, become spaces before texts are compared.
+
+A text keeps its length in bytes: offsets in it are those of the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.kernels.tokens import Spans
+from neardup.sketch.sequences import TokenSequences
+from neardup.sketch.texts import Ragged, as_text, text_buffers
+
+#: Bytes that no text has, which Arrow writes around each match.
+_START, _END = 0xFF, 0xFE
+_AROUND = bytes([_START]) + rb"\0" + bytes([_END])
+_SPACE = ord(" ")
+
+#: Called with texts as buffers: the hashes of the words of some at a time, and where these are.
+Words = Callable[[np.ndarray, np.ndarray], Iterator[tuple[Ragged, Spans]]]
+
+
+class Ignored:
+    """Puts spaces where something is not compared; for many threads at once.
+
+    Args:
+        patterns: Regular expressions in the syntax of RE2, which takes linear time.
+        passages: Texts whose words become spaces where they are in a row.
+        words: Gives the words of texts.
+    """
+
+    def __init__(self, patterns: Sequence[str], passages: Sequence[str], words: Words) -> None:
+        self._patterns, self._words = tuple(patterns), words
+        self._passages = None
+        if passages:
+            text = self._without_matches(as_text(list(passages)))
+            rows: list[np.ndarray] = []
+            for tokens, _ in words(*text_buffers(text)):
+                rows += (row.copy() for row in np.split(tokens.values, tokens.offsets[1:])[:-1])
+            self._passages = TokenSequences(rows)
+
+    def __call__(self, text: pa.LargeStringArray) -> pa.LargeStringArray:
+        """Return texts of the same sizes in bytes, in which spaces are where something was."""
+        text = self._without_matches(text)
+        if self._passages is None or not len(text):
+            return text
+        first, last = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for tokens, spans in self._words(*text_buffers(text)):
+            hits = self._passages(tokens)
+            first.append(spans.first[hits.position])
+            last.append(spans.last[hits.position + self._passages.lengths[hits.sequence] - 1])
+        return _spaced(text, np.concatenate(first), np.concatenate(last))
+
+    def _without_matches(self, text: pa.LargeStringArray) -> pa.LargeStringArray:
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        for pattern in self._patterns:
+            # (Of bytes the type says nothing, and Arrow takes them.)
+            replaced: Any = pc.replace_substring_regex(text, pattern, cast(str, _AROUND))
+            found.append(_matches(text, replaced))
+        if not found:
+            return text
+        return _spaced(text, *(np.concatenate(ends) for ends in zip(*found, strict=True)))
+
+
+def _matches(
+    text: pa.LargeStringArray, marked: pa.LargeStringArray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first byte, and the one after the last, of all matches in the data of texts."""
+    offsets = text_buffers(text)[1]
+    data, begin = text_buffers(marked)
+    data = data[begin[0] : begin[-1]]
+    starts, ends = (np.flatnonzero(data == mark) for mark in (_START, _END))
+    # Before the i-th match there are 2 i marks.
+    before = 2 * np.arange(len(starts)) - offsets[0]
+    return starts - before, ends - before - 1
+
+
+def _spaced(text: pa.LargeStringArray, first: np.ndarray, last: np.ndarray) -> pa.LargeStringArray:
+    """Return texts with some ranges of their bytes replaced by spaces, which may overlap."""
+    if not len(first):
+        return text
+    data, offsets = text_buffers(text)
+    size = int(offsets[-1])
+    depth = np.zeros(size + 1, np.int32)
+    np.add.at(depth, first, 1)
+    np.subtract.at(depth, last, 1)
+    spaced = data[:size].copy()
+    spaced[np.cumsum(depth[:-1]) > 0] = _SPACE
+    made: Any = pa.LargeStringArray
+    buffers = text.buffers()[1], pa.py_buffer(cast(Any, spaced))
+    return cast(pa.LargeStringArray, made.from_buffers(len(text), *buffers, offset=text.offset))

@@ -1,0 +1,157 @@
+"""Short test items, files of them, and passages that are cut instead of documents."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import neardup
+from neardup.errors import ColumnError, SpecError
+
+TRAIN = [
+    "Before. The quick brown fox jumps over the lazy dog, and after it.",
+    "Süß: what is\nthe capital of Perú? Lima",
+    "nothing of the kind",
+    "The quick brown fox",
+]
+LONG = "the QUICK brown fox jumps over the lazy dog"
+
+
+def test_short_items_are_looked_for_as_they_are() -> None:
+    tests = [LONG, "Capital of Perú", "quick", "brown fox", "fox brown", ""]
+    found = neardup.decontaminate(TRAIN, tests, texts=True)
+    rows = [
+        (row["train_doc"], row["test_doc"], row["by"], row["passage_text"])
+        for row in found.matches.to_pylist()
+    ]
+    assert rows == [
+        (0, 0, "containment", "The quick brown fox jumps over the lazy dog"),
+        (0, 3, "item", "brown fox"),
+        (1, 1, "item", "capital of Perú"),
+        (3, 3, "item", "brown fox"),
+    ]
+    counts = found.summary["counts"]
+    assert counts["test_items_shorter_than_a_shingle"] == 3
+    assert counts["test_items_too_short"] == 2 and counts["only_by_short_items"] == 2
+    assert found.keep_mask.tolist() == [False, False, True, False]
+    three = neardup.decontaminate(TRAIN, tests, min_words=3)
+    assert three.keep_mask.tolist() == [False, False, True, True]
+    one = neardup.decontaminate(TRAIN, tests, min_words=1)
+    assert one.summary["counts"]["test_items_too_short"] == 1
+    assert len(one.matches) == len(found.matches) + 2
+    # Whatever the unit: of characters, too, short items are words in a row.
+    of_characters = neardup.decontaminate(TRAIN, ["of Perú"], shingle="char:20", texts=True)
+    assert of_characters.matches.column("passage_text").to_pylist() == ["of Perú"]
+
+
+def test_cut_takes_the_passage_and_keeps_the_document(tmp_path: Path) -> None:
+    lines = "".join(
+        json.dumps({"n": 1.50, "text": text}, ensure_ascii=False) + "\n" for text in TRAIN
+    )
+    (tmp_path / "train.jsonl").write_text(lines)
+    tests = [LONG, "capital of Perú"]
+    given = {"cut": True, "out": tmp_path / "out"}
+    found = neardup.decontaminate(tmp_path / "train.jsonl", tests, **given)
+    assert found.keep_mask.all()
+    counts = found.summary["counts"]
+    assert (counts["contaminated"], counts["removed"], counts["cut_words"]) == (2, 0, 12)
+    (path,) = (tmp_path / "out" / "clean").iterdir()
+    clean = path.read_text().splitlines(keepends=True)
+    texts = [json.loads(line)["text"] for line in clean]
+    assert texts[:2] == ["Before. , and after it.", "Süß: what is\nthe ? Lima"]
+    assert clean[2:] == lines.splitlines(keepends=True)[2:] and '"n": 1.5,' in clean[0]
+    for row in pq.read_table(tmp_path / "out" / "cuts.parquet").to_pylist():
+        text = TRAIN[row["doc_id"]]
+        assert text[: row["start"]] == texts[row["doc_id"]][: row["at"]]
+    again = neardup.open(tmp_path / "out")
+    assert again.keep_mask.all() and again.matches.equals(found.matches)
+    masked = neardup.decontaminate(
+        tmp_path / "train.jsonl", tests, cut=True, mask="[...]", out=tmp_path / "masked"
+    )
+    (path,) = (tmp_path / "masked" / "clean").iterdir()
+    assert json.loads(path.read_text().splitlines()[0])["text"] == "Before. [...], and after it."
+    assert masked.summary["settings"]["mask"] == "[...]"
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_nothing_that_matches_is_left_where_no_new_neighbours_are(
+    length: int, tmp_path: Path
+) -> None:
+    """Every run of so many words that a matching item has is cut, and no other word."""
+    draw = random.Random(length)
+    train = [[draw.choice("abcdefgh") for _ in range(draw.randrange(30))] for _ in range(40)]
+    items = [[draw.choice("abcdefgh") for _ in range(draw.randrange(12))] for _ in range(6)]
+    table = pa.table({"text": [" ".join(row) for row in train]})
+    others = [" ".join(row) for row in items]
+    neardup.decontaminate(
+        table, others, passage=length, cut=True, mask="|", out=tmp_path / "out", format="jsonl"
+    )
+    (path,) = (tmp_path / "out" / "clean").iterdir()
+    found = [json.loads(line)["text"].split() for line in path.read_text().splitlines()]
+    for words, left in zip(train, found, strict=True):
+        gone = [False] * len(words)
+        for item in items:
+            size = length if len(item) >= length else len(item)
+            runs = {tuple(item[i : i + size]) for i in range(len(item) - size + 1)}
+            for i in range(len(words) - size + 1) if size >= 2 else ():
+                if tuple(words[i : i + size]) in runs:
+                    gone[i : i + size] = [True] * size
+        expected = []
+        for word, is_gone in zip(words, gone, strict=True):
+            if not is_gone:
+                expected.append(word)
+            elif expected[-1:] != ["|"]:
+                expected.append("|")
+        assert left == expected
+
+
+def test_counts_of_each_file(tmp_path: Path, command: Any) -> None:
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in TRAIN))
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps({"q": LONG}) + "\n" + json.dumps({"q": "x y z"}) + "\n"
+    )
+    (tmp_path / "b.jsonl").write_text(json.dumps({"q": "brown fox"}) + "\n")
+    files = ("--against", tmp_path / "a.jsonl", "--against", tmp_path / "b.jsonl")
+    given = ("decontaminate", tmp_path / "train.jsonl", *files, "-o", tmp_path / "out")
+    answer = command(*given)
+    assert answer.code == 1 and "--test-text, that of the ids with --test-id" in answer.err
+    answer = command(*given, "--test-text", "q", "--texts", "--cut")
+    assert answer.code == 0, answer.err
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    found = [tuple(file.values())[1:] for file in record["test_files"]]
+    assert found == [(2, 1, 1, 1), (1, 1, 2, 2)]
+    assert "of 2 found, in 1 document: " in answer.err and "a.jsonl" in answer.err
+    assert "were looked for as they are" in answer.err and "words, of 2 documents" in answer.err
+    names = pq.read_schema(tmp_path / "out" / "matches.parquet").names
+    assert names[4:] == [
+        *("by", "containment", "passage", "train_start", "train_end", "test_start", "test_end"),
+        "passage_text",
+    ]
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "characters": ({"cut": True, "shingle": "char:5"}, "`cut` cuts words"),
+    "mask without cut": ({"mask": "x"}, "`mask` says how to cut, and nothing is cut"),
+    "no mask": ({"cut": True, "mask": " "}, "`mask` is empty"),
+    "no words": ({"min_words": 0}, "`min_words` is 0; expected 1 word or more"),
+    "two columns": ({"cut": True, "text": ["a", "b"]}, "it can't be cut in several"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_refused(case: str) -> None:
+    given, message = BAD[case]
+    with pytest.raises(SpecError, match=message):
+        neardup.decontaminate(pa.table({"text": ["a"], "a": ["b"], "b": ["c"]}), ["a"], **given)
+
+
+def test_the_hint_names_the_argument_of_the_test_items() -> None:
+    with pytest.raises(ColumnError) as caught:
+        neardup.decontaminate(["a"], pa.table({"q": ["a"]}))
+    assert "`test_text`" in caught.value.hint and "`test_id`" in caught.value.hint

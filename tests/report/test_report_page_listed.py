@@ -1,0 +1,133 @@
+"""Pages of decontaminate, dedup --against and Spark: numbers, and what was found, with texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_visit import Visit
+
+import neardup
+from common import Command
+
+WORDS = [f"w{k}" for k in range(60)]
+HOSTILE = "<script>window.__pwned=1</script>"
+
+
+def write(path: Path, texts: list[str], name: str = "text") -> Path:
+    first = {"a": "q", "b": "r"}.get(path.stem, "d")
+    rows = [{"id": f"{first}{i}", name: text} for i, text in enumerate(texts)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def made(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    monkeypatch.chdir(tmp_path)
+    body = " ".join(WORDS)
+    write(tmp_path / "train.jsonl", [f"before {HOSTILE} {body} after", "something else"])
+    write(tmp_path / "a.jsonl", [" ".join(WORDS[10:30]), "w3 w4"], "q")
+    write(tmp_path / "b.jsonl", ["not there at all"], "q")
+    write(tmp_path / "old.jsonl", [body])
+    write(tmp_path / "new.jsonl", [f"{HOSTILE} {body}", "x y z", "x y z"])
+    calls = {
+        "decontaminate": "decontaminate train.jsonl --against a.jsonl --against b.jsonl "
+        "--test-text q --test-id id --id id -o decontaminate",
+        "against": "dedup new.jsonl --against old.jsonl --id id -o against",
+    }
+    found = {}
+    for name, line in calls.items():
+        for given in (line.split(), ["report", name, "-o", f"{name}.html"]):
+            done = command(*given)
+            assert done.code == 0, done.err
+        found[name] = tmp_path / f"{name}.html"
+    return found
+
+
+def test_matches_with_their_passages(visit: Callable[..., Visit], made: dict[str, Path]) -> None:
+    one = visit(made["decontaminate"])
+    assert one.page.evaluate("window.__pwned") is None
+    files = one.page.locator("#files tbody tr").all_inner_texts()
+    assert [re.sub(r"\s+", " ", row) for row in files] == [
+        "a.jsonl 2 2 (100 %) 1 2",
+        "b.jsonl 1 0 (0 %) 0 0",
+    ]
+    rows = one.page.locator("article")
+    assert rows.nth(0).locator("h3").inner_text() == "d0 has the test item q0"
+    assert rows.nth(0).locator("mark").inner_text() == " ".join(WORDS[10:30])
+    assert rows.nth(1).locator("mark").inner_text() == "w3 w4"
+    assert "the complete item; 2 words in a row" in rows.nth(1).inner_text()
+    assert HOSTILE in rows.nth(0).inner_text()
+    numbers = one.page.locator("#numbers").inner_text()
+    assert "test items" in numbers and "recall" in numbers
+
+
+def test_duplicates_of_an_old_corpus(visit: Callable[..., Visit], made: dict[str, Path]) -> None:
+    one = visit(made["against"])
+    heads = one.page.locator("article h3").all_inner_texts()
+    assert heads == [
+        "d0 is a duplicate of d0, of the old corpus",
+        "d2 is a duplicate of d1, of the batch",
+    ]
+    assert HOSTILE in one.page.locator("article").first.inner_text()
+
+
+@pytest.mark.parametrize("width", [390, 703])
+def test_nothing_is_cut_on_a_telephone_or_on_paper(
+    visit: Callable[..., Visit], made: dict[str, Path], width: int
+) -> None:
+    for path in made.values():
+        one = visit(path, viewport={"width": width, "height": 800})
+        one.page.emulate_media(media="print" if width == 703 else "screen")
+        assert one.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert one.page.locator("button, input").count() == 0
+
+
+def test_without_texts_and_with_private_ids(tmp_path: Path, made: dict[str, Path]) -> None:
+    run = neardup.open(tmp_path / "decontaminate")
+    page = run.report(tmp_path / "plain.html", texts=False, title="A title").read_text()
+    assert "A title" in page and "w12" not in page and "d0" in page
+    found = neardup.decontaminate(["a b c"], ["a b"])
+    with pytest.raises(neardup.SpecError, match="the page is made of an output folder"):
+        found.report(tmp_path / "none.html")
+    batch = neardup.dedup(["a b c d e f"] * 2, against=["q"])
+    assert "is a duplicate of" in batch.report(tmp_path / "memory.html").read_text()
+
+
+def test_options_that_do_not_apply(command: Command, made: dict[str, Path]) -> None:
+    del made
+    answer = command("report", "decontaminate", "-o", "x.html", "--by", "site")
+    assert answer.code == 2 and "--by does not apply" in answer.error
+
+
+def spark_folder(path: Path) -> Path:
+    """What a small job writes, by the tables of a run of one machine."""
+    texts = [" ".join(WORDS), " ".join(WORDS), " ".join([*WORDS[:-1], "x"]), "other text"]
+    run = neardup.dedup(write(path.parent / "in.jsonl", texts), id="id", out=path)
+    table: Any = run.clusters
+    ids = table.column("doc_id")
+    labels = [ids[row] for row in table.column("cluster").to_pylist()]
+    found = table.rename_columns([{"doc_id": "id"}.get(n, n) for n in table.column_names])
+    found = found.set_column(
+        found.schema.get_field_index("cluster"), "cluster", [[v.as_py() for v in labels]]
+    )
+    import pyarrow.parquet as pq
+
+    pq.write_table(found, path / "clusters.parquet")
+    record = json.loads((path / "run.json").read_text())
+    record["command"] = "spark"
+    (path / "run.json").write_text(json.dumps(record))
+    return path
+
+
+def test_a_folder_of_spark(tmp_path: Path, visit: Callable[..., Visit]) -> None:
+    run = neardup.open(spark_folder(tmp_path / "spark"))
+    one = visit(run.report(tmp_path / "spark.html"))
+    heads = one.page.locator("article h3").all_inner_texts()
+    assert heads == ["d2 is a duplicate of d0", "d1 is a duplicate of d0"]
+    assert "3 documents" in one.page.locator("#sizes").inner_text()
+    assert one.page.locator("#sizes rect").count() == 1

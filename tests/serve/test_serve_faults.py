@@ -1,0 +1,199 @@
+"""Kills under load, full disks, and requests of any kind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import psutil
+import pytest
+from serve_process import Service, require_serve, serving
+
+import neardup
+from neardup.errors import NeardupError
+
+require_serve()
+
+#: More of them by `make kills`.
+KILLS = int(os.environ.get("NEARDUP_SERVE_KILLS", "1"))
+#: More of them by `make fuzz`.
+REQUESTS = int(os.environ.get("NEARDUP_SERVE_REQUESTS", "150"))
+#: Seconds of calls whose memory is watched; half an hour by `make soak`.
+SOAK = float(os.environ.get("NEARDUP_SERVE_SOAK", "2"))
+WORDS = [f"w{i}" for i in range(30)]
+
+
+def made_text(draw: random.Random) -> str:
+    return " ".join(draw.choices(WORDS, k=draw.randrange(3, 12)))
+
+
+def test_kills_under_load_lose_nothing_that_was_answered(tmp_path: Path) -> None:
+    path = tmp_path / "i"
+    neardup.Index.create(path, shingle="word:2", threshold=0.5).close()
+    answers: dict[str, tuple[str, Any]] = {}
+    doubtful: dict[str, str] = {}
+    draw = random.Random(3)
+    for kill in range(KILLS):
+        service = Service(path).wait()
+        stop = threading.Event()
+
+        def client(number: int, kill: int = kill, stop: Any = stop, url: str = service.url) -> None:
+            mine = random.Random(f"{kill} {number}")
+            with contextlib.suppress(NeardupError), neardup.connect(url, retries=0) as index:
+                for n in range(10**6):
+                    if stop.is_set():
+                        return
+                    id_, text = f"{kill}-{number}-{n}", made_text(mine)
+                    doubtful[id_] = text
+                    answers[id_] = text, index.add_if_new(id_, text)
+                    del doubtful[id_]
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        time.sleep(draw.uniform(0.2, 1.0))
+        if draw.random() < 0.5:
+            service.kill()
+        else:
+            os.killpg(service.process.pid, signal.SIGKILL)
+            service.process.wait()
+        for thread in threads:
+            thread.join()
+        stop.set()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(service.process.pid, signal.SIGKILL)
+    assert answers
+    with serving(path) as service, neardup.connect(service.url) as index:
+        assert index.check() == []
+        stored = index.ids().to_pylist()
+        assert len(set(stored)) == len(stored)
+        assert set(stored) <= answers.keys() | doubtful.keys()
+        names = list(answers)
+        again = index.add_if_new([answers[name][0] for name in names], ids=names).to_pylist()
+        for row in again:
+            _, first = answers[row["id"]]
+            assert (first.kept, first.duplicate_of, first.similarity) == (
+                row["kept"], row["duplicate_of"], row["similarity"],
+            ), row  # fmt: skip
+        assert index.ids().to_pylist() == stored
+
+
+def test_a_full_disk_is_answered_and_reading_goes_on(tmp_path: Path) -> None:
+    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
+    with serving(tmp_path / "i") as service:
+        first = {"documents": [{"id": "a", "text": "some text that is there"}]}
+        assert service.post("add_if_new", first)[0] == 200
+        writer = psutil.Process(service.process.pid)
+        largest = max(path.stat().st_size for path in (tmp_path / "i").iterdir())
+        infinite = psutil.RLIM_INFINITY
+        writer.rlimit(psutil.RLIMIT_FSIZE, (largest + 100, infinite))
+        draw = random.Random(1)
+        text = " ".join(f"{draw.random()}" for _ in range(20_000))
+        second = {"documents": [{"id": "b", "text": text}]}
+        status, found = service.post("add_if_new", second)
+        assert (status, found["error"]) == (507, "OutputError"), found
+        assert service.post("get", {"id": "a"})[1]["text"] == "some text that is there"
+        assert service.post("contains", {"ids": ["b"]})[1] == {"contained": [False]}
+        writer.rlimit(psutil.RLIMIT_FSIZE, (infinite, infinite))
+        assert service.post("add_if_new", second)[0] == 200
+        assert service.post("check", {})[1] == {"problems": []}
+
+
+def private_bytes(service: Service) -> list[int]:
+    """Private memory of the process that writes, then of those that answer."""
+    writer = psutil.Process(service.process.pid)
+    return [each.memory_full_info().uss for each in (writer, *writer.children())]
+
+
+def test_memory_stays_what_it_is(tmp_path: Path) -> None:
+    """The same number of documents all the time: what is added is removed later."""
+    path, kept = tmp_path / "i", 500
+    neardup.Index.create(path, shingle="word:2", threshold=0.5).close()
+    with serving(path, "--workers", "2") as service, neardup.connect(service.url) as index:
+        draw, added, sizes = random.Random(5), list[int](), list[list[int]]()
+        end, watched = time.monotonic() + SOAK, time.monotonic() + SOAK / 10
+        number = calls = 0
+        while time.monotonic() < end:
+            for _ in range(20):
+                number, text = number + 1, made_text(draw) + f" n{draw.random()}"
+                if index.add_if_new(number, text).kept:
+                    added.append(number)
+                assert index.is_duplicate(text)
+                index.query([made_text(draw) for _ in range(9)], top=3)
+                calls += 3
+            if len(added) > kept:
+                index.remove(added[: kept // 2])
+                del added[: kept // 2]
+            with contextlib.suppress(NeardupError):
+                index.get("an id of another kind")
+            if time.monotonic() > watched:
+                watched += max(1.0, SOAK / 60)
+                sizes.append(private_bytes(service))
+        index.compact()
+        assert index.ids().to_pylist() == added
+        assert index.check() == []
+        assert calls > 20 * SOAK
+    if SOAK >= 600:  # caches have been filled after a third of the time
+        third = sizes[len(sizes) // 3 :]
+        for process in zip(*third, strict=True):
+            half = len(process) // 2
+            first, last = max(process[:half]), min(process[half:])
+            assert last < first + (16 << 20), process
+
+
+def sent(operation: Any, mode: Any, examples: int) -> int:
+    """Send requests to one call; return how many."""
+    documented = {int(status) for status in operation.definition.raw["responses"]} | {400, 405}
+    count = 0
+
+    @hypothesis.settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
+    def run(case: Any) -> None:
+        nonlocal count
+        count += 1
+        answer = case.call(timeout=60)
+        assert answer.status_code in documented - {500}, (case, answer.text)
+
+    with contextlib.suppress(hypothesis.errors.Unsatisfiable):
+        run()
+    return count
+
+
+def test_requests_of_any_kind_get_only_documented_statuses(tmp_path: Path) -> None:
+    """A fuzzer makes requests from the description, valid ones and others."""
+    schemathesis = pytest.importorskip("schemathesis")
+    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
+    with serving(tmp_path / "i") as service:
+
+        @schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator]
+        def lines(_: Any, value: Any) -> bytes:
+            return value if isinstance(value, bytes) else str(value).encode(errors="replace")
+
+        schema = schemathesis.openapi.from_url(service.url + "/openapi.json")
+        operations = [found.ok() for found in schema.get_all_operations()]
+        each = max(2, REQUESTS // len(operations))
+        modes = schemathesis.GenerationMode
+        counts = [
+            sent(operation, mode, each // 2 or 1)
+            for operation in operations
+            for mode in (modes.POSITIVE, modes.NEGATIVE)
+        ]
+        assert sum(counts) > REQUESTS // 4
+        assert service.call("GET", "/readyz")[0] == 200
+        log = service.log.read_text()
+        assert "ERROR" not in log and "Traceback" not in log, log[-2000:]
+        assert json.loads(json.dumps(service.post("check", {})[1])) == {"problems": []}

@@ -1,0 +1,207 @@
+"""Who is answered, what a call may have, and how the service starts and ends."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serve_process import Service, require_serve, serving
+
+import neardup
+
+require_serve()
+
+SECONDS = 2.0  # of a call
+DOCUMENT = {"documents": [{"id": "d", "text": "one two three four"}]}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("safety") / "safety.index"
+    with neardup.Index.create(folder, shingle="word:2", threshold=0.5) as made:
+        made.add_if_new("a", "some text that is there")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def service(index: Path) -> Iterator[Service]:
+    options = ("--max-queue", "3", "--call-timeout", str(SECONDS), "--allow-host", "Index.example")
+    with serving(index, *options) as found:
+        yield found
+
+
+def test_names_of_the_host(service: Service) -> None:
+    for host in ("localhost", f"127.0.0.1:{service.port}", "[::1]:80", "index.example:443"):
+        assert service.call("GET", "/v1/stats", headers={"Host": host})[0] == 200, host
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", ""):
+        status, found, _ = service.call("GET", "/v1/stats", headers={"Host": host})
+        assert (status, found["title"]) == (421, "Misdirected Request"), host
+
+
+def test_no_page_of_another_site_may_ask(service: Service) -> None:
+    asked = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
+    status, _, headers = service.call("OPTIONS", "/v1/query", headers=asked)
+    assert status == 405
+    _, _, answered = service.call("GET", "/v1/stats", headers={"Origin": "http://evil.example"})
+    assert not any(name.startswith("access-control") for name in {**headers, **answered})
+
+
+def test_large_bodies_and_headers(service: Service) -> None:
+    large = {"Content-Length": str(100 << 20), "Content-Type": "application/json"}
+    assert service.call("POST", "/v1/query", b"{", large)[0] == 413
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=20)
+    with closing(connection):
+        parts = (b" " * (1 << 20) for _ in range(100))
+        with suppress(BrokenPipeError):
+            connection.request("POST", "/v1/query", parts, {"Content-Type": "application/json"})
+        assert connection.getresponse().status == 413
+    assert service.call("GET", "/v1/stats", headers={"X": "x" * 100_000})[0] == 400
+
+
+def test_a_client_that_sends_slowly_holds_nobody_up(service: Service) -> None:
+    begun = []
+    for sent in (b"POST /v1/qu", b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\n"
+                 b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"):  # fmt: skip
+        begun.append(socket.create_connection(("127.0.0.1", service.port), timeout=20))
+        begun[-1].sendall(sent)
+    begin = time.monotonic()
+    assert service.post("query", {"texts": ["some text"]})[0] == 200
+    assert time.monotonic() - begin < SECONDS
+    assert begun[0].recv(100) == b""
+    assert begun[1].recv(100).startswith(b"HTTP/1.1 408 ")
+    for connection in begun:
+        connection.close()
+
+
+def test_a_client_that_ends_in_the_middle(service: Service) -> None:
+    for sent in (b"POST /v1/add_if_new HTTP/1.1\r\nHost: localhost\r\n"
+                 b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+                 b"POST /v1/stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+                 b"Content-Type: application/x-ndjson\r\n\r\n5\r\n{\"id\""):  # fmt: skip
+        connection = socket.create_connection(("127.0.0.1", service.port), timeout=20)
+        connection.sendall(sent)
+        connection.close()
+    assert service.post("add_if_new", DOCUMENT)[0] == 200
+    assert "Traceback" not in service.log.read_text()
+
+
+def test_many_connections(service: Service) -> None:
+    many = [socket.create_connection(("127.0.0.1", service.port), timeout=20) for _ in range(1000)]
+    try:
+        line = b"GET /v1/stats HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for connection in many[::50]:
+            connection.sendall(line)
+        for connection in many[::50]:
+            assert connection.recv(20).startswith(b"HTTP/1.1 200 ")
+    finally:
+        for connection in many:
+            connection.close()
+
+
+def test_too_much_waits_for_the_writer(service: Service, index: Path) -> None:
+    answers: list[tuple[int, Any, dict[str, str]]] = []
+
+    def ask(number: int) -> None:
+        body = {"documents": [{"id": f"q{number}", "text": f"q{number} text of this one"}]}
+        answers.append(service.call("POST", "/v1/add_if_new", body))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    with neardup.Index.open(index) as other, other._core.writing():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(0.7)
+            if not thread.is_alive():
+                break
+        # The index can be read all the time.
+        assert service.post("is_duplicate", {"text": "some text that is there"})[0] == 200
+        for thread in threads:
+            thread.join()
+    assert sorted(status for status, _, _ in answers) == [429, 503, 503, 503]
+    assert all(headers["retry-after"] == "1" for _, _, headers in answers)
+    ids = {"ids": [f"q{number}" for number in range(4)]}
+    assert service.post("contains", ids)[1] == {"contained": [False] * 4}
+    assert service.post("add_if_new", DOCUMENT)[0] == 200
+
+
+def test_what_was_begun_is_answered_before_it_ends(tmp_path: Path) -> None:
+    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
+    answers = []
+    with serving(tmp_path / "i") as service:
+        ask = threading.Thread(target=lambda: answers.append(service.post("add_if_new", DOCUMENT)))
+        with neardup.Index.open(tmp_path / "i") as other:
+            with other._core.writing():
+                ask.start()
+                time.sleep(0.5)
+                service.process.terminate()
+                time.sleep(0.5)
+            ask.join()
+        assert service.process.wait(30) == 0
+    assert answers[0][0] == 200
+    with neardup.Index.open(tmp_path / "i", readonly=True) as found:
+        assert found.ids().to_pylist() == ["d"]
+
+
+def test_a_process_that_answers_is_started_again(index: Path) -> None:
+    import psutil
+
+    with serving(index, "--readonly") as service:
+        assert service.post("add_if_new", DOCUMENT)[0] == 403
+        assert service.post("remove", {"ids": ["a"]})[0] == 403
+        assert service.post("get", {"id": "a"})[0] == 200
+        for child in psutil.Process(service.process.pid).children():
+            child.kill()
+        time.sleep(0.2)
+        service.wait()
+        assert service.post("get", {"id": "a"})[0] == 200
+        service.kill()  # the others end too
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", service.port)):
+                    return
+            time.sleep(0.05)
+        raise AssertionError("a process goes on without the one that writes")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--host", "192.0.2.1"], "which other machines may reach, and there is no token"),
+        (["--host", "0.0.0.0", "--token-file", "TOKEN"], "under which names clients call"),
+        (["--token-file", "SHORT"], "the first line is no token"),
+        (["--token-file", "NONE"], "can't read"),
+        (["--port", "TAKEN"], "address already in use"),
+    ],
+)
+def test_it_refuses_to_start(options: list[str], message: str, index: Path, tmp_path: Path) -> None:
+    (tmp_path / "TOKEN").write_text("0123456789abcdef\n")
+    (tmp_path / "SHORT").write_text("0123456789abcde\n")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        given = [port if word == "TAKEN" else word for word in options]
+        done = subprocess.run(
+            [sys.executable, "-m", "neardup", "serve", str(index), *given],
+            capture_output=True, text=True, timeout=60, cwd=tmp_path,
+        )  # fmt: skip
+    assert done.returncode in (1, 2)
+    assert message in done.stderr and "hint: " in done.stderr
+    assert "0123456789abcde" not in done.stderr
+
+
+def test_there_is_no_index(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "neardup", "serve", str(tmp_path / "no"), "--port", "0"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "there is no index" in done.stderr
