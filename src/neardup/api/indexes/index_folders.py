@@ -21,8 +21,8 @@ from neardup.spec import Spec
 from neardup.spec import preset as preset_of
 
 if TYPE_CHECKING:
+    from neardup.api.finished.runs import Run
     from neardup.api.indexes.indexing import Index
-    from neardup.api.runs import Run
     from neardup.results.results import Results
 
 _FILE = "index.sqlite"

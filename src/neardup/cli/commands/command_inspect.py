@@ -39,7 +39,7 @@ def explain(
     have changed. RUN may be the output folder of neardup link too, or its index of records: then
     the match weights of two records are shown. Put -- before ids that begin with -.
     """
-    from neardup.api.runs import Run
+    from neardup.api.finished.runs import Run
     from neardup.inspect.explain import Explanation
     from neardup.json_values import plain_id
     from neardup.report.views import view
