@@ -1,7 +1,7 @@
 """Write signatures and docstrings into ``docs/reference``: ``make_reference.py [--check]``.
 
 Each page names what it describes in lines ``<!-- ::: neardup.dedup -->``; what follows up to
-``<!-- /::: -->`` is replaced.
+``<!-- /::: -->`` is replaced. A new name may also be written as ``::: neardup.dedup``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import griffe
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
-_MARK = re.compile(r"^<!-- ::: (\S+) -->\n(?:.*?^<!-- /::: -->\n)?", re.M | re.S)
+_MARK = re.compile(r"^<!-- ::: (\S+) -->\n(?:(?:(?!^<!-- ::: ).)*?^<!-- /::: -->\n)?", re.M | re.S)
 _TITLES = {"other parameters": "Settings", "parameters": "Arguments"}
 #: Longest signature that stays on one line.
 _WIDTH = 88
@@ -30,7 +30,8 @@ def page(path: Path, code: griffe.Module) -> str:
         text = "\n".join(described_object(_member(code, name), name, 2)).rstrip()
         return f"<!-- ::: {name} -->\n{text}\n<!-- /::: -->\n"
 
-    return _MARK.sub(described, path.read_text(encoding="utf-8"))
+    text = re.sub(r"^::: (\S+)$", r"<!-- ::: \1 -->", path.read_text(encoding="utf-8"), flags=re.M)
+    return _MARK.sub(described, text)
 
 
 def load() -> griffe.Module:

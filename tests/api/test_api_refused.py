@@ -278,7 +278,7 @@ def test_commands(tmp_path: Path, command: Command) -> None:
     words = ("--fields", "name", "--id", "id", "--decide-at", "0.3")
     assert command("link", path, "-o", out, *words).code == 0
     evaluate = ("evaluate", out, "--truth", truth)
-    assert "--only-named is for runs of neardup dedup" in command(*evaluate, "--only-named").error
+    assert "--only-named does not apply" in command(*evaluate, "--only-named").error
     groups = tmp_path / "groups.csv"
     groups.write_text("id,group\n1,a\n2,a\n", encoding="utf-8")
     assert command("evaluate", out, "--truth", groups).code == 0

@@ -26,7 +26,7 @@ def test_json(command: Command, notes: Path, tmp_path: Path) -> None:
     assert plan["predicted_recall"] >= 0.99 and plan["warnings"] == []
     assert [p.name for p in tmp_path.iterdir()] == [notes.name]
     text = command("plan", notes, "--threshold", "0.8", "--memory", "9GB", "--threads", "1").out
-    for line in ("documents   30, ", "9 GB may be used", "is needed with 1 thread"):
+    for line in ("documents   30 of ", "9 GB may be used; one thread needs"):
         assert line in text
 
 

@@ -59,7 +59,7 @@ AS_NOBODY = [
     "-c",
     "import os\n"
     "import difflib, neardup.api.running, neardup.report.summary_text\n"
-    "import neardup.cli.commands.command_dedup\n"
+    "import neardup.cli.commands.command_dedup, neardup.io.formats.jsonl\n"
     "from neardup.cli import main\n"
     "if os.geteuid() == 0:\n"
     f"    os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"

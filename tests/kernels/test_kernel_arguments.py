@@ -10,7 +10,7 @@ import pytest
 
 import neardup
 
-KERNELS = sorted((Path(neardup.__file__).parent / "kernels").glob("*.py"))
+KERNELS = sorted((Path(neardup.__file__).parent / "kernels").rglob("*.py"))
 
 
 def functions() -> list[ast.FunctionDef]:

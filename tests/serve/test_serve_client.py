@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from serve_process import Service, require_serve, serving
 
 import neardup
+from neardup.cli import main
 from neardup.errors import StoreError
 
 require_serve()
@@ -141,6 +144,21 @@ def test_what_can_not_be_reached(tmp_path: Path) -> None:
         neardup.connect("http://127.0.0.1:9", retries=0)
     with pytest.raises(neardup.SpecError, match="not one of HTTP"):
         neardup.connect("ftp://127.0.0.1")
+
+
+def test_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "urllib3", None)
+    with pytest.raises(neardup.DependencyError, match="needs urllib3"):
+        neardup.connect("http://127.0.0.1:9")
+
+
+def test_the_command_without_its_packages(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit):
+        main(["serve", "an.index"])
+    assert "neardup serve needs httptools" in capsys.readouterr().err
 
 
 def test_after_it_was_closed(service: Service, token: Path) -> None:

@@ -226,8 +226,10 @@ def test_the_command_writes_what_was_found(
     assert answer.code == 0, answer.err
     clusters, _ = expected(table, Spec())
     kept = [row[0] for row in clusters if row[2]]
-    assert f"kept {len(kept)} of {len(clusters)}" in answer.err
-    assert answer.out == ""
+    shown = {line[:13].strip(): line[13:].split() for line in answer.lines}
+    assert shown["documents"][0] == f"{len(clusters):,}" and shown["kept"][0] == f"{len(kept):,}"
+    assert {"removed", "recall", "took"} <= shown.keys() and answer.out == ""
+    assert f"{out}: clean/, clusters/, run.json" in answer.err
     clean = pq.read_table(out / "clean")
     assert sorted(clean["id"].to_pylist()) == kept
     assert clean.column_names == table.column_names
@@ -235,6 +237,19 @@ def test_the_command_writes_what_was_found(
     assert summary["counts"]["kept"] == len(kept)
     assert summary["counts"]["empty"] > 0
     assert summary["counts"]["clusters"] == len({row[1] for row in clusters})
+    # The folder opens as a run whose documents have the order of their ids.
+    run = neardup.open(out)
+    assert sorted(run.kept.tolist()) == kept and run.clean().num_rows == len(kept)
+    ids = run.clusters["doc_id"].to_pylist()
+    assert [ids[n] for n in run.clusters["cluster"].to_pylist()] == [row[1] for row in clusters]
+    removed = run.removed.tolist()[0]
+    assert "removed" in run.explain(removed, texts=False).why
+    pairs = [(row["doc_id"], row["duplicate_of"]) for row in run.duplicates.to_pylist()]
+    assert run.evaluate(pairs).get("removed")["precision"] == 1
+    assert "recall" in str(run)
+    for reader, more in {"audit": [], "recluster": ["-o", tmp_path / "x"]}.items():
+        refused = command(reader, out, *more)
+        assert "was made by neardup spark" in refused.error and "one machine" in refused.err
     # The stages are there: the second time they are read.
     stored = {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")}
     answer = command(*args, "-o", tmp_path / "one", "--single-file", "--format", "jsonl", "--quiet")

@@ -118,7 +118,7 @@ class Against(ListedReport, Run):  # type: ignore[misc]
     def __reduce__(self) -> Any:
         if isinstance(self._results, _Found):
             raise SpecError("this result is in memory, and is not pickled", "give `out`")
-        return Against, (self._results,)
+        return super().__reduce__()
 
     @property
     def matches(self) -> pa.Table:

@@ -62,7 +62,7 @@ class Run(AnyRun, RunTables):
     def __reduce__(self) -> Any:
         results = self._results
         if not isinstance(results, MemoryResults):
-            return _in_folder, (results.name, *self._frame)
+            return _reopened, (type(self), type(results), results.name, *self._frame)
         # Listeners, locks and cached texts stay here.
         job = dataclasses.replace(results.outcome.job, clock=Clock())
         outcome = dataclasses.replace(results.outcome, job=job, reader=Reader(job.source))
@@ -320,8 +320,10 @@ class Run(AnyRun, RunTables):
         """
         options = dict(locals())  # a copy: debuggers change what locals() returns
         del options["self"], options["path"], options["progress"]
+        from neardup.report.outfile import check_file
         from neardup.report.page import write_report
 
+        check_file(path, self._results.inputs, overwrite, self._results.read_from)
         _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")
         with show_progress(progress) as listener:
             return write_report(self._results, Path(path), **options, listener=listener)
@@ -332,11 +334,19 @@ def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> No
         raise OutputError(f"{path} is named as a file of another kind; expected {expected}", hint)
 
 
-def _in_folder(
-    folder: str | os.PathLike[str], source: Source | None = None, ends: np.ndarray | None = None
-) -> Run:
+def _in_folder(folder: str | os.PathLike[str], *frame: Any) -> Run:
     """Return the run of a folder; with the frame that it read, which no folder has."""
-    results = FolderResults(folder)
+    return _reopened(Run, FolderResults, folder, *frame)
+
+
+def _reopened(
+    run: type[Run],
+    kind: type[FolderResults],
+    folder: str | os.PathLike[str],
+    source: Source | None = None,
+    ends: np.ndarray | None = None,
+) -> Run:
+    results = kind(folder)
     if source is not None and ends is not None:
         results.source, results.ends = source, ends
-    return Run(results)
+    return run(results)

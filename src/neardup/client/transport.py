@@ -43,6 +43,12 @@ class Transport:
         self._headers = {"content-type": "application/json"}
         if token is not None:
             self._headers["authorization"] = f"Bearer {token}"
+        try:
+            import urllib3  # noqa: F401
+        except ImportError as error:
+            raise DependencyError(
+                "neardup.connect needs urllib3", "pip install 'neardup[client]'"
+            ) from error
         self._pool: urllib3.PoolManager | None = None
         self._pid, self._closed = 0, False
 
@@ -135,13 +141,9 @@ class Transport:
             ) from error
 
     def _opened(self) -> urllib3.PoolManager:
+        import urllib3
+
         if self._pool is None or self._pid != os.getpid():  # a parent's connections are its own
-            try:
-                import urllib3
-            except ImportError as error:
-                raise DependencyError(
-                    "neardup.connect needs urllib3", "pip install 'neardup[client]'"
-                ) from error
             self._pid = os.getpid()
             self._pool = urllib3.PoolManager(maxsize=_CONNECTIONS, block=False)
         return self._pool

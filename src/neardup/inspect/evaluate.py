@@ -155,7 +155,7 @@ def _listed(results: Results, labels: np.ndarray, scope: np.ndarray) -> Listed |
         return None
     a, b, similarity = (np.asarray(column.to_numpy()) for column in table.columns)
     groups = np.arange(results.documents)
-    if results.spec.pairs != "all" and results.record["counts"]["exact_duplicates"]:
+    if results.spec.pairs != "all" and results.record["counts"].get("exact_duplicates", 1):
         equal = (similarity == 1) & (labels[a] == labels[b])
         groups = connected(a[equal], b[equal], results.documents).astype(np.int64)
         codes, rows = np.unique(_codes(groups[a], groups[b], len(groups)), return_index=True)
@@ -179,14 +179,16 @@ def _judged(known: GroundTruth, labels: np.ndarray, edges: Listed | None) -> dic
 
 def _blocking(results: Results, given: Agreement, found: int) -> dict[str, Any]:
     counts = results.record["counts"]
+    shares = {"found": found, "pairs_completeness": found / given.true if given.true else None}
+    if "pairs_compared" not in counts:  # on Spark they are not counted
+        return {**shares, "compared": None, "pairs_quality": None, "reduction_ratio": None}
     # Pairs that were looked at: compared, ruled out, or known to be equal without that.
     looked_at = counts["pairs_compared"] + counts["pairs_ruled_out"] + counts["exact_duplicates"]
     looked_at = max(looked_at, given.given)
     possible = results.documents * (results.documents - 1) // 2
     return {
         "compared": looked_at,
-        "found": found,
-        "pairs_completeness": found / given.true if given.true else None,
+        **shares,
         "pairs_quality": given.shared / looked_at if looked_at else None,
         "reduction_ratio": 1 - looked_at / possible if possible else None,
     }

@@ -35,8 +35,8 @@ def _remove_stale() -> None:
     loads the files that an index refers to, which may be gone.
     """
     here = Path(__file__).parent
-    newest = max((path.stat().st_mtime for path in here.glob("*.py")), default=0.0)  # in a zip
-    for index in here.glob("__pycache__/*.nbi"):
+    newest = max((path.stat().st_mtime for path in here.rglob("*.py")), default=0.0)  # in a zip
+    for index in here.rglob("__pycache__/*.nbi"):
         with suppress(OSError):
             if index.stat().st_mtime < newest:
                 index.unlink()

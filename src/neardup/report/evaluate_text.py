@@ -57,6 +57,8 @@ def _blocking(result: dict[str, Any]) -> Iterator[Line]:
     blocking = result["blocking"]
     found = f"{counted(blocking['found'], 'true pair')} in one cluster or an edge"
     yield "pairs completeness", f"{percent(blocking['pairs_completeness'])}: {found}"
+    if blocking["compared"] is None:
+        return
     compared = f"true ones among {counted(blocking['compared'], 'pair')} compared"
     yield "pairs quality", f"{percent(blocking['pairs_quality'])}: {compared}"
     reduction = percent(blocking["reduction_ratio"])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from neardup.forecast.plan import Plan, Share
 from neardup.memory_plan import show_size as size
-from neardup.report.numbers import counted, labelled, percent, short
+from neardup.report.numbers import labelled, percent, short
 
 #: A label, a number where there is one, and its unit.
 Line = tuple[str, str, str]
@@ -48,13 +48,12 @@ def found(plan: Plan) -> Iterator[Line]:
 
 
 def taken(plan: Plan) -> Iterator[Line]:
-    needed = f"at least {size(plan.memory_minimum)} is needed"
-    needed += f" with {counted(plan.threads, 'thread')}, {size(plan.memory_wanted)} caches all data"
+    needed = f"one thread needs {size(plan.memory_minimum)}, {size(plan.memory_wanted)} caches all"
     yield "memory", size(plan.memory), f"may be used; {needed}"
     stay = f"at its peak, of which {size(plan.disk_output)} stay"
     yield "disk", f"about {size(plan.disk)}", stay
     if plan.memory < plan.memory_minimum:
-        yield "refused", "", "the memory is below the minimum: allow more, or use fewer threads"
+        yield "refused", "", "the memory is below the minimum: allow more, or split the input"
 
 
 def _share(plan: Plan, share: Share) -> str:

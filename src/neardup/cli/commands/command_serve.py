@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from pathlib import Path
 
 import click
 
 from neardup.cli import options as o
-from neardup.errors import DependencyError
+from neardup.errors import DependencyError, SpecError
 
-_LISTENING, _LIMITS = o.INPUT, o.RESOURCES
+_NEEDED = ("httptools", "msgspec", "prometheus_client", "starlette", "uvicorn", "uvloop")
 
 
 @o.grouped("neardup serve notes.index --port 8080")
@@ -94,16 +96,17 @@ def serve(
     error, and / has a page about the calls. It ends on SIGTERM, once what was begun is answered.
     """
     from neardup.memory_plan import parse_size
+
+    if sys.platform == "win32":
+        raise SpecError("neardup serve does not run on Windows", "use the Linux of Windows, WSL")
+    for name in _NEEDED:
+        if importlib.util.find_spec(name) is None:
+            raise DependencyError(f"neardup serve needs {name}", "pip install 'neardup[serve]'")
     from neardup.serve.settings import CallLimits, Settings, allowed_hosts, read_token
+    from neardup.serve.supervisor import Address, run
 
     token = "" if token_file is None else read_token(token_file)
     hosts = allowed_hosts(host, allow_host, token)
-    try:
-        from neardup.serve.supervisor import Address, run
-    except ImportError as error:
-        raise DependencyError(
-            f"neardup serve needs {error.name}", "pip install 'neardup[serve]'"
-        ) from error
     size = parse_size(max_body, "max_body")
     limits = CallLimits(size, max_documents, max_queue, call_timeout)
     settings = Settings(

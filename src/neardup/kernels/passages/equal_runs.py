@@ -58,7 +58,18 @@ def _equal(rows, begin, end, low):
 
 @njit(cache=True, nogil=True)
 def add_copied(group_of, copied, count, members, ends):
-    """Enter each row that has copies and is in no group as one; see `split_groups`."""
+    """Enter each row that has copies and is in no group as one; see `split_groups`.
+
+    Args:
+        group_of: int32[n], the group of each row, -1 for none.
+        copied: int32[n], the first row of those that are copied together with it, -1 for none.
+        count: Number of groups so far.
+        members: int32[n] for the rows of each group.
+        ends: int64[n + 1] for where each group begins, and where the last one ends.
+
+    Returns:
+        Number of groups.
+    """
     filled = ends[count]
     for row in range(copied.shape[0]):
         if copied[row] >= 0 and group_of[row] < 0:

@@ -14,13 +14,23 @@ COPY = np.uint64(1 << 31)
 
 @njit(cache=True, nogil=True)
 def document_of(position):
-    """Return the document of a position."""
+    """Return the document of a position.
+
+    Args:
+        position: uint64: the document in the upper 32 bits, the token in the lower ones.
+    """
     return np.int64(position >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True)
 def is_earlier(source, position, words):
-    """Whether a run at an earlier position is the source of a later one: does not overlap it."""
+    """Whether a run at an earlier position can be the source of a later one, without overlap.
+
+    Args:
+        source: uint64, the earlier position.
+        position: uint64, the later one.
+        words: Tokens of a run.
+    """
     if document_of(source) < document_of(position):
         return True
     return (source & TOKEN) + np.uint64(words) <= (position & TOKEN)

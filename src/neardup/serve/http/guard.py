@@ -103,7 +103,9 @@ class Guard:
                 "the service is not known by this name",
                 "start it with --allow-host NAME",
             )
-        if self._token and not hmac.compare_digest(given, b"Bearer " + self._token):
+        scheme, _, token = given.partition(b" ")
+        is_right = hmac.compare_digest(token.strip(), self._token)
+        if self._token and not (scheme.lower() == b"bearer" and is_right):
             raise ServiceError(401, "the token is missing or wrong", "send Authorization: Bearer")
 
     def _is_known(self, host: bytes) -> bool:

@@ -320,11 +320,15 @@ class ListEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service
         given = parameters(scope, ("minimum",) if self._name == "buckets" else ())
-        minimum = _number(given, "minimum", int) or 2
+        minimum = _number(given, "minimum", int)
         answer = LineAnswer(send, service.limits)
 
         def begin(reader: IndexReader) -> Iterator[bytes]:
-            return reader.ids() if self._name == "ids" else reader.buckets(minimum)
+            return (
+                reader.ids()
+                if self._name == "ids"
+                else reader.buckets(2 if minimum is None else minimum)
+            )
 
         lines = await service.in_thread(begin)
         async for part in _parts(service, lines):
