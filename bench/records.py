@@ -3,9 +3,11 @@
     python bench/records.py [SET[:TOOL] ...]
 
 Each tool runs in a process of its own, in the environment of tools/link_tools.py. neardup uses its
-default settings, whose threshold needs no labels. Splink and recordlinkage block on the equality of
-each field; of Splink the best threshold by the truth is reported, of recordlinkage what its
-unsupervised ECM classifier decides. Public sets are in ../shared/data or NEARDUP_DATA.
+default settings, whose decision needs no labels. Splink and recordlinkage block on the equality of
+each field; of Splink the decision at probability 0.5 and the best threshold by the truth are
+reported, of recordlinkage what its unsupervised ECM classifier decides. The Brier score is the
+mean squared error of the probabilities of all candidates. Sets of two files have a column
+`source`. Public sets are in ../shared/data or NEARDUP_DATA.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 import resource
 import subprocess
@@ -30,11 +33,39 @@ _PERSON = "given_name surname street_number address_1 suburb postcode date_of_bi
 SETS = {
     "rldata500": "fname_c1 lname_c1 by bm bd",
     "febrl1": _PERSON,
+    "febrl2": _PERSON,
     "febrl3": _PERSON,
-    "restaurant": "name addr city phone type",
-    "cora": "author title venue year pages",
-    "persons-20000": "given_name surname birth street suburb postcode phone",
+    "restaurant": "name addr city phone:digits type",
+    "cora": "author title venue year:digits pages:digits",
+    "fake1000": "first_name surname dob:digits city email",
+    "bib_respiratory": "title author year:digits journal volume number pages:digits",
+    "bib_haematology": "title author year:digits journal volume number pages:digits",
+    "abt_buy": "name description price:numeric",
+    "census": "surname first middle number:digits street",
+    "parks": "name",
+    "imdb_tmdb": "title name episodeNumber:exact seasonNumber:exact genre_list",
+    "personsfew-5000": "given_name surname birth:digits",
+    "personsfew-20000": "given_name surname birth:digits",
+    "persons-20000": "given_name surname birth:digits street suburb postcode phone:digits",
 }
+
+
+#: Sets whose column `source` names two files, whose pairs are across these.
+TWO_FILES = ("abt_buy", "census", "parks", "imdb_tmdb")
+
+
+def names(name: str) -> list[str]:
+    """Return the columns of a set that are compared."""
+    return [field.partition(":")[0] for field in SETS[name].split()]
+
+
+def sources(frame: Any) -> list[Any]:
+    """Return the frames of a set: one, or two."""
+    if "source_dataset" not in frame:
+        return [frame]
+    which = frame["source_dataset"]
+    parts = [frame[which == name].reset_index(drop=True) for name in which.unique()]
+    return [part.drop(columns="source_dataset") for part in parts]
 
 
 def load(name: str) -> tuple[Any, set[tuple[int, int]]]:
@@ -54,19 +85,25 @@ def load(name: str) -> tuple[Any, set[tuple[int, int]]]:
         frame = pd.read_csv(DATA / name / "records.csv", dtype=str)
         pairs = pd.read_csv(DATA / name / "truth_pairs.csv")
         true = {(min(a, b), max(a, b)) for a, b in pairs.itertuples(index=False)}
-    frame = frame[SETS[name].split()]
+    source = frame["source"] if name in TWO_FILES else None
+    frame = frame[names(name)]
     frame.insert(0, "unique_id", range(len(frame)))
+    if source is not None:
+        frame.insert(1, "source_dataset", source)
     return frame, true
 
 
 def with_neardup(frame: Any, fields: list[str]) -> tuple[Any, Any]:
     import neardup
 
-    run = neardup.link(frame, id="unique_id", fields=fields, threads=2)
-    return (
-        _pairs(run.blocks.pairs["id_a"], run.blocks.pairs["id_b"]),
-        _pairs(run.pairs["id_a"], run.pairs["id_b"]),
+    run = neardup.link(*sources(frame), id="unique_id", fields=fields, threads=2)
+    every = run.candidates
+    rows = zip(*(every[name].to_pylist() for name in ("id_a", "id_b", "log_odds")), strict=True)
+    scores = {(min(a, b), max(a, b)): odds / math.log(2) for a, b, odds in rows}
+    clusters = dict(
+        zip(*(run.clusters[name].to_pylist() for name in ("id", "cluster")), strict=True)
     )
+    return scores, clusters
 
 
 def with_splink(frame: Any, fields: list[str]) -> tuple[Any, Any]:
@@ -74,12 +111,15 @@ def with_splink(frame: Any, fields: list[str]) -> tuple[Any, Any]:
     from splink import DuckDBAPI, Linker, SettingsCreator, block_on
 
     api = DuckDBAPI()
+    fields = [field.partition(":")[0] for field in fields]
+    parts = [part.where(part.notna(), None) for part in sources(frame)]
     settings = SettingsCreator(
-        link_type="dedupe_only",
+        link_type="dedupe_only" if len(parts) == 1 else "link_only",
         comparisons=[cl.JaroWinklerAtThresholds(name, [0.9, 0.7]) for name in fields],
         blocking_rules_to_generate_predictions=[block_on(name) for name in fields],
     )
-    linker = Linker(api.register(frame.where(frame.notna(), None)), settings)
+    tables = [api.register(part, dataset_display_name=f"file{k}") for k, part in enumerate(parts)]
+    linker = Linker(tables, settings)
     linker.training.estimate_u_using_random_sampling(max_pairs=1e6)
     for name in fields[:3]:
         # A rule without pairs teaches nothing.
@@ -88,27 +128,53 @@ def with_splink(frame: Any, fields: list[str]) -> tuple[Any, Any]:
     scored = linker.inference.predict().as_pandas_dataframe()
     rows = zip(scored["unique_id_l"], scored["unique_id_r"], scored["match_weight"], strict=True)
     scores = {(min(a, b), max(a, b)): weight for a, b, weight in rows}
-    return set(scores), scores
+    return scores, None
 
 
 def with_recordlinkage(frame: Any, fields: list[str]) -> tuple[Any, Any]:
     import recordlinkage
 
-    table = frame.set_index("unique_id").fillna("")
+    fields = [field.partition(":")[0] for field in fields]
+    tables = [part.set_index("unique_id").fillna("") for part in sources(frame)]
     indexer = recordlinkage.Index()
     for name in fields:
         indexer.block(name)
-    pairs = indexer.index(table)
+    pairs = indexer.index(*tables)
     compare = recordlinkage.Compare()
     for name in fields:
         compare.string(name, name, method="jarowinkler", threshold=0.85, label=name)
-    features = compare.compute(pairs, table)
-    found = recordlinkage.ECMClassifier().fit_predict(features)
-    return {(min(p), max(p)) for p in pairs}, {(min(p), max(p)) for p in found}
+    features = compare.compute(pairs, *tables)
+    model = recordlinkage.ECMClassifier()
+    model.fit_predict(features)
+    odds = [math.log2(max(p, 1e-9) / max(1 - p, 1e-9)) for p in model.prob(features)]
+    return {(min(p), max(p)): score for p, score in zip(pairs, odds, strict=True)}, None
 
 
-def _pairs(a: Any, b: Any) -> set[tuple[int, int]]:
-    return {(min(x, y), max(x, y)) for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)}
+def _f1(right: int, given: int, true: int) -> float:
+    return 2 * right / max(1, given + true)
+
+
+def _brier(scores: dict[tuple[int, int], float], true: set[tuple[int, int]]) -> float:
+    """Return the mean squared error of the probabilities of match weights, in bits."""
+    errors = [
+        (1 / (1 + 2 ** -min(max(bits, -500), 500)) - (pair in true)) ** 2
+        for pair, bits in scores.items()
+    ]
+    return sum(errors) / max(1, len(errors))
+
+
+def _within(clusters: dict[int, int], frame: Any) -> set[tuple[int, int]]:
+    """Return the pairs within clusters; of two files those across them."""
+    members: dict[int, list[int]] = {}
+    for row, cluster in clusters.items():
+        members.setdefault(cluster, []).append(row)
+    of = dict(zip(frame["unique_id"], frame.get("source_dataset", frame["unique_id"]), strict=True))
+    return {
+        (a, b)
+        for rows in members.values()
+        for a, b in itertools.combinations(sorted(rows), 2)
+        if of[a] != of[b]
+    }
 
 
 def measure(name: str, tool: str) -> dict[str, Any]:
@@ -119,22 +185,25 @@ def measure(name: str, tool: str) -> dict[str, Any]:
     if tool == "neardup":  # kernels are compiled once for a machine
         with_neardup(frame.head(50), SETS[name].split())
     begin = time.perf_counter()
-    candidates, decided = run[tool](frame, SETS[name].split())
+    scores, clusters = run[tool](frame, SETS[name].split())
     seconds = time.perf_counter() - begin
-    possible = len(frame) * (len(frame) - 1) // 2
-    if isinstance(decided, dict):
-        ordered = sorted(decided, key=lambda pair: -decided[pair])
-        hits = itertools.accumulate(pair in true for pair in ordered)
-        f1 = max((2 * h / (k + len(true)) for k, h in enumerate(hits, 1)), default=0.0)
-    else:
-        f1 = 2 * len(decided & true) / max(1, len(decided) + len(true))
+    sizes = [len(part) for part in sources(frame)]
+    possible = math.prod(sizes) if len(sizes) > 1 else math.comb(len(frame), 2)
+    ordered = sorted(scores, key=lambda pair: -scores[pair])
+    hits = itertools.accumulate(pair in true for pair in ordered)
+    best = max((_f1(h, k, len(true)) for k, h in enumerate(hits, 1)), default=0.0)
+    decided = {pair for pair, bits in scores.items() if bits >= 0}
+    within = None if clusters is None else _within(clusters, frame)
     return {
         "set": name,
         "tool": tool,
-        "candidates": len(candidates),
-        "completeness": len(candidates & true) / len(true),
-        "reduction": 1 - len(candidates) / possible,
-        "f1": f1,
+        "candidates": len(scores),
+        "completeness": len(scores.keys() & true) / len(true),
+        "reduction": 1 - len(scores) / possible,
+        "f1": _f1(len(decided & true), len(decided), len(true)),
+        "best_f1": best,
+        "clusters_f1": within and _f1(len(within & true), len(within), len(true)),
+        "brier": _brier(scores, true),
         "seconds": seconds,
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
@@ -173,7 +242,8 @@ def main() -> None:
         _write(line)
         print(
             f"{name:14} {tool:14} {line['candidates']:>9,} candidates, completeness "
-            f"{line['completeness']:.4f}, reduction {line['reduction']:.4f}, F1 {line['f1']:.4f}, "
+            f"{line['completeness']:.4f}, reduction {line['reduction']:.4f}, F1 {line['f1']:.4f} "
+            f"(best {line['best_f1']:.4f}), Brier {line['brier']:.4f}, "
             f"{line['seconds']:.2f} s, {line['peak_bytes'] / 1e6:.0f} MB",
             flush=True,
         )

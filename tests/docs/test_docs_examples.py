@@ -20,8 +20,8 @@ from remote_servers import Store, object_store
 
 from neardup.cli.main import cli
 
-#: Tested elsewhere: where there is a session of Spark, and where a service runs.
-ELSEWHERE = ("spark.md", "service.md")
+#: Tested elsewhere: where there is a session of Spark, Splink, and where a service runs.
+ELSEWHERE = ("spark.md", "splink.md", "service.md")
 RUNNABLE = [
     page
     for page in PAGES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -42,6 +43,19 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, Any] = json.loads(out.read_text())
     return found
+
+
+def test_the_page_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs/howto/splink.md").read_text(encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    python = interpreter()
+    (line,) = re.findall(r"```sh\n(neardup .*)\n```", page)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
+    for command in ([*("-m", "neardup"), *line.split()[1:]], ["-c", code]):
+        done = subprocess.run(
+            [python, *command], cwd=tmp_path, capture_output=True, text=True, env=environment
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("files", ["one", "two"])

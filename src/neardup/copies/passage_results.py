@@ -86,13 +86,13 @@ class MemoryPassages:
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         del threads
-        found = self._result.inputs.new.texts_at(np.unique(docs))
+        found = self._result.texts_of(np.unique(docs))
         return [found[doc] for doc in docs.tolist()]
 
     def old_texts(self, ids: pa.ChunkedArray[Any]) -> dict[Any, str]:
         every = ids_of(self._result.inputs)[1].slice(0, self._result.inputs.old_documents)
         docs = _positions(ids, every)
-        found = self._result.inputs.all[0].texts_at(np.unique(docs))
+        found = self._result.texts_of(np.unique(docs), old=True)
         return dict(zip(ids.to_pylist(), (found[doc] for doc in docs.tolist()), strict=True))
 
     def clean(self) -> pa.Table:

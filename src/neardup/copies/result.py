@@ -17,7 +17,7 @@ from neardup.arrays import array_of
 from neardup.copies import copy_tables as tables
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.cuts import stretches as st
-from neardup.copies.cuts.text_cuts import TextCuts
+from neardup.copies.cuts.text_cuts import TextCuts, texts_of
 from neardup.copies.finding import FoundPassages, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.work import Work
@@ -70,6 +70,13 @@ class Result:
         of, mask = self.stretches.document - self.inputs.old_documents, self.cutting.mask or ""
         ends = self.stretches.start, self.stretches.end
         return TextCuts(self.inputs.new, of, *ends, self.kept, mask)
+
+    def texts_of(self, positions: np.ndarray, old: bool = False) -> dict[int, str]:
+        """Return the original texts of some documents, ascending positions in the input.
+
+        With ``old`` of the corpus compared against.
+        """
+        return texts_of(self.inputs.all[0] if old else self.inputs.new, positions)
 
     def form(self, format: str | None, compression: str | None, work: Work) -> Form:
         """Return how the corpus is written."""

@@ -162,15 +162,6 @@ class InputCorpus:
             return pa.chunked_array([pa.nulls(0)])
         return joined([table.select([name]) for table in self._columns]).column(0)
 
-    def texts_at(self, positions: np.ndarray) -> dict[int, str]:
-        """Return the texts of documents by position, of ascending positions in the input."""
-        found: dict[int, str] = {}
-        for part in self.reader.again(np.cumsum(self.counts), positions):
-            assert part.rows is not None
-            texts: Any = self.reader.texts(part).to_pylist()
-            found |= zip((part.first + part.rows).tolist(), texts, strict=True)
-        return found
-
     def record(self, **output: Any) -> dict[str, Any]:
         """Return the members of a record on the corpus, once it was read, and on the clean one."""
         job, ends = self.job, np.cumsum(np.array(self.counts, np.int64))

@@ -18,6 +18,22 @@ from neardup.io.source import Records
 _TOGETHER = 10_000
 
 
+def texts_of(corpus: InputCorpus, positions: np.ndarray) -> dict[int, str]:
+    """Return the original texts of some documents of a corpus that was read, by position.
+
+    Args:
+        corpus: The corpus.
+        positions: int64[], ascending.
+    """
+    reader, ends = corpus.reader, np.cumsum(corpus.counts)
+    found: dict[int, str] = {}
+    for wanted in reader.again(ends, positions):
+        assert wanted.rows is not None
+        texts: Any = reader.texts(wanted).to_pylist()
+        found |= zip((wanted.first + wanted.rows).tolist(), texts, strict=True)
+    return found
+
+
 @dataclass(frozen=True)
 class TextCuts:
     """What is cut of the documents of a corpus that was read.
@@ -61,7 +77,7 @@ class TextCuts:
 
         def changed(positions: np.ndarray) -> dict[int, str]:
             here = np.intersect1d(positions, self.documents)
-            return {p: new for p, (new, _) in self.cut(here, self.corpus.texts_at(here)).items()}
+            return {p: new for p, (new, _) in self.cut(here, texts_of(self.corpus, here)).items()}
 
         return changer(self.corpus.reader.source, changed)
 
@@ -72,7 +88,7 @@ class TextCuts:
         cuts: list[Cut] = []
         for low in range(0, len(documents), _TOGETHER):
             some = documents[low : low + _TOGETHER]
-            for position, (_, rows) in self.cut(some, self.corpus.texts_at(some)).items():
+            for position, (_, rows) in self.cut(some, texts_of(self.corpus, some)).items():
                 of += [position] * len(rows)
                 cuts += rows
         columns = zip(*cuts, strict=True) if cuts else ((),) * 4
