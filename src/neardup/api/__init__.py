@@ -1,4 +1,4 @@
-"""What users call: typed, documented, thin."""
+"""Public functions and classes: typed, documented, thin."""
 
 from collections.abc import Mapping
 

@@ -97,7 +97,7 @@ class _Found(Results):
 
 
 class Against(ListedReport, Run):  # type: ignore[misc]
-    """What `neardup.dedup` with ``against`` found: the tables and the kept documents of a run.
+    """Result of `neardup.dedup` with ``against``: the tables and the kept documents of a run.
 
     ``clusters`` has a column more, ``in_old``: whether ``duplicate_of`` is the id of a document of
     the old corpus; then ``cluster`` is null. Methods that need the texts of the old corpus are
@@ -144,7 +144,7 @@ class Against(ListedReport, Run):  # type: ignore[misc]
 
 @dataclass(frozen=True, repr=False)
 class Decontamination(ListedReport, AnyRun):
-    """What `neardup.decontaminate` found.
+    """Result of `neardup.decontaminate`.
 
     Attributes:
         matches: A row for each training document and test item that match: ``train_doc``, its
@@ -378,7 +378,7 @@ def decontaminate(
             ``"similarity"``: their Jaccard similarity.
         threshold: Lowest share or similarity of a match, in (0, 1].
         passage: Instead: so many consecutive words that both have are a match.
-        shingle: What is compared, such as ``"word:5"``.
+        shingle: Units that are compared, such as ``"word:5"``.
         min_words: An item shorter than a shingle, or than ``passage``, is looked for as it is, word
             by word, if it has so many words; 2 by default, and 1 at least.
         cut: Keep all documents, and cut the words that match: those that are in a shingle of an
@@ -453,8 +453,8 @@ def decontaminate(
         threads = plan.threads
     with Pool(threads) as pool:
         with naming("test_"):
-            searched = Items(items, asked, pool)
-        found = matches_of(corpus, items, searched)
+            prepared = Items(items, asked, pool)
+        found = matches_of(corpus, items, prepared)
     if not items.documents:
         raise InputError("the input has no test items", "is this the right file?")
     kept = np.ones(corpus.documents, dtype=np.bool_)
@@ -471,8 +471,8 @@ def decontaminate(
         "only_by_short_items": found.only_short,
         "test_items": items.documents,
         "test_items_found": len(np.unique(found.table.column("test_doc").to_numpy())),
-        "test_items_shorter_than_a_shingle": searched.short,
-        "test_items_too_short": searched.too_short,
+        "test_items_shorter_than_a_shingle": prepared.short,
+        "test_items_too_short": prepared.too_short,
         "matches": found.table.num_rows,
         "cut_words": int(found.cut.words.sum()),
     }
@@ -496,8 +496,8 @@ def decontaminate(
         with clock.stage("write tables"):
             write_tables(made / "matches.parquet", [found.table])
             if cut:
-                own = take_ids(corpus.ids(), np.arange(len(kept)))
-                write_tables(made / "cuts.parquet", [cuts.table(own)])
+                kept_ids = take_ids(corpus.ids(), np.arange(len(kept)))
+                write_tables(made / "cuts.parquet", [cuts.table(kept_ids)])
         record = write_record(made, Decontamination.command, about | about_clock(clock))
     return Decontamination(found.table, kept, record, folder)
 

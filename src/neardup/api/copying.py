@@ -60,7 +60,7 @@ class PassageExplanation(Shown, dict[str, Any]):
 
 
 class PassageRun(AnyRun):
-    """What `neardup.passages` found, in memory or in its folder."""
+    """Result of `neardup.passages`, in memory or in its folder."""
 
     command = COMMAND
 
@@ -74,7 +74,7 @@ class PassageRun(AnyRun):
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Settings, counts and notes: what ``run.json`` holds."""
+        """Settings, counts and notes, as ``run.json`` contains them."""
         return self._results.record
 
     def _table(self, name: str) -> pa.Table:
@@ -324,7 +324,7 @@ def passages(
         boilerplate: Documents from which on a run is boilerplate, which is counted apart.
         bridge: Most changed words between two passages from one source that are joined.
         stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc`` and ``strip_accents``.
-        ignore: As for `neardup.dedup`, as is ``stop_passages``. What is ignored is no word.
+        ignore: As for `neardup.dedup`, as is ``stop_passages``. Ignored text has no words.
         cut: Cut the copied words.
         cut_boilerplate: Cut boilerplate, but for its first occurrence.
         mask: Put this text in place of each stretch that is cut.
@@ -336,14 +336,14 @@ def passages(
         out: Folder to write to, or URL of one: ``passages.parquet``, ``documents.parquet``,
             ``run.json``, and ``clean`` where documents change.
         format: Format of the corpus, as for `neardup.dedup`, as is ``compression``.
-        overwrite: Replace what an earlier call left there.
+        overwrite: Replace the output of an earlier call.
         resume: Continue an interrupted call.
         memory: Memory that may be used, in bytes or as text; 1 GB by default. The result does not
             depend on it.
-        work: Where ``out`` is a URL: local folder for what is stored while the call is at work.
+        work: Where ``out`` is a URL: local folder for the files of a call that is at work.
 
     Returns:
-        What was found.
+        The passages that were found.
 
     Raises:
         InputError: The input can't be used; the subclasses say why.
@@ -388,8 +388,8 @@ def passages(
         skip_large,
         private_ids=private_ids,
     )
-    wanted = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
-    inputs = Inputs(InputCorpus.open(source, reading, wanted), _old(against, reading, spec))
+    columns = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
+    inputs = Inputs(InputCorpus.open(source, reading, columns), _old(against, reading, spec))
     check_output(
         inputs.new.reader.source, format, ADDED if annotate else None, compression=compression
     )
@@ -414,7 +414,7 @@ def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | 
     """Open the corpus that comes first."""
     if against is None:
         return None
-    wanted = tuple(name for name in (spec.within, spec.across) if name)
+    columns = tuple(name for name in (spec.within, spec.across) if name)
     if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
         folder = Path(against)
         record = read_record(folder)
@@ -426,7 +426,7 @@ def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | 
                     "name the files that are compared with",
                 )
             against = folder / clean
-    return InputCorpus.open(against, reading, wanted)
+    return InputCorpus.open(against, reading, columns)
 
 
 @checked

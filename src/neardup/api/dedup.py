@@ -124,8 +124,8 @@ def dedup(
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
         recall: Probability that a pair at the threshold is found, in (0, 1); 0.99 by default.
-        shingle: What is compared, such as ``"word:5"`` or ``"char:3"``; ``"item"`` for lists of
-            items, which are compared as they are. It is the default for lists in memory.
+        shingle: Units that are compared, such as ``"word:5"`` or ``"char:3"``; ``"item"`` for lists
+            of items, which are compared as they are. It is the default for lists in memory.
         keep: Which of the similar documents is kept: ``"first"`` (the default), ``"longest"``,
             ``"max:COLUMN"`` or ``"min:COLUMN"``.
         order_by: Column that gives the order of the documents; the order of the input without it.
@@ -152,14 +152,14 @@ def dedup(
         resume: With ``out``: continue an interrupted run.
         work: Where ``out`` is a URL: local folder for the state of a run at work; in
             the system's temporary folder by default.
-        memory: Memory that may be used, in bytes or as text such as ``"4GB"``; half of what is free
-            by default. The result does not depend on it.
+        memory: Memory that may be used, in bytes or as text such as ``"4GB"``; half of the free
+            memory by default. The result does not depend on it.
         threads: Number of threads; all cores by default. The result does not depend on it.
         store: Where band keys are stored: ``"auto"``, ``"sqlite:FILE"`` or
             ``"cassandra://HOST/KEYSPACE"``.
         run: Name of a run whose sketches `neardup.sketch_corpus` has put into the store; then
             ``source`` must be the same.
-        keep_run: With ``out``: keep the run folder, so that `Run.recluster` need not start again.
+        keep_run: With ``out``: keep the run folder; `Run.recluster` need not start again then.
         input_format: Format of all files; by the ending of each without it.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
         encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
@@ -168,7 +168,7 @@ def dedup(
         skip_large: Leave out larger ones and count them (``counts.skipped``), instead of refusing
             the input. Files only.
         private_ids: Keep ids out of messages, explanations and pages; ``row 17``, the row of the
-            table of clusters, stands for one. Tables and clean corpus have them.
+            table of clusters, replaces one. Tables and clean corpus have them.
         progress: ``"auto"`` shows a bar on a terminal and in a notebook; True, False, or a function
             that gets each `neardup.engines.clock.Event`.
 

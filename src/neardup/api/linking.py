@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from neardup.records.incremental.record_index import RecordIndex
 
 
-#: Stands for the fields of an index.
+#: Represents the fields of an index.
 _IN_INDEX = (Field("fields of the index"),)
 
 
@@ -71,7 +71,7 @@ def link(
             and 0.5 for more than 200,000 records: the work grows with their square.
         recall: Probability that a pair at ``block_at`` becomes a candidate, in (0, 1).
         decide_at: Probability from which on two records are one, in (0, 1].
-        similarity: What the histogram is of. ``"fields"``: the mean over the fields that both
+        similarity: That of the histogram. ``"fields"``: the mean over the fields that both
             records have, weighted by the logarithm of their distinct values. ``"record"``: Jaccard
             similarity of the records' 3-grams. ``"idf"``: the same, with rare 3-grams weighing
             more. ``"mixed"``: a mean of ``fields`` and ``idf``, with more of the latter where
@@ -82,8 +82,7 @@ def link(
             themselves.
         labels: Pairs that are known: a file, a table, or a list of two ids and whether they match.
             Some hundred of them set the weights and the threshold, where the file has no valley.
-        tagged: Shingles of one field do not equal those of another, so that swapped fields share
-            none.
+        tagged: Shingles of one field do not equal those of another: swapped fields share none.
         seed: Seed of the hash functions.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
         encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
@@ -93,7 +92,7 @@ def link(
             suffice for the records, the linkage is refused before they are compared.
 
     Returns:
-        What was found.
+        The records and clusters that were found.
 
     Raises:
         InputError: A file can't be used; its subclasses say why.

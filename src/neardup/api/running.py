@@ -51,10 +51,10 @@ class Request:
     def job(self, state: RunState | None = None) -> Job:
         """Open the source, and return the job."""
         folder = None if state is None else state.scratch_folder("inputs")
-        wanted = needed_columns(self.spec, None)
+        columns = needed_columns(self.spec, None)
         items = self.spec.shingle.unit == "item"
         asked = dataclasses.replace(self.reading, items=items)
-        source, reading = asked.open_sized(self.source, wanted, folder)
+        source, reading = asked.open_sized(self.source, columns, folder)
         self.writing.check(source)
         how = {"given": self.given(), **reading.as_dict()}
         output = self.writing.as_dict()
@@ -84,7 +84,7 @@ def run_in_folder(
 ) -> FolderResults:
     """Run, and write the results to a folder, or to a URL.
 
-    Finished work is stored in the folder ``.run`` in ``out``, so that a run that was killed at any
+    Finished work is stored in the folder ``.run`` in ``out``: a run that was killed at any
     moment continues from there. With a URL, the folder ``work`` is used, and copied at the end.
     """
     target = located(out)

@@ -33,7 +33,7 @@ _MOST = 1 << 13
 
 
 class SavedSignatures(NamedTuple):
-    """What `read_signatures` read.
+    """Result of `read_signatures`.
 
     Attributes:
         ids: Ids of the documents, or their positions.
@@ -177,8 +177,8 @@ def _signed(
     shingle, size, scheme = recipe.shingle, recipe.num_hashes, recipe.scheme
 
     def sign(low: int, high: int) -> np.ndarray:
-        some = texts.slice(low, high - low)
-        return signatures(some, size, shingle=shingle, scheme=scheme, seed=recipe.seed)
+        part = texts.slice(low, high - low)
+        return signatures(part, size, shingle=shingle, scheme=scheme, seed=recipe.seed)
 
     rows = pool.ranges(sign, len(texts), _STEP)
     values = np.concatenate([np.empty((0, size), np.uint32), *rows])

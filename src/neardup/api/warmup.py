@@ -22,7 +22,7 @@ class Warmed(NamedTuple):
 
 
 def warmup() -> Warmed:
-    """Run a tiny job of each kind, so that Numba stores every kernel that later jobs call.
+    """Run a tiny job of each kind: Numba stores every kernel that later jobs call.
 
     Numba compiles a kernel when it is first called, and stores it in ``NUMBA_CACHE_DIR`` if that is
     set, else next to the package, or in the cache folder of the user where the package can't be

@@ -132,7 +132,7 @@ def _explained(error: BaseException, debug: bool) -> tuple[int, list[str]]:
 
 
 def _prepare() -> None:
-    """Spare a process that does one command, before libraries are loaded, what it does not need.
+    """Switch off, before libraries are loaded, features that a short process does not need.
 
     Measured on 100,000 documents and on 100: some 0.3 s of processor time each.
     """
@@ -141,7 +141,7 @@ def _prepare() -> None:
     sys.unraisablehook = _not_lost
     # Objects live as long as the command; to look for cycles of them over and over takes time.
     gc.set_threshold(200_000, 20, 100)
-    # No linear algebra is done here, so that its threads would only wait.
+    # No linear algebra is done here: its threads would only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.platform == "linux":
         # Arrow's default allocator returns memory so eagerly that a fifth of the time went into
@@ -200,7 +200,7 @@ def as_options(message: str) -> str:
 
 
 def _say(line: str) -> None:
-    # Nobody may be listening any more; the exit code still says what happened.
+    # Perhaps no process listens any more; the exit code still reports the error.
     if sys.stderr is not None:  # as it is where it was closed before we began
         with contextlib.suppress(OSError, ValueError):
             print(line, file=sys.stderr)

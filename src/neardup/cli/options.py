@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 INPUT, OUTPUT = "Input", "Output"
-COMPARED, KEPT = "What is compared", "What is kept"
+COMPARED, KEPT = "Comparison", "Selection"
 RESOURCES, ADVANCED, OTHER = "Resources", "Advanced", "Other"
 PATH, COUNT = click.Path(path_type=Path), click.IntRange(0)
 
@@ -166,7 +166,7 @@ out_option = of_output("-o", "--output OUT", "out", type=_Target(), **_OUT)
 local_out_option = of_output("-o", "--output OUT", "out", type=LOCAL_TARGET, **_OUT)
 _THREADS = "Number of threads. [default: all available cores]"
 threads_option = of_resources("--threads N", type=click.IntRange(1), help=_THREADS)
-_MEMORY = "Memory that may be used, such as 4GB. [default: half of what is free]"
+_MEMORY = "Memory that may be used, such as 4GB. [default: half of the free memory]"
 memory_option = of_resources("--memory SIZE", help=_MEMORY)
 _ENCODING = "Refuse text that is not UTF-8, or repair it and count the texts."
 encoding_option = of_input("--encoding-errors [strict|replace]", default="strict", help=_ENCODING)
@@ -179,7 +179,7 @@ max_document_option = of_input(
 )
 _SKIP = "Leave out documents above --max-document and count them."
 skip_large_option = of_input("--skip-large", help=_SKIP)
-_PRIVATE = "Keep ids out of messages and pages: rows of the table stand for them."
+_PRIVATE = "Keep ids out of messages and pages: rows of the table replace them."
 private_ids_option = of_input("--private-ids", help=_PRIVATE)
 #: How inputs are read.
 input_options = all_of(
@@ -195,8 +195,8 @@ input_options = all_of(
 )
 _shingle_option = compared(
     "--shingle word:N|char:N|item",
-    help="What is compared: N consecutive words or characters; or items, where the column has "
-    f"lists of them. [default: {_default('shingle')}]",
+    help="Units that are compared: N consecutive words or characters; or items, where the column "
+    f"has lists of them. [default: {_default('shingle')}]",
 )
 #: What becomes spaces before texts are compared.
 ignore_options = all_of(
@@ -278,7 +278,7 @@ spec_options = all_of(
     kept("--order-by COLUMN", help="Order of the documents. [default: that of the input]"),
     kept(
         f"--cluster [{'|'.join(CLUSTERINGS)}]",
-        help="How documents are grouped; it does not change what is kept. louvain needs "
+        help="How documents are grouped; it does not change which are kept. louvain needs "
         f"neardup[graph]. [default: {_default('cluster')}]",
     ),
     advanced(

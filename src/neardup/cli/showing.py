@@ -138,7 +138,7 @@ class Page(NamedTuple):
             write_file(self.html, page(view, self.context).encode())
         if self.json_:
             parts = [part._asdict() for part in view.parts] if len(view.texts) == 2 else None
-            # Ids may be of any type; and in ASCII, so that no terminal obeys a text.
+            # Ids may be of any type. In ASCII, no text can control a terminal.
             click.echo(json.dumps({**values, "differences": parts}, indent=2, default=plain_id))
         else:
             click.echo(render(view, in_colour(), self.context), color=True)

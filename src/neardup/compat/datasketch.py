@@ -40,7 +40,7 @@ _LACKING = {
     "WeightedMinHashLSHForest": "MinHashLSHForest, which takes weighted signatures",
     "bBitMinHash": "MinHash, or an index, which stores band keys only",
 }
-_PAGE = "docs/howto/migrate.md, What is lacking"
+_PAGE = "docs/howto/migrate.md, Not supported"
 
 _RECALL = 0.99
 _EQUAL = (0.5, 0.5)
@@ -59,7 +59,7 @@ class MinHashLSH:
     Args:
         threshold: Similarity that is searched for.
         num_perm: Entries of the signatures.
-        weights: What a false positive and a false negative cost, which add up to 1: bands are
+        weights: Costs of a false positive and of a false negative, which add up to 1: bands are
             those for which the sum of both, over all similarities, is smallest. With the default
             they are those with the most rows that find a pair at the threshold with a probability
             of 0.99.
@@ -69,7 +69,7 @@ class MinHashLSH:
         prepickle: Not needed; must be None.
         hashfunc: Not needed; must be None.
         verified: Return only sets that reach the threshold, exactly. Then signatures must know
-            their items, so that `LeanMinHash` can't be used.
+            their items, and `LeanMinHash` can't be used.
 
     Raises:
         SpecError: A setting is out of range.
@@ -102,7 +102,7 @@ class MinHashLSH:
     def _opened(self, config: dict[str, Any]) -> Index:
         kind, path = config.get("type"), config.get("path")
         spec = Spec(
-            # What is compared are hashes that the caller has made: the shingle plays no part.
+            # The caller's hashes are compared: the shingle plays no part.
             shingle=ShingleSpec(n=1),
             threshold=self.threshold,
             num_bands=self.b,
@@ -134,22 +134,22 @@ class MinHashLSH:
         return {**self.__dict__, "_index": None, "_rows": [(id_, body) for id_, body in rows]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        rows, place = state.pop("_rows"), state.pop("_index")
+        rows, path = state.pop("_rows"), state.pop("_index")
         self.__dict__.update(state)
-        config = {"type": "dict"} if place is None else {"type": "sqlite", "path": place}
+        config = {"type": "dict"} if path is None else {"type": "sqlite", "path": path}
         self._index = self._opened(config)
         if rows:
             self._store([id_ for id_, _ in rows], [self._values(body) for _, body in rows])
             self._index._merger.after_insert()
 
-    # What is stored: the items of a set if they are needed, else its entries with their places.
+    # The items of a set are stored if they are needed, else its entries with their positions.
 
     def _body(self, minhash: MinHash) -> np.ndarray:
         if len(minhash) != self.h:
             raise SpecError(f"the signature has {len(minhash)} entries; expected {self.h}")
         if not self.verified:
-            places = np.arange(self.h, dtype=np.uint64) << np.uint64(32)
-            found: np.ndarray = places | entries(minhash)
+            positions = np.arange(self.h, dtype=np.uint64) << np.uint64(32)
+            found: np.ndarray = positions | entries(minhash)
             return found
         elements: np.ndarray | None = getattr(minhash, "elements", None)
         if elements is None:
@@ -244,10 +244,10 @@ class MinHashLSH:
             if not self.verified:
                 found = core.snapshot.candidates(names)
                 return [row.id for row in sorted(core.catalogue.fetch(found.doc.tolist()))]
-            own = Ragged(body, np.array([0, len(body)], dtype=np.int64))
-            keep = core.verifier.keeper(own, np.zeros(1, dtype=np.int64), self.threshold)
+            items = Ragged(body, np.array([0, len(body)], dtype=np.int64))
+            keep = core.verifier.keeper(items, np.zeros(1, dtype=np.int64), self.threshold)
             found = core.snapshot.candidates(names, keep)
-            return core.verifier.matches(own, found, self.threshold, first=False).id
+            return core.verifier.matches(items, found, self.threshold, first=False).id
 
     def add_to_query_buffer(self, minhash: MinHash) -> None:
         """Ask for a set later."""
@@ -312,11 +312,11 @@ class MinHashLSH:
         """Return a context within which keys are gathered and removed together."""
         return _Session(self, buffer_size)
 
-    # The tables that others look into: made of what is stored when they are asked for.
+    # Tables that callers of datasketch read. They are computed from the database at each access.
 
     @property
     def keys(self) -> dict[Any, list[bytes]]:
-        """For each key the name of its bucket in each band; made anew each time."""
+        """For each key the name of its bucket in each band; computed at each access."""
         with self._core.reading():
             rows = self._core.catalogue.rows("SELECT id, body FROM documents ORDER BY doc")
         if not rows:
@@ -330,7 +330,7 @@ class MinHashLSH:
 
     @property
     def hashtables(self) -> list[dict[bytes, list[Any]]]:
-        """For each band the keys of each bucket; made anew each time."""
+        """For each band the keys of each bucket; computed at each access."""
         return _tables(self.keys, self.b)
 
     def get_counts(self) -> list[dict[bytes, int]]:
@@ -339,13 +339,13 @@ class MinHashLSH:
 
     def get_subset_counts(self, *keys: Hashable) -> list[dict[bytes, int]]:
         """Return the same for some keys only."""
-        own = self.keys
-        some = {key: own[key] for key in keys if key in own}
-        return [{name: len(ids) for name, ids in t.items()} for t in _tables(some, self.b)]
+        buckets = self.keys
+        selected = {key: buckets[key] for key in keys if key in buckets}
+        return [{name: len(ids) for name, ids in t.items()} for t in _tables(selected, self.b)]
 
 
 class _Session:
-    """Gathers what is added or removed, and does it at the end."""
+    """Gathers additions and removals, and does them at the end."""
 
     def __init__(self, lsh: MinHashLSH, buffer_size: int) -> None:
         self._lsh, self._size = lsh, buffer_size
@@ -378,7 +378,7 @@ class _Session:
             self.close()
 
     def close(self) -> None:
-        """Do what was gathered."""
+        """Do the gathered additions and removals."""
         added, self._added = self._added, []
         self._lsh._insert(added, self._check)
         removed, self._removed = self._removed, []

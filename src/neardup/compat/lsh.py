@@ -1,6 +1,6 @@
 """`MinHasher` and `Cache` as mattilyra/lsh has them, with similarities that are exact.
 
-Fingerprints are ours, so that those of the two packages can't be compared.
+The fingerprints differ from those of lsh, and can't be compared with them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MinHasher:
         seeds: Entries of a fingerprint; or an array of so many numbers, which seed it.
         char_ngram: Characters of a shingle.
         random_state: Seed of the hash functions, or a `numpy.random.RandomState` that draws one;
-            each hasher draws a fresh one by default, so that estimates scatter.
+            each hasher draws a fresh one by default, and estimates scatter.
         hashbytes: 4 or 8 bytes of an entry.
 
     Raises:
@@ -151,7 +151,7 @@ class Cache:
     add_doc = update
 
     def add_fingerprint(self, fingerprint: np.ndarray, doc_id: Hashable) -> None:
-        """Add a document by its fingerprint; what was added under its id before goes."""
+        """Add a document by its fingerprint; it replaces an earlier one with its id."""
         if doc_id in self.fingerprints:
             self.remove_id(doc_id)
         self.fingerprints[doc_id] = fingerprint
@@ -175,8 +175,8 @@ class Cache:
 
     def remove_doc(self, doc: str | bytes) -> None:
         """Remove all documents with a text."""
-        wanted = self.hasher.fingerprint(doc)
-        same = [id_ for id_, own in self.fingerprints.items() if np.array_equal(own, wanted)]
+        fingerprint = self.hasher.fingerprint(doc)
+        same = [id_ for id_, f in self.fingerprints.items() if np.array_equal(f, fingerprint)]
         for doc_id in same:
             self.remove_id(doc_id)
 
@@ -253,7 +253,7 @@ class Cache:
         return {
             "hasher": self.hasher.jsonable(),
             "num_bands": self.num_bands,
-            "fingerprints": [[id_, own.tolist()] for id_, own in self.fingerprints.items()],
+            "fingerprints": [[id_, f.tolist()] for id_, f in self.fingerprints.items()],
             "texts": [[id_, text] for id_, text in self._texts.items()],
         }
 

@@ -16,7 +16,7 @@ _SHORTEST, _LONGEST = 2, 10_000
 
 @dataclass(frozen=True)
 class PassageSpec:
-    """What counts as copied.
+    """Definition of a copied run of words.
 
     Attributes:
         words: Words of the shortest run that counts.
@@ -27,7 +27,7 @@ class PassageSpec:
         boilerplate: Documents from which on a run is boilerplate, not a copy; 0 for never.
         bridge: Most changed words between two passages that are joined.
         stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc``, ``strip_accents``,
-            ``ignore`` and ``stop_passages``. What is ignored is no word, and is not counted.
+            ``ignore`` and ``stop_passages``. Ignored text has no words, and is not counted.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
@@ -87,7 +87,7 @@ class PassageSpec:
 
 @dataclass(frozen=True)
 class CutSpec:
-    """What becomes of the copied words; by default nothing.
+    """Treatment of the copied words; by default they stay.
 
     Attributes:
         copied: Cut the copied words.

@@ -63,18 +63,18 @@ def build(
         while at < last:
             out = np.empty((min(last - at, _ROWS) + 1, 6), np.uint64)
             count, at, start = grow(tuple(repeats), (at, start), last, rule, boilerplate, out)
-            some = scratch.empty((count, 6), np.uint64)
-            some[:] = out[:count]
-            made.append(some)
+            rows = scratch.empty((count, 6), np.uint64)
+            rows[:] = out[:count]
+            made.append(rows)
         return made
 
-    parts = [some for made in work.pool.ordered(grown, range(len(bounds) - 1)) for some in made]
+    parts = [rows for made in work.pool.ordered(grown, range(len(bounds) - 1)) for rows in made]
     every = scratch.empty((sum(map(len, parts)), 6), np.uint64)
     filled = 0
     while parts:
-        some = parts.pop(0)
-        every[filled : filled + len(some)] = some
-        filled += len(some)
+        rows = parts.pop(0)
+        every[filled : filled + len(rows)] = rows
+        filled += len(rows)
     tokens = np.empty_like(corpus.tokens)
     tokens[corpus.numbers] = corpus.tokens
     limits = np.arange(corpus.documents + 1, dtype=np.uint64) << np.uint64(32)
@@ -117,8 +117,8 @@ def largest_sources(passages: Passages, documents: int) -> Largest:
     found = Largest(np.full(documents, -1, np.int64), np.zeros(documents, np.int64))
     total = len(passages.position)
     marks = np.arange(0, total, _ROWS)
-    whole = (passages.position[marks] >> np.uint64(32)) << np.uint64(32)  # no document is divided
-    bounds = np.unique(np.append(np.searchsorted(passages.position, whole), total))
+    starts = (passages.position[marks] >> np.uint64(32)) << np.uint64(32)  # no document is divided
+    bounds = np.unique(np.append(np.searchsorted(passages.position, starts), total))
     for low, high in pairwise(bounds.tolist()):
         _largest(passages, low, high, found)
     return found

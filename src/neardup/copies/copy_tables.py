@@ -26,11 +26,11 @@ _STEP = 1 << 18
 
 def ids_of(inputs: Inputs) -> tuple[Any, Any]:
     """Return the ids of the new documents, and of all, the old ones first, in one type."""
-    own: list[Any] = [corpus.ids() for corpus in inputs.all]
+    given: list[Any] = [corpus.ids() for corpus in inputs.all]
     counts = [corpus.documents for corpus in inputs.all]
     found: list[Any] = [
         pa.chunked_array([pa.array(np.arange(count))]) if ids is None else ids
-        for ids, count in zip(own, counts, strict=True)
+        for ids, count in zip(given, counts, strict=True)
     ]
     if len(found) == 1:
         return found[0], found[0]
@@ -104,7 +104,7 @@ class PassageTable:
     spec: PassageSpec
 
     def __post_init__(self) -> None:
-        self._own, self._every = ids_of(self.inputs)
+        self._new_ids, self._every = ids_of(self.inputs)
         self._bridge = None
         if self.spec.bridge:
             self._bridge = bridges(self.found.passages, self.spec.bridge).number
@@ -118,7 +118,7 @@ class PassageTable:
         kind = np.where(passages.common[order], 2, np.where(source == document, 1, 0))
         names = pa.array(["copy", "within", "boilerplate"])
         columns: dict[str, Any] = {
-            "doc_id": self._own.take(array_of(document - old)),
+            "doc_id": self._new_ids.take(array_of(document - old)),
             "start": array_of(start),
             "end": array_of(end),
             "words": array_of(passages.words[order]),
@@ -145,13 +145,13 @@ def documents_table(
     old, total = inputs.old_documents, len(found.tokens)
     of = found.numbers[old:]
     largest = largest_sources(found.passages, total)
-    own, every = ids_of(inputs)
+    new_ids, every = ids_of(inputs)
     words = found.tokens[of].astype(np.int64)
     copied = found.counts.copied[of].astype(np.int64)
     source = largest.source[of]
     position = np.where(source >= 0, found.positions[source], 0) if total else source
     columns: dict[str, Any] = {
-        "doc_id": own,
+        "doc_id": new_ids,
         "words": array_of(words),
         "copied_words": array_of(copied),
         "copied_share": array_of(copied / np.maximum(words, 1)),
@@ -208,9 +208,9 @@ def counts_of(found: FoundPassages, documents: pa.Table) -> dict[str, int]:
         common = int(pc.sum(documents.column("boilerplate_words")).as_py() or 0)
     passages, within = found.passages, 0
     for low in range(0, len(passages.position), _STEP):
-        some = slice(low, low + _STEP)
-        same = _document(passages.position[some]) == _document(passages.source[some])
-        within += int(np.count_nonzero(same & ~passages.common[some]))
+        rows = slice(low, low + _STEP)
+        same = _document(passages.position[rows]) == _document(passages.source[rows])
+        within += int(np.count_nonzero(same & ~passages.common[rows]))
     return {
         "documents": documents.num_rows,
         "documents_with_copies": int(np.count_nonzero(documents.column("copied_words").to_numpy())),

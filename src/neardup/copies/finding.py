@@ -115,7 +115,7 @@ def _read_once(
         anchors.enter(entered)
     if work.progress.is_marked:
         return
-    for place, corpus in enumerate(inputs.all):
+    for number_of_corpus, corpus in enumerate(inputs.all):
         done = len(corpus.counts)
 
         def read(partition: Partition, corpus: InputCorpus = corpus) -> Any:
@@ -124,7 +124,7 @@ def _read_once(
 
         every = (partition for number, partition in corpus.reader.partitions() if number >= done)
         for partition, documents, found in work.pool.ordered(read, every):
-            anchors.add(found, place, *corpus.enter(partition, documents))
+            anchors.add(found, number_of_corpus, *corpus.enter(partition, documents))
             advance(partition.size)
 
 

@@ -1,4 +1,4 @@
-"""What finding passages would find, need and take, from a sample of the documents."""
+"""Estimate of the result, memory, disk and time of finding passages, from a sample."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PassageLimits(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class PassagePlan(Shown):
-    """What finding passages would find, need and take.
+    """Estimate of the result, memory, disk and time of finding passages.
 
     Attributes:
         documents: About how many there are, as ``text`` (bytes) and ``words``.
@@ -91,23 +91,23 @@ def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits)
     )
 
 
-def _sample(corpus: InputCorpus, wanted: tuple[str, ...]) -> tuple[pa.Table, int, int, float]:
+def _sample(corpus: InputCorpus, names: tuple[str, ...]) -> tuple[pa.Table, int, int, float]:
     """Return some documents, how many were read, their bytes, and how much larger the source is."""
     source = corpus.reader.source
     parts: Iterable[Partition] = (part for _, part in corpus.reader.partitions())
     tables: list[pa.Table] = []
     documents = text = size = 0
-    whole = True
+    complete = True
     for part in itertools.islice(parts, _PARTITIONS):
-        found = part.read(wanted)
-        columns: dict[str, Any] = {name: found.columns.column(name) for name in wanted}
+        found = part.read(names)
+        columns: dict[str, Any] = {name: found.columns.column(name) for name in names}
         tables.append(pa.table({"text": found.text, **columns}))
         documents, text = documents + len(found.text), text + found.text.nbytes
         size += part.size
         if documents >= _DOCUMENTS or text >= _TEXT:
-            whole = source.total_bytes is not None and size >= source.total_bytes
+            complete = source.total_bytes is not None and size >= source.total_bytes
             break
-    scale = 1.0 if whole else max(1.0, (source.total_bytes or 0) / max(1, size))
+    scale = 1.0 if complete else max(1.0, (source.total_bytes or 0) / max(1, size))
     table = pa.concat_tables(tables) if tables else pa.table({"text": pa.array([], pa.string())})
     share = min(1.0, _DOCUMENTS / max(1, documents), _TEXT / max(1, text))
     # The first ones, as copies are often close to their sources.

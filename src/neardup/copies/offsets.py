@@ -32,7 +32,7 @@ class Offsets:
     """Characters, by `key_of` words of documents in the order of the input.
 
     Args:
-        keys: What is asked for, some at a time, ``total`` in all.
+        keys: The words asked for, in batches, ``total`` in all.
         total: At most.
         scratch: Arrays that grow with the corpus.
     """
@@ -40,17 +40,17 @@ class Offsets:
     def __init__(self, keys: Iterable[np.ndarray], total: int, scratch: Scratch) -> None:
         every = scratch.empty(total, np.uint64)
         filled = 0
-        for some in keys:
-            every[filled : filled + len(some)] = some
-            filled += len(some)
+        for batch in keys:
+            every[filled : filled + len(batch)] = batch
+            filled += len(batch)
         every = every[:filled]
         every.sort()
         kept = 0
         for low in range(0, filled, _STEP):  # equal ones once
-            some = _distinct(every[low : low + _STEP])
-            some = some[1:] if kept and some[0] == every[kept - 1] else some
-            every[kept : kept + len(some)] = some
-            kept += len(some)
+            batch = _distinct(every[low : low + _STEP])
+            batch = batch[1:] if kept and batch[0] == every[kept - 1] else batch
+            every[kept : kept + len(batch)] = batch
+            kept += len(batch)
         self.keys = every[:kept]
         self.values = scratch.empty(kept, np.int64)
 
@@ -87,13 +87,13 @@ class Offsets:
         reader, ends = corpus.reader, np.cumsum(np.array(corpus.counts, np.int64))
         parts = [np.empty(0, np.int64)]
         for at in range(low, high, _STEP):
-            some = self.keys[at : min(at + _STEP, high)] >> np.uint64(33)
-            parts.append(_distinct(some).astype(np.int64) - first)
+            batch = self.keys[at : min(at + _STEP, high)] >> np.uint64(33)
+            parts.append(_distinct(batch).astype(np.int64) - first)
         documents = _distinct(np.concatenate(parts))
 
-        def work(wanted: PartitionRows) -> None:
-            assert wanted.rows is not None
-            positions = wanted.first + wanted.rows
+        def work(selected: PartitionRows) -> None:
+            assert selected.rows is not None
+            positions = selected.first + selected.rows
             limits = np.array([positions[0], positions[-1] + 1]) + first
             begin, end = np.searchsorted(
                 self.keys[low:high], limits.astype(np.uint64) << np.uint64(33)
@@ -101,7 +101,7 @@ class Offsets:
             keys = self.keys[low + begin : low + end]
             rows = np.searchsorted(positions, (keys >> np.uint64(33)).astype(np.int64) - first)
             asked = (keys & _TOKEN).astype(np.int64)
-            found = ends_of(tokeniser, reader.texts(wanted), rows, asked)
+            found = ends_of(tokeniser, reader.texts(selected), rows, asked)
             self.values[low + begin : low + end] = found
 
         for _ in pool.ordered(work, reader.again(ends, documents)):

@@ -38,7 +38,7 @@ MEMORY = 1_000_000_000
 
 @dataclass(frozen=True)
 class PassageRequest:
-    """What a caller asks for."""
+    """Inputs and settings of a call."""
 
     inputs: Inputs
     spec: PassageSpec
@@ -50,7 +50,7 @@ class PassageRequest:
     threads: int | None = None
 
     def manifest(self) -> dict[str, Any]:
-        """Return what the result depends on, in JSON values."""
+        """Return the settings and inputs that the result depends on, in JSON values."""
         return {
             "neardup": __version__,
             "passages": plain_values(self.spec),
@@ -74,7 +74,7 @@ class PassageRequest:
 class Target:
     """Where the result goes."""
 
-    place: str  # a folder, or a URL
+    out: str  # a folder, or a URL
     overwrite: bool = False
     resume: bool = False
     folder: Path | None = None  # where it is made, if it goes to a URL
@@ -95,10 +95,10 @@ def run_in_folder(asked: PassageRequest, target: Target, clock: Clock) -> None:
     """
     for corpus in asked.inputs.all:
         files = [file.path for file in corpus.reader.source.files]
-        check_inputs(target.place, files, WRITES)
-        check_outside(target.place, corpus.how["given"])
+        check_inputs(target.out, files, WRITES)
+        check_outside(target.out, corpus.how["given"])
     with local_output(
-        target.place,
+        target.out,
         overwrite=target.overwrite,
         resume=target.resume,
         work=target.folder,
@@ -148,6 +148,6 @@ def _check_same(
 
 
 def _is_complete(out: Path, manifest: dict[str, Any], overwrite: bool) -> bool:
-    """Return whether a folder has what is asked for; False where none is complete."""
+    """Return whether a folder has the result of the same call; False where none is complete."""
     record = read_record(out)
     return record is not None and is_same(out, record, digest_of(manifest), overwrite)

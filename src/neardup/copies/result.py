@@ -30,7 +30,7 @@ from neardup.sketch.tokenising import Tokeniser
 from neardup.state.output_folder import write_record
 
 COMMAND = "passages"
-#: What is written to an output folder.
+#: Tables that an output folder has.
 NAMES = ("passages", "documents", "boilerplate", "cuts")
 WRITES = (CLEAN, *(f"{name}.parquet" for name in NAMES), RECORD)
 #: Columns that are added to each document; ``copied_from`` has the type of the ids.
@@ -52,7 +52,7 @@ class Result:
         inputs: The corpus.
         tables: Tables by name but for that of passages, see ``docs/formats.md``.
         passages: Yields the table of passages, some rows at a time.
-        record: What ``run.json`` holds.
+        record: Values of ``run.json``.
     """
 
     inputs: Inputs
@@ -66,7 +66,7 @@ class Result:
 
     @functools.cached_property
     def cuts(self) -> TextCuts:
-        """What is cut of which documents."""
+        """The cuts of the documents."""
         of, mask = self.stretches.document - self.inputs.old_documents, self.cutting.mask or ""
         ends = self.stretches.start, self.stretches.end
         return TextCuts(self.inputs.new, of, *ends, self.kept, mask)
@@ -127,7 +127,7 @@ class Result:
 def make(
     inputs: Inputs, spec: PassageSpec, cutting: CutSpec, work: Work, by: str | None = None
 ) -> Result:
-    """Find the passages of a corpus, and decide what is cut."""
+    """Find the passages of a corpus, and decide which words are cut."""
     found = find(inputs, spec, work)
     old, tokeniser = inputs.old_documents, Tokeniser(spec.shingle)
     rows = tables.rows_of(found, work.scratch)
@@ -135,7 +135,7 @@ def make(
     if cutting.cuts:
         stretches = st.stretches_of(st.words_to_cut(found.passages, cutting), found)
     with work.clock.stage("find characters", len(found.tokens)) as advance:
-        keys = chain.from_iterable(some.asked() for some in rows())
+        keys = chain.from_iterable(batch.asked() for batch in rows())
         total = tables.ASKED * len(found.passages.position) + 2 * len(stretches.words)
         offsets = Offsets(chain(keys, st.keys_of(stretches)), total, work.scratch)
         offsets.fill(inputs, tokeniser, work.pool, advance)
@@ -178,8 +178,8 @@ def make(
 
     def passages() -> Iterator[pa.Table]:
         table, empty = tables.PassageTable(found, offsets, inputs, spec), True
-        for some in rows():
-            yield table.of(some)
+        for batch in rows():
+            yield table.of(batch)
             empty = False
         if empty:
             yield table.of(tables.Rows.of(found, np.empty(0, np.int64)))
@@ -190,8 +190,8 @@ def make(
     if spec.order_by is not None:
         record |= _times(inputs, spec.order_by, made)
     if cutting.cuts:
-        own, _ = tables.ids_of(inputs)
-        result.tables["cuts"] = result.cuts.table(own)
+        new_ids, _ = tables.ids_of(inputs)
+        result.tables["cuts"] = result.cuts.table(new_ids)
     tell(work.clock, found.notes)
     return result
 
@@ -237,7 +237,7 @@ def _totals(inputs: Inputs, by: str, made: dict[str, pa.Table]) -> list[dict[str
 
 
 def _times(inputs: Inputs, name: str, made: dict[str, pa.Table]) -> dict[str, list[dict[str, Any]]]:
-    """Return the totals by year and by month, where the column of the order holds dates."""
+    """Return the totals by year and by month, where the column of the order has dates."""
     column: Any = inputs.new.column(name)
     if pa.types.is_temporal(column.type) and not pa.types.is_time(column.type):
         text = pc.strftime(column, "%Y-%m")

@@ -1,4 +1,4 @@
-"""What finding passages needs besides the input."""
+"""Resources of finding passages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SPILL_SHARE, SCRATCH_SHARE = 8, 4
 
 @dataclass
 class Work:
-    """Threads, memory, and what was done before."""
+    """Threads, memory, and the steps that are done."""
 
     pool: Pool
     clock: Clock
     memory: int  # bytes
     folder: Path | None = None  # for temporary files; None for that of the system
     state: RunState | None = None  # of a run that can be resumed
-    manifest: Mapping[str, JSON] | None = None  # what the result depends on
+    manifest: Mapping[str, JSON] | None = None  # settings and inputs of the result
 
     def __post_init__(self) -> None:
         self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.folder)

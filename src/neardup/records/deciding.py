@@ -79,7 +79,7 @@ def decide_candidates(
     Args:
         records: The records.
         features: Theirs.
-        spec: What is asked for.
+        spec: Settings of the call.
         found: The candidates.
         labels: Pairs that are known, if any.
         pool: Threads.
@@ -128,10 +128,10 @@ def _of_one_file(known: Learnt, seeds: Seeds, labels: Marked | None) -> Model:
 
 
 def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -> Model:
-    """Learn from each other's best, unless chance alone gives such pairs.
+    """Learn from each other's best, unless such pairs are due to chance.
 
-    In files without a match there are pairs that are each other's best, too. What the fields say
-    of these, next to random pairs, is the evidence that there are matches at all.
+    In files without a match there are pairs that are each other's best, too. Whether their fields
+    agree more often than those of random pairs shows whether there are matches at all.
     """
     best = best_pairs(agreements, threshold.bottom)
     model = learn_two(agreements, known.values, best)

@@ -30,11 +30,11 @@ def explain_pair(linked: Linked, x: int, y: int) -> dict[str, Any]:
             compared = with_words(compared, blocked.records, features, spec, pair)
         rarity = float(shared_weight(features, a, b, pool)[0][0])
         jaccard = max(0.0, float(similarities(hashed, *ends, 0.0, pool)[0]))
-    place = np.flatnonzero((found.a == a[0]) & (found.b == b[0]))
+    row = np.flatnonzero((found.a == a[0]) & (found.b == b[0]))
     decision, classes = linked.decision, compared.classes
     if decision.agreements.classes.shape[1] > len(spec.fields):
         # Whether they are each other's best is known of candidates only.
-        best = decision.agreements.classes[place[:1], -1] if len(place) else np.zeros(1, np.int8)
+        best = decision.agreements.classes[row[:1], -1] if len(row) else np.zeros(1, np.int8)
         classes = np.column_stack([classes, best])
     pair_of = Agreements(a, classes, compared.similarity)
     bits = decision.model.parts(pair_of, decision.values)
@@ -62,9 +62,9 @@ def explain_pair(linked: Linked, x: int, y: int) -> dict[str, Any]:
         "probability": float(probability(np.array([log_odds]))[0]),
         "decide_at": spec.decide_at,
         "similarity": float(compared.similarity[0]),
-        "match": bool(len(place)) and bool(np.isin(place, linked.pairs)[0]),
+        "match": bool(len(row)) and bool(np.isin(row, linked.pairs)[0]),
         "same_cluster": bool(linked.clusters[x] == linked.clusters[y]),
-        "candidate": bool(len(place)),
+        "candidate": bool(len(row)),
         "block_similarity": jaccard,
         "candidate_probability": candidate_probability(
             jaccard, found.bands.num_bands, found.bands.rows

@@ -32,7 +32,7 @@ _TAG = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Features(NamedTuple):
-    """What is compared of n records with k fields.
+    """Sets, hashes and numbers of n records with k fields, which are compared.
 
     Attributes:
         records: Sets of 3-grams of each record; those of its fields together.
@@ -63,8 +63,8 @@ class Features(NamedTuple):
         return np.asarray(self.hashes != 0)
 
 
-class _Some(NamedTuple):
-    """The same of some records."""
+class _Features(NamedTuple):
+    """Values of `Features` of a batch of records."""
 
     records: Ragged
     values: Ragged
@@ -78,32 +78,34 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
 
     Args:
         columns: Values of each field.
-        spec: What is asked for.
+        spec: Settings of the call.
         pool: Threads.
     """
     documents = len(columns[0])
     tokenisers = Tokeniser(RECORD), Tokeniser(_VALUE), Tokeniser(_EXACT)
 
-    def work(first: int, last: int) -> _Some:
-        return _some([column.slice(first, last - first) for column in columns], spec, tokenisers)
+    def work(first: int, last: int) -> _Features:
+        return _features_of(
+            [column.slice(first, last - first) for column in columns], spec, tokenisers
+        )
 
-    some = pool.ranges(work, documents, _STEP)
-    records = make_sets(joined(part.records for part in some))
-    values = joined(part.values for part in some)
-    # Values are never ruled out by their bitmaps, so that they have none.
+    parts = pool.ranges(work, documents, _STEP)
+    records = make_sets(joined(part.records for part in parts))
+    values = joined(part.values for part in parts)
+    # Values are never ruled out by their bitmaps, and have none.
     bare = Sets(
         values.values,
         values.offsets[:-1],
         np.diff(values.offsets).astype(np.int32),
         np.zeros((0, 1), np.uint64),
     )
-    hashes = np.concatenate([part.hashes for part in some])
-    numbers = np.concatenate([part.numbers for part in some])
+    hashes = np.concatenate([part.hashes for part in parts])
+    numbers = np.concatenate([part.numbers for part in parts])
     distinct = np.array([len(np.unique(column[column != 0])) for column in hashes.T])
     counts = count_shingles(records, np.arange(documents, dtype=np.int32), pool)
     weights = np.log((documents + 1) / np.maximum(counts, 1)).astype(np.float32)
     weights = np.maximum(weights, 1e-6)
-    words = np.sum([part.words for part in some], axis=0)
+    words = np.sum([part.words for part in parts], axis=0)
     of_text = np.array([field.compare == "text" for field in spec.fields])
     filled = (hashes != 0).sum(axis=0) * of_text
     means = np.divide(words, filled, out=np.zeros(len(words)), where=filled > 0)
@@ -116,16 +118,16 @@ def common_shingles(features: Features, limit: int) -> np.ndarray:
     return np.asarray(features.weights < np.float32(np.log((features.counted + 1) / limit)))
 
 
-def _some(
+def _features_of(
     columns: list[pa.LargeStringArray], spec: LinkSpec, tokenisers: tuple[Tokeniser, ...]
-) -> _Some:
+) -> _Features:
     of_records, of_values, exact = tokenisers
     rows, fields = len(columns[0]), len(columns)
     plain = [
         plain_values(column, field) for column, field in zip(columns, spec.fields, strict=True)
     ]
     numeric = [c for c, f in zip(plain, spec.fields, strict=True) if f.compare == "numeric"]
-    # Record by record, so that what belongs to a record is in one place.
+    # Record by record: the values of a record are contiguous.
     order = np.arange(rows * fields).reshape(fields, rows).T.ravel()
     text = pa.concat_arrays([_bordered(column) for column in plain]).take(array_of(order))
     tokens, _ = of_values.tokens(*of_values.normalise(text))
@@ -141,7 +143,7 @@ def _some(
     for k, (column, field) in enumerate(zip(plain, spec.fields, strict=True)):
         if field.compare == "exact":
             hashes[k::fields] = _hashes(column, exact)
-    return _Some(
+    return _Features(
         Ragged(records.values.copy(), records.offsets),
         Ragged(values.values.copy(), values.offsets),
         np.where(present, hashes[:, 0] | np.uint64(1), np.uint64(0)).reshape(rows, fields),
@@ -156,7 +158,7 @@ def _some(
 
 
 def plain_values(column: pa.LargeStringArray, field: Field) -> Any:
-    """Return what counts of some values: letters and digits, digits, a number, or all of it."""
+    """Return the parts of values that count: letters and digits, digits, a number, or all."""
     if field.compare == "digits":
         return _replaced(column, _NO_DIGIT, "")
     if field.compare == "numeric":

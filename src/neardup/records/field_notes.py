@@ -20,14 +20,14 @@ from neardup.records.record_files import Records
 
 #: Share of the records without a value from which on a field counts as empty in most of them.
 _EMPTY = 0.5
-#: Words that stand for no value, and the share of the records from which on they are noted.
+#: Words that represent a missing value, and the share of the records from which on they are noted.
 _PLACEHOLDERS = (b"NA", b"N/A", b"N.A.", b"#N/A", b"NULL", b"NONE", b"NAN", b"NIL", b"UNKNOWN")
 _PLACED = 0.01
 _WITHOUT = {"digits": "has no digit", "numeric": "has no number"}
 
 
 def field_notes(records: Records, features: Features, spec: LinkSpec) -> Iterator[str]:
-    """Name the fields without a value in most records, and those whose values stand for none."""
+    """Name the fields without a value in most records, and those with words for missing ones."""
     first = records.first
     for source, rows in zip(records.names, (slice(first), slice(first, None)), strict=False):
         for k, field in enumerate(spec.fields):
@@ -40,13 +40,13 @@ def field_notes(records: Records, features: Features, spec: LinkSpec) -> Iterato
             placed = _placeholders(records.columns[k][rows])
             if placed >= _PLACED and field.compare in ("text", "exact"):
                 yield (
-                    f"{source}: the field {field.name!r} holds NA or the like in {placed:.0%} of "
+                    f"{source}: the field {field.name!r} has NA or the like in {placed:.0%} of "
                     "the records, and these agree; leave such values empty"
                 )
 
 
 def _placeholders(column: pa.LargeStringArray) -> float:
-    """Return the share of the records whose value is a word that stands for none."""
+    """Return the share of the records whose value is a word that represents a missing one."""
     words = strings_of(list(_PLACEHOLDERS)).cast(column.type)
     trimmed: Any = pc.ascii_upper(pc.utf8_trim_whitespace(column))
     found: Any = pc.mean(pc.is_in(trimmed, value_set=words))
@@ -68,11 +68,11 @@ _WAYS_OUT = (
 def decision_notes(
     records: Records, spec: LinkSpec, found: Candidates, decision: Decision, pairs: np.ndarray
 ) -> tuple[str, ...]:
-    """Return what a person should know of a decision.
+    """Return the notes on a decision.
 
     Args:
         records: The records.
-        spec: What was asked for.
+        spec: Settings of the call.
         found: The candidates.
         decision: How likely they are matches.
         pairs: int64[]: the candidates that are one record.
@@ -106,8 +106,7 @@ def decision_notes(
         )
     elif kind in ("shoulder", "default"):
         notes.append(
-            "the histogram of similarities has no valley, so that matches are uncertain: "
-            f"{_WAYS_OUT}"
+            f"the histogram of similarities has no valley, and matches are uncertain: {_WAYS_OUT}"
         )
     elif kind == "matches":
         notes.append("nearly all candidates seem to be matches: look at those with low probability")
@@ -123,7 +122,7 @@ def dependence_note(names: tuple[str, ...]) -> str:
 
 
 def dependent_fields(decision: Decision, names: list[str]) -> tuple[str, ...]:
-    """Return the fields that agree together in records that differ, so that odds are too high."""
+    """Return the fields that agree together in records that differ, which makes odds too high."""
     views = {view.name: view for view in decision.model.views}
     edges: list[Dependence] = []
     if "random" in views:

@@ -51,7 +51,7 @@ def compare(
 
     Args:
         features: Of the records.
-        spec: What is asked for.
+        spec: Settings of the call.
         a: int32[pairs].
         b: int32[pairs].
         pool: Threads.
@@ -77,7 +77,7 @@ def compared_of(
     by_field: np.ndarray,
     pairs: tuple[np.ndarray, np.ndarray],
 ) -> Compared:
-    """Return what is known of pairs that were compared before."""
+    """Return the similarities and classes of pairs that were compared before."""
     return Compared(similarity, by_field, _classes(features, by_field, *pairs))
 
 
@@ -93,7 +93,7 @@ def with_words(
         compared: Similarities.
         records: The records.
         features: Theirs.
-        spec: What is asked for.
+        spec: Settings of the call.
         found: Pairs, and threads.
     """
     a, b, pool = found
@@ -166,17 +166,17 @@ def _near(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _overlap(features: Features, a: np.ndarray, b: np.ndarray, pool: Pool) -> np.ndarray:
-    """Return the weighted Jaccard similarity of whole records.
+    """Return the weighted Jaccard similarity of complete records.
 
-    Of what the two have together, a field that is missing in one of them takes its share, which is
-    that of its length in the other record.
+    A field that is missing in one of them is left out of the union by its share, which is that of
+    its length in the other record.
     """
     shared, total = shared_weight(features, a, b, pool)
     uneven = np.flatnonzero((features.present[a] != features.present[b]).any(axis=1))
     x, y = a[uneven], b[uneven]
     for one, other in ((x, y), (y, x)):
-        own, _ = shared_weight(features, one, one, pool)
-        total[uneven] -= own * _missing_share(features, one, other)
+        weight, _ = shared_weight(features, one, one, pool)
+        total[uneven] -= weight * _missing_share(features, one, other)
     total = np.maximum(total, shared)
     return np.asarray(np.divide(shared, total, out=np.zeros(len(a)), where=total > 0))
 
@@ -184,5 +184,5 @@ def _overlap(features: Features, a: np.ndarray, b: np.ndarray, pool: Pool) -> np
 def _missing_share(features: Features, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return which share of a record's length is in fields that the other one does not have."""
     sizes = features.values.size.reshape(features.hashes.shape)[one]
-    alone = np.where(features.present[other], 0, sizes).sum(axis=1)
-    return np.asarray(alone / np.maximum(sizes.sum(axis=1), 1))
+    unshared = np.where(features.present[other], 0, sizes).sum(axis=1)
+    return np.asarray(unshared / np.maximum(sizes.sum(axis=1), 1))

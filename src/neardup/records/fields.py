@@ -24,7 +24,7 @@ class Field:
     Attributes:
         name: Name of the column, in both files.
         compare: ``"text"``: Jaccard similarity of 2-grams of characters with borders; case, accents
-            and punctuation do not count. ``"digits"``: the same of the digits alone, for dates and
+            and punctuation do not count. ``"digits"``: the same of the digits only, for dates and
             numbers of telephones. ``"exact"``: 1 if equal but for white space at the
             ends, else 0. ``"numeric"``: 1 less
             the difference over the larger of the two numbers.
@@ -111,7 +111,7 @@ class LinkSpec:
         for field in self.fields:
             if not isinstance(field, Field):
                 what = type(field).__name__
-                raise SpecError(f"`fields` holds a {what}; expected names and Fields", _EXAMPLE)
+                raise SpecError(f"`fields` has a {what}; expected names and Fields", _EXAMPLE)
         names = [field.name for field in self.fields]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -139,7 +139,7 @@ class LinkSpec:
         return [field.name for field in self.fields]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, which JSON can hold."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
     @classmethod

@@ -45,10 +45,10 @@ class Blocked:
 
     Attributes:
         records: The records.
-        spec: What was asked for.
-        features: What is compared.
+        spec: Settings of the call.
+        features: Sets, hashes and numbers that are compared.
         candidates: Pairs that are worth a comparison.
-        notes: What a person should know, a sentence each.
+        notes: Remarks on the records, a sentence each.
         against: The index that the last records are new to, if any.
     """
 
@@ -67,7 +67,7 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Linked:
-    """What was decided.
+    """Matches and clusters.
 
     Attributes:
         blocked: Records and candidates.
@@ -75,7 +75,7 @@ class Linked:
         pairs: int64[]: the candidates that are one record, ascending.
         clusters: int64[records]: the number of each one's cluster: that of its lowest record.
         sizes: int64[records]: records of that cluster.
-        notes: What a person should know, a sentence each.
+        notes: Remarks on the decision, a sentence each.
         dependent: Fields that agree together in records that differ.
     """
 
@@ -126,7 +126,7 @@ def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
 def block_notes(
     records: Records, features: Features, candidates: Candidates, spec: LinkSpec
 ) -> tuple[str, ...]:
-    """Return what a person should know of records and their candidates."""
+    """Return the notes on records and their candidates."""
     notes = list(field_notes(records, features, spec))
     without = int((features.records.size == 0).sum())
     if without:

@@ -32,7 +32,7 @@ from neardup.synth.note_files import Written, both_files, truth_path
 ENDINGS = (".csv", ".parquet")
 FIELDS = ("given_name", "surname", "birth", "street", "suburb", "postcode", "state", "phone")
 _BATCH = 1 << 16
-#: Characters of a value at most, with room for those that an error inserts.
+#: Characters of a value at most, with space for those that an error inserts.
 _WIDTH = 32
 #: Different values of names, streets and suburbs; the frequency of a value is 1 / (rank + 10).
 _GIVEN, _SURNAMES, _STREETS, _SUBURBS, _STATES = 800, 30_000, 8_000, 3_000, 8
@@ -45,7 +45,7 @@ U8 = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class PersonSpec:
-    """What synthetic persons depend on.
+    """Settings of synthetic persons.
 
     Attributes:
         documents: Number of records.
@@ -88,10 +88,10 @@ def persons(spec: PersonSpec, start: int = 0, stop: int | None = None) -> pa.Tab
     rows = np.flatnonzero(derived)
     for error in range(3):
         # One error at least; a second and a third in one half of the records each.
-        some = rows if error == 0 else rows[_draw(spec, docs[rows], 5 + error) < 0.5]
-        which = (_draw(spec, docs[some], 3 + error) * len(FIELDS)).astype(np.int64)
+        changed = rows if error == 0 else rows[_draw(spec, docs[rows], 5 + error) < 0.5]
+        which = (_draw(spec, docs[changed], 3 + error) * len(FIELDS)).astype(np.int64)
         for k, name in enumerate(FIELDS):
-            there = some[which == k]
+            there = changed[which == k]
             values[name][there] = _mistyped(spec, docs[there], values[name][there], error)
     swap = rows[_draw(spec, docs[rows], 9) < spec.swapped]
     given, surname = values["given_name"][swap], values["surname"][swap]
@@ -207,11 +207,11 @@ def _bytes(values: npt.NDArray[np.bytes_]) -> U8:
     return values.view(np.uint8).reshape(len(values), -1)
 
 
-def _digits(values: I64, places: int) -> U8:
+def _digits(values: I64, width: int) -> U8:
     """Return numbers as rows of digits, with leading zeros."""
-    scales = 10 ** np.arange(places - 1, -1, -1)
+    scales = 10 ** np.arange(width - 1, -1, -1)
     found = np.zeros((len(values), _WIDTH), np.uint8)
-    found[:, :places] = 48 + values[:, None] // scales % 10
+    found[:, :width] = 48 + values[:, None] // scales % 10
     return found
 
 
@@ -225,21 +225,21 @@ def _mistyped(spec: PersonSpec, docs: I64, rows: U8, error: int) -> U8:
     """Replace, delete, insert or transpose one character of each row."""
     keys: U64 = stream_keys(spec.seed, Stream.SHARE, docs * 4 + error)
     length = (rows != 0).sum(axis=1)
-    place = (unit(keys) * length).astype(np.int64)[:, None]
+    offset = (unit(keys) * length).astype(np.int64)[:, None]
     kind = (keys & np.uint64(3)).astype(np.int64)[:, None]
     is_digit = (rows[:, :1] >= 48) & (rows[:, :1] <= 57)
     pick = (keys >> np.uint64(2) & np.uint64(0xFFFF)).astype(np.int64)[:, None]
     letter = np.where(is_digit, _DIGITS[pick % 10], _LETTERS[pick % 26])
     column = np.arange(_WIDTH)[None, :]
-    source = np.where((kind == 1) & (column >= place), column + 1, column)
-    source = np.where((kind == 2) & (column > place), column - 1, source)
-    last = place + 1 >= length[:, None]
+    source = np.where((kind == 1) & (column >= offset), column + 1, column)
+    source = np.where((kind == 2) & (column > offset), column - 1, source)
+    last = offset + 1 >= length[:, None]
     turned = (kind == 3) & ~last
-    source = np.where(turned & (column == place), column + 1, source)
-    source = np.where(turned & (column == place + 1), column - 1, source)
+    source = np.where(turned & (column == offset), column + 1, source)
+    source = np.where(turned & (column == offset + 1), column - 1, source)
     found = np.take_along_axis(rows, np.clip(source, 0, _WIDTH - 1), axis=1)
     found[:, -1] = 0
-    put = (column == place) & ((kind == 0) | (kind == 2)) & (length[:, None] > 0)
+    put = (column == offset) & ((kind == 0) | (kind == 2)) & (length[:, None] > 0)
     return np.where(put, letter, found).astype(np.uint8)
 
 

@@ -65,16 +65,16 @@ class Source(NamedTuple):
     reading: Reading = Reading()
 
 
-def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
+def read_records(given: Source, spec: LinkSpec, at_least: int = 2) -> Records:
     """Read one or two files, or frames.
 
     Args:
-        given: What is read.
+        given: The files or tables.
         spec: Whose fields are read.
-        alone: Records that one file must have at least.
+        at_least: Records that one file must have at least.
 
     Raises:
-        ColumnError: A column is missing, or holds lists or objects.
+        ColumnError: A column is missing, or has lists or objects.
         DuplicateIdError: Two records of a file have the same id.
         InputError: A file can't be read, or has no two records to compare.
     """
@@ -91,8 +91,8 @@ def read_records(given: Source, spec: LinkSpec, alone: int = 2) -> Records:
         )
     sizes = [table.num_rows for table in tables]
     for name, size in zip(names, sizes, strict=True):
-        if b is None and size < alone:
-            raise InputError(f"{name} has {counted(size, 'record')}; expected {alone} or more")
+        if b is None and size < at_least:
+            raise InputError(f"{name} has {counted(size, 'record')}; expected {at_least} or more")
     if sum(sizes) > 2**31 - 2:
         raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
     ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))
@@ -130,11 +130,11 @@ def _checked(
         kind = table.schema.field(column).type
         if pa.types.is_nested(kind):
             raise ColumnError(
-                f"{name}: column {column!r} holds {kind}, which can't be compared",
+                f"{name}: column {column!r} has {kind}, which can't be compared",
                 "convert it to strings",
             )
         values = table.column(column)
-        if is_text(kind) and not is_valid(values):  # of Parquet and Arrow, where nobody looked
+        if is_text(kind) and not is_valid(values):  # of Parquet and Arrow, which do not check
             replaces, said = encoding_errors == "replace", f"column {column!r}"
             fixed, _ = repaired(values, said, replaces, lambda row: f"{name}: record {row + 1}")
             table = table.set_column(table.column_names.index(column), column, fixed)
@@ -170,8 +170,8 @@ def _strings(column: Column) -> pa.LargeStringArray:
     if pa.types.is_floating(column.type):
         # As a frame has integers once one of them is missing.
         column = pc.if_else(pc.is_nan(column), None, column)
-        whole = pc.all(pc.equal(pc.floor(column), column)).as_py()
-        if whole is not False and (pc.max(pc.abs(column)).as_py() or 0) < 2**53:
+        integers = pc.all(pc.equal(pc.floor(column), column)).as_py()
+        if integers is not False and (pc.max(pc.abs(column)).as_py() or 0) < 2**53:
             column = column.cast(pa.int64())
     if pa.types.is_timestamp(column.type):
         # As a frame has dates.

@@ -1,6 +1,6 @@
-"""What synthetic persons are drawn from: random numbers by position, and invented words.
+"""Sources of synthetic persons: random numbers by position, and invented words.
 
-A draw depends on the seed, its purpose and its place alone.
+A draw depends only on the seed, its purpose and its position.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def mix(state: U64) -> U64:
     return z
 
 
-def stream_keys(seed: int, stream: int, places: npt.NDArray[np.integer]) -> U64:
-    """Return 64 random bits for each place, of one purpose."""
+def stream_keys(seed: int, stream: int, positions: npt.NDArray[np.integer]) -> U64:
+    """Return 64 random bits for each position, of one purpose."""
     outer = mix(np.array([(seed + stream * _GOLDEN) & _MASK], np.uint64))
-    return mix(outer ^ mix(places.astype(np.uint64) + np.uint64(_GOLDEN)))
+    return mix(outer ^ mix(positions.astype(np.uint64) + np.uint64(_GOLDEN)))
 
 
 def unit(keys: U64) -> npt.NDArray[np.float64]:
@@ -54,7 +54,7 @@ def unit(keys: U64) -> npt.NDArray[np.float64]:
     return (keys >> np.uint64(11)).astype(np.float64) * np.float64(2.0**-53)
 
 
-def permute(places: npt.NDArray[np.integer], size: int, seed: int, back: bool = False) -> I64:
+def permute(positions: npt.NDArray[np.integer], size: int, seed: int, back: bool = False) -> I64:
     """Apply a pseudo-random permutation of ``range(size)`` to some numbers, or its inverse.
 
     A Feistel network over an even number of bits, repeated until the result is below ``size``
@@ -63,7 +63,7 @@ def permute(places: npt.NDArray[np.integer], size: int, seed: int, back: bool = 
     half = np.uint64(max(1, ((size - 1).bit_length() + 1) // 2))
     mask = (np.uint64(1) << half) - np.uint64(1)
     rounds = stream_keys(seed, Stream.ORDER, np.arange(6))
-    x = places.astype(np.uint64)
+    x = positions.astype(np.uint64)
     open_ = np.arange(x.size)
     while open_.size:
         left, right = x[open_] >> half, x[open_] & mask
@@ -88,8 +88,8 @@ def strings(values: list[str]) -> pa.Array[Any]:
 def make_words(count: int) -> list[str]:
     """Return the ``count`` most frequent words, most frequent first.
 
-    All words differ in lower case, and none holds white space, a quote or a backslash, so that JSON
-    escapes line breaks alone. A smaller vocabulary is the beginning of a larger one.
+    All words differ in lower case, and none has white space, a quote or a backslash: JSON escapes
+    line breaks only. A smaller vocabulary is the beginning of a larger one.
 
     >>> make_words(100)[:4]
     ['the', 'of', 'and', 'patient']

@@ -63,7 +63,7 @@ def chart_of_run(run: Run) -> Chart:
 
 
 def of_any(run: AnyRun) -> str:
-    """Return the main numbers of what another command has found."""
+    """Return the main numbers of the run of another command."""
     return _card(f"neardup {run.command}", _rows(summary_text.rows(run.record)))
 
 
@@ -127,7 +127,7 @@ def chart_of_explanation(found: Explanation) -> Chart:
 
 
 def of_cluster(found: Cluster) -> str:
-    """Return the texts of a cluster side by side; what the first one has not is marked."""
+    """Return the texts of a cluster side by side, with their differences from the first marked."""
     cells = [(cluster_text.about(one), _side(found, one)) for one in found.members]
     style = "vertical-align:top;text-align:left;min-width:20em"
     heads = "".join(f'<td style="{style}"><b>{_escaped(head)}</b></td>' for head, _ in cells)

@@ -22,7 +22,7 @@ class _AnyFolder(FolderResults):
 
 
 class FromSpark(ListedReport, Run):  # type: ignore[misc]
-    """What a job on Apache Spark has written; documents have the order of their ids.
+    """Output of a job on Apache Spark; documents have the order of their ids.
 
     Its input is not read here: explanations have no texts, and what needs them is refused.
     """
@@ -35,12 +35,12 @@ class FromSpark(ListedReport, Run):  # type: ignore[misc]
 
 @checked
 def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
-    """Open what a command wrote: its output folder, or an index.
+    """Open the output folder of a command, or an index.
 
     Args:
-        folder: What was given to the command with ``-o``, or to a function as ``out``; a folder or
+        folder: The one given to the command with ``-o``, or to a function as ``out``; a folder or
             a URL.
-        source: What a run of `neardup.dedup` has read, if it can't find that itself: a frame, or
+        source: The input of a run of `neardup.dedup`, if it can't find that itself: a frame, or
             files that are elsewhere now. It is compared with a digest of the texts, and by its ids.
 
     Returns:

@@ -214,7 +214,7 @@ class RunTables:
             raise SpecError(f"`table` is {name!r}; expected clusters, duplicates or edges")
         found: pa.Table | None = getattr(self, name)
         if found is None:
-            raise SpecError("pairs were not listed, so that there are no edges", "use pairs='all'")
+            raise SpecError("pairs were not listed: there are no edges", "use pairs='all'")
         positions = self._results.positions_of
         if name == "clusters" and positions is not None:
             found = found.take(np.argsort(positions))

@@ -43,7 +43,7 @@ class Evaluation(Shown, dict[str, Any]):
 
 
 class Run(AnyRun, RunTables):
-    """What `neardup.dedup` found.
+    """Result of `neardup.dedup`.
 
     Made by `neardup.dedup`, or by `neardup.open` from an output folder.
 
@@ -262,7 +262,7 @@ class Run(AnyRun, RunTables):
         threads: int | None = None,
         progress: Progress = "auto",
     ) -> Run:
-        """Decide again what is kept and how it is clustered, with the same bands.
+        """Decide again which documents are kept and how they are clustered, with the same bands.
 
         The result is that of a full run with these settings. Sketches that are in memory, or in the
         run folder, are reused. Without a clean corpus to write, a higher threshold needs nothing

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _FILE = "index.sqlite"
 
-#: What a committed document survives.
+#: Failure that a committed document survives.
 Durable = Literal["power", "process"]
 
 

@@ -60,14 +60,14 @@ if TYPE_CHECKING:
 
 
 class Index:
-    """Documents that stay, and what is similar to them; by `create`, `open` or `from_run`.
+    """Documents that stay, and queries for similar ones; made by `create`, `open` or `from_run`.
 
     One process writes at a time, and any number read; each read is of one moment. An object can be
     used by several threads, and after a fork.
 
     Args:
         core: The index.
-        spec: What it was made for.
+        spec: Its settings.
     """
 
     def __init__(self, core: Core, spec: Spec) -> None:
@@ -98,7 +98,7 @@ class Index:
             recipe: How texts become band keys, such as that of a run, which has its threshold, too;
                 bands are chosen without it.
             store_text: Store texts, compressed; else only their shingles.
-            durable: What is committed survives a power failure (``"power"``), or the end of a
+            durable: Committed documents survive a power failure (``"power"``), or the end of a
                 process only (``"process"``), which is quicker.
             timeout: Seconds to wait for another process that writes.
 
@@ -186,8 +186,8 @@ class Index:
     def __contains__(self, id_: object) -> bool:
         """Whether there is a document with an id."""
         with suppress(InputError), self._core.reading():
-            wanted = checked_id(id_)
-            return wanted in self._core.catalogue.numbers([wanted])
+            known = checked_id(id_)
+            return known in self._core.catalogue.numbers([known])
         return False
 
     def __enter__(self) -> Self:
@@ -209,7 +209,7 @@ class Index:
 
     @property
     def spec(self) -> Spec:
-        """What it was made for."""
+        """Its settings."""
         return self._spec
 
     @property
@@ -314,7 +314,7 @@ class Index:
         return found_in(self._core, batches, self._spec.threshold, first=True)
 
     def explain(self, text: Text, id: Id) -> Comparison:
-        """Compare a text with a document: what they share, exactly.
+        """Compare a text with a document: similarity and common passages, exactly.
 
         Args:
             text: The text.
@@ -328,7 +328,7 @@ class Index:
         stored = self.get(id)
         if stored is None:
             raise InputError(
-                "the index stores shingles only, so that the text can't be compared word by word",
+                "the index stores shingles only, and the text can't be compared word by word",
                 "use `query`, or make the index with store_text=True",
             )
         return compare(text, stored, self._spec)
@@ -342,8 +342,8 @@ class Index:
     def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
         """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
 
-        Two similar documents share several buckets, so that a pair may come more than once. To
-        find what is similar, use `query`.
+        Two similar documents share several buckets: a pair may come more than once. To find
+        similar documents, use `query`.
 
         Args:
             minimum: Documents of a bucket, at least; 1 or more.
@@ -449,8 +449,8 @@ class Index:
         """Add documents that are similar to none before them, in one transaction.
 
         Documents are decided in order, and later ones are compared with those that were just added:
-        what is kept, and what the others are duplicates of, is what `neardup.dedup` with the same
-        settings and ``keep="first"`` finds, in whatever batches they come. A document that is there
+        the kept documents, and those that the others duplicate, are those of `neardup.dedup` with
+        the same settings and ``keep="first"``, whatever the batches. A document that is there
         already with the same text is answered as kept. Ids of duplicates are noted down: `remove`
         and `update` return them if that document goes.
 
@@ -520,9 +520,9 @@ class Index:
         """
         several = isinstance(ids, Iterable) and not isinstance(ids, str)
         given: Any = ids if several else [ids]
-        wanted = list(dict.fromkeys(checked_ids(given)))
+        unique = list(dict.fromkeys(checked_ids(given)))
         with self._core.writing():
-            return self._core.remove_known(wanted)
+            return self._core.remove_known(unique)
 
     @checked
     def update(self, id: Id, text: Text, *, if_new: bool = False) -> UpdateAnswer:
@@ -536,7 +536,7 @@ class Index:
                 is similar to, and two documents of the index may be near-duplicates from then on.
 
         Returns:
-            Whether it was kept, and what the new text is similar to.
+            Whether it was kept, and the documents that the new text is similar to.
 
         Raises:
             UnknownIdError: There is no document with this id.
@@ -586,11 +586,11 @@ class Index:
         copy_index(self._core, Path(path))
 
     def compact(self, purge: bool = False) -> None:
-        """Make one segment of all, without what was removed.
+        """Make one segment of all, without the removed documents.
 
         Args:
-            purge: Remove the text of removed documents from the disk too, which writes the whole
-                database again.
+            purge: Remove the text of removed documents from the disk too, which writes the
+                complete database again.
 
         Raises:
             OutputError: The disk is full.

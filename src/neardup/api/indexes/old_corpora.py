@@ -1,4 +1,4 @@
-"""What ``against`` may be, as an index: an index, a run, or a corpus that is sketched first."""
+"""``against`` as an index: an index, a run, or a corpus that is sketched first."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def open_corpus(against: object, reading: Reading) -> InputCorpus:
             f"`against` is of type {type(against).__name__}; expected an index, a run, or a corpus",
             "name the folder of an index, the output of neardup dedup, or files",
         )
-    _check_inside(against)
+    _refuse_folder_of_indexes(against)
     try:
         with naming("old_"):
             return InputCorpus.open(against, reading)
@@ -88,7 +88,7 @@ def open_corpus(against: object, reading: Reading) -> InputCorpus:
         raise
 
 
-def _check_inside(against: object) -> None:
+def _refuse_folder_of_indexes(against: object) -> None:
     """Refuse a folder of indexes and runs, whose files are not meant."""
     if not isinstance(against, str | os.PathLike) or is_remote(located(against)):
         return
@@ -114,7 +114,7 @@ def index_of_corpus(corpus: InputCorpus, spec: Spec, opened: ExitStack) -> OldIn
             index._insert([Batch(numbers, as_text(documents.text, index._items))], "error")
             done += len(numbers)
         ids = corpus.ids()
-    return OldIndex(index, spec, lambda some: take_ids(ids, np.array(some, dtype=np.int64)))
+    return OldIndex(index, spec, lambda rows: take_ids(ids, np.array(rows, dtype=np.int64)))
 
 
 def index_of_old(against: Any, opened: ExitStack) -> OldIndex:

@@ -71,7 +71,7 @@ _SETTINGS = (
     metavar="word:N|char:N",
     default="word:5",
     group=o.COMPARED,
-    help="What is compared.",
+    help="Words or characters that are compared.",
 )
 @o.compared(
     "--min-words N",
@@ -104,8 +104,8 @@ def decontaminate(
 ) -> None:
     """Find the training documents of INPUT that contain a test item, exactly.
 
-    The test items are in memory, and INPUT may have any size. Texts are compared word by word,
-    so that line breaks never matter. Items shorter than a shingle are looked for as they are. OUT
+    The test items are in memory, and INPUT may have any size. Texts are compared word by word:
+    line breaks never matter. Items shorter than a shingle are looked for as they are. OUT
     gets matches.parquet (a row for each document and item that match, with the containment, and the
     characters of the longest passage that both have), clean/ (the documents without a match, or
     with --cut all of them without the words that match, in the format of the input) and run.json;
@@ -147,7 +147,7 @@ def dedup_against(inputs: tuple[str, ...], out: str, against: str, options: dict
     for name in o.given_options():
         if name in (*_SETTINGS, "old_text", "old_id") and name not in fits:
             raise SpecError(
-                f"`{name}` does not go with this `against`, an index or a run, whose settings hold",
+                f"`{name}` does not go with this `against`, an index or a run with settings",
                 "leave it out",
             )
         if name not in fits:

@@ -25,7 +25,7 @@ from neardup.errors import SpecError
     "[default: a temporary folder]",
 )
 @o.of_output(
-    "--keep-run", help="Keep OUT/.run, so that neardup recluster need not sketch the input again."
+    "--keep-run", help="Keep OUT/.run; neardup recluster need not sketch the input again then."
 )
 @o.of_input(
     "--against OLD",
@@ -64,8 +64,8 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
     clusterings but star. After a crash the same command with --resume continues the run.
 
     With --against, OUT gets clean/, clusters.parquet (one row for each document: whether it is
-    kept, and what it is a duplicate of) and run.json; with --old-only also matches.parquet, a row
-    for each document and old document that are similar.
+    kept, and the document that it duplicates) and run.json; with --old-only also matches.parquet, a
+    row for each document and old document that are similar.
 
     With --run, the sketches that neardup sketch put into the store are used.
 

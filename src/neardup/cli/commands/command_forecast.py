@@ -53,7 +53,7 @@ def plan(
     the exit code is 1 if there are any. Ids are not compared with each other.
 
     With --passages, the share of copied words of the sample, memory, temporary disk and a time.
-    --order-by, --stem, --keep-case, --nfkc and --strip-accents mean there what they mean in
+    --order-by, --stem, --keep-case, --nfkc and --strip-accents mean the same there as in
     neardup passages.
     """
     from neardup.engines.clock import Clock

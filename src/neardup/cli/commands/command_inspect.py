@@ -92,13 +92,13 @@ def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool
         check_file(out, results.inputs, overwrite, results.read_from)
     rows = csv_rows(pairs(results, texts))
     if out is None:
-        for some in rows:
-            click.echo(some, nl=False)
+        for lines in rows:
+            click.echo(lines, nl=False)
         return
     with replacing(Path(os.path.realpath(out))) as file:
         file.write("\ufeff".encode())  # by which spreadsheets know that it is UTF-8
-        for some in rows:
-            file.write(some.encode(errors="replace"))
+        for lines in rows:
+            file.write(lines.encode(errors="replace"))
     if not quiet:
         click.echo(f"{'written':<13}{out}", err=True)
 

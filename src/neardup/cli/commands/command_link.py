@@ -80,8 +80,8 @@ _overwrite = o.option(
     type=click.Choice(["mixed", "fields", "record", "idf"]),
     default="mixed",
     group=o.COMPARED,
-    help="What the histogram is of. fields: weighted mean over the fields; record: 3-grams of the "
-    "record; idf: the same, rare ones weighing more; mixed: a mean of fields and idf.",
+    help="Similarity of the histogram. fields: weighted mean over the fields; record: 3-grams of "
+    "the record; idf: the same, rare ones weighing more; mixed: a mean of fields and idf.",
 )
 @o.option(
     "--decide-at",

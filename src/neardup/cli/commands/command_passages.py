@@ -74,8 +74,8 @@ def passages(
 
     OUT gets passages.parquet (a row for each copied passage, with the characters of it and of its
     source), documents.parquet (words, copied words and the main source of each document) and
-    run.json. Nothing is deleted unless it is asked for: --cut and the other options of what is kept
-    write clean/ too, in the format of the input. --memory is 1GB by default; after a crash the same
+    run.json. Nothing is deleted by default: --cut and the other options of the selection write
+    clean/ too, in the format of the input. --memory is 1GB by default; after a crash the same
     command with --resume continues the run.
     """
     from neardup.api.copying import passages as find

@@ -1,4 +1,4 @@
-"""What can be done with a run: ``neardup recluster``, ``report``, ``audit`` and ``evaluate``."""
+"""Commands that read a run: ``neardup recluster``, ``report``, ``audit`` and ``evaluate``."""
 
 import json
 from pathlib import Path

@@ -16,7 +16,7 @@ from neardup.cli import options as o
 @o.file_option("-o", "--output", what="Notes: .jsonl or .parquet, by ending.", required=True)
 @o.file_option(
     "--truth",
-    what="What each note was derived from, and how, as Parquet. "
+    what="Source of each note, and how it was derived, as Parquet. "
     "[default: OUTPUT's stem + .truth.parquet]",
 )
 @o.option(

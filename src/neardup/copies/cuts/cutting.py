@@ -24,7 +24,7 @@ class Cut(NamedTuple):
     start: int
     end: int
     at: int  # offset in the clean text
-    inserted: int  # characters that took their place there
+    inserted: int  # characters of the mask there
 
 
 def units(text: str, kind: str) -> Iterator[tuple[int, int]]:

@@ -43,8 +43,8 @@ def changer(
 
     Args:
         source: The input, with one column of text.
-        changed: Gives the new texts of some documents, by their positions; of those alone that
-            change.
+        changed: Gives the new texts of some documents, by their positions; only of those
+            that change.
     """
     check_changer(source)
     (name,) = source.columns.text

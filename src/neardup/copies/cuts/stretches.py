@@ -52,20 +52,20 @@ def union(position: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def without(
-    some: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
+    given: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the words of some maximal rows that are not in others, as maximal rows."""
-    ends = [rows[0] + rows[1].astype(np.uint64) for rows in (some, others)]
-    points = np.concatenate([some[0], ends[0], others[0], ends[1]])
-    a, b = len(some[0]), len(others[0])
+    ends = [rows[0] + rows[1].astype(np.uint64) for rows in (given, others)]
+    points = np.concatenate([given[0], ends[0], others[0], ends[1]])
+    a, b = len(given[0]), len(others[0])
     change_a = np.concatenate([np.ones(a), -np.ones(a), np.zeros(2 * b)]).astype(np.int64)
     change_b = np.concatenate([np.zeros(2 * a), np.ones(b), -np.ones(b)]).astype(np.int64)
     order = np.argsort(points, kind="stable")
     points = points[order]
-    inside = (np.cumsum(change_a[order]) > 0) & (np.cumsum(change_b[order]) == 0)
+    in_given = (np.cumsum(change_a[order]) > 0) & (np.cumsum(change_b[order]) == 0)
     sizes = np.diff(points, append=points[-1:]).astype(np.int64)
-    inside &= sizes > 0
-    return union(points[inside], sizes[inside])
+    in_given &= sizes > 0
+    return union(points[in_given], sizes[in_given])
 
 
 def words_to_cut(passages: Passages, spec: CutSpec) -> tuple[np.ndarray, np.ndarray]:
@@ -121,14 +121,14 @@ def complete_units(
     ends = np.cumsum(corpus.counts)
     tokens = found.tokens[found.numbers]
 
-    def work(wanted: PartitionRows) -> list[tuple[int, int, int, int, int]]:
-        assert wanted.rows is not None
-        positions = wanted.first + wanted.rows
+    def work(selected: PartitionRows) -> list[tuple[int, int, int, int, int]]:
+        assert selected.rows is not None
+        positions = selected.first + selected.rows
         counts = tokens[old + positions].astype(np.int64)
         rows = np.repeat(np.arange(len(positions)), 2 * counts)
         begins = np.cumsum(2 * counts) - 2 * counts
         asked = np.arange(int(2 * counts.sum())) - np.repeat(begins, 2 * counts)
-        texts = corpus.reader.texts(wanted)
+        texts = corpus.reader.texts(selected)
         characters = ends_of(tokeniser, texts, rows, asked)
         units: list[tuple[int, int, int, int, int]] = []
         for row, position in enumerate(positions.tolist()):

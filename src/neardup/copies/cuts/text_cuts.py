@@ -27,16 +27,16 @@ def texts_of(corpus: InputCorpus, positions: np.ndarray) -> dict[int, str]:
     """
     reader, ends = corpus.reader, np.cumsum(corpus.counts)
     found: dict[int, str] = {}
-    for wanted in reader.again(ends, positions):
-        assert wanted.rows is not None
-        texts: Any = reader.texts(wanted).to_pylist()
-        found |= zip((wanted.first + wanted.rows).tolist(), texts, strict=True)
+    for selected in reader.again(ends, positions):
+        assert selected.rows is not None
+        texts: Any = reader.texts(selected).to_pylist()
+        found |= zip((selected.first + selected.rows).tolist(), texts, strict=True)
     return found
 
 
 @dataclass(frozen=True)
 class TextCuts:
-    """What is cut of the documents of a corpus that was read.
+    """The cuts in the documents of a corpus that was read.
 
     Attributes:
         corpus: The corpus.
@@ -44,7 +44,7 @@ class TextCuts:
         start: int64[stretches]: first character, in the original text; ascending in a document.
         end: int64[stretches]: the one after the last.
         kept: bool[documents]: those that are written; the others are not cut.
-        mask: What takes the place of a stretch; may be empty.
+        mask: Text that replaces a stretch; may be empty.
     """
 
     corpus: InputCorpus
@@ -63,7 +63,7 @@ class TextCuts:
     def cut(
         self, positions: np.ndarray, text_of: Mapping[int, str]
     ) -> dict[int, tuple[str, list[Cut]]]:
-        """Return the new texts of documents that change, and what was cut, by position."""
+        """Return the new texts of documents that change, and the cuts, by position."""
         found = {}
         for position in positions.tolist():
             low, high = np.searchsorted(self.document, [position, position + 1]).tolist()
@@ -87,8 +87,8 @@ class TextCuts:
         of: list[int] = []
         cuts: list[Cut] = []
         for low in range(0, len(documents), _TOGETHER):
-            some = documents[low : low + _TOGETHER]
-            for position, (_, rows) in self.cut(some, texts_of(self.corpus, some)).items():
+            batch = documents[low : low + _TOGETHER]
+            for position, (_, rows) in self.cut(batch, texts_of(self.corpus, batch)).items():
                 of += [position] * len(rows)
                 cuts += rows
         columns = zip(*cuts, strict=True) if cuts else ((),) * 4

@@ -29,7 +29,7 @@ class Part(NamedTuple):
 
 
 class ShownDocument(NamedTuple):
-    """What is shown of a document."""
+    """A document as it is shown: its row, passages and texts."""
 
     row: dict[str, Any]  # of the table of documents
     passages: list[dict[str, Any]]  # rows of the table of passages
@@ -72,7 +72,7 @@ def _is_changed(passages: Sequence[Mapping[str, Any]], owner: int, following: in
 
 
 def show(results: PassageResults, positions: np.ndarray, texts: bool) -> list[ShownDocument]:
-    """Return what is shown of some documents, int64[], by their positions in the input."""
+    """Return some documents, int64[], by their positions in the input, as they are shown."""
     documents = results.table("documents").take(array_of(positions))
     every = results.table("documents", ["doc_id"]).column(0)
     ids: Any = documents.column("doc_id")
@@ -84,25 +84,25 @@ def show(results: PassageResults, positions: np.ndarray, texts: bool) -> list[Sh
         rows[number].append(row)
     if not texts:
         shown = zip(documents.to_pylist(), rows, strict=True)
-        return [ShownDocument(row, own, None, [None] * len(own)) for row, own in shown]
+        return [ShownDocument(row, copied, None, [None] * len(copied)) for row, copied in shown]
     sources = _positions(passages, every)
-    wanted = np.unique(np.concatenate([positions, sources[sources >= 0]]))
-    text_of = dict(zip(wanted.tolist(), results.texts(wanted), strict=True))
-    place_of = dict(zip(passages.column("source_id").to_pylist(), sources.tolist(), strict=True))
+    needed = np.unique(np.concatenate([positions, sources[sources >= 0]]))
+    text_of = dict(zip(needed.tolist(), results.texts(needed), strict=True))
+    position_of = dict(zip(passages.column("source_id").to_pylist(), sources.tolist(), strict=True))
     in_old: Any = passages.column("in_old") if "in_old" in passages.column_names else None
     old = {} if in_old is None else results.old_texts(passages.filter(in_old)["source_id"].unique())
     found = []
-    for position, row, own in zip(positions.tolist(), documents.to_pylist(), rows, strict=True):
+    for position, row, copied in zip(positions.tolist(), documents.to_pylist(), rows, strict=True):
         around = [
             _source(
                 passage,
                 old.get(passage["source_id"])
                 if passage.get("in_old")
-                else text_of.get(place_of[passage["source_id"]]),
+                else text_of.get(position_of[passage["source_id"]]),
             )
-            for passage in own
+            for passage in copied
         ]
-        found.append(ShownDocument(row, own, text_of[position], around))
+        found.append(ShownDocument(row, copied, text_of[position], around))
     return found
 
 
@@ -110,14 +110,14 @@ def _positions(passages: pa.Table, ids: Any) -> np.ndarray:
     """Return int64[passages]: the position of each source; -1 in the corpus compared against."""
     source: Any = passages.column("source_id")
     found: Any = pc.index_in(source.cast(ids.type, safe=False), value_set=ids)
-    places = np.asarray(found.fill_null(-1).to_numpy(), np.int64).copy()
+    positions = np.asarray(found.fill_null(-1).to_numpy(), np.int64).copy()
     if "in_old" in passages.column_names:
-        places[np.asarray(passages.column("in_old").to_numpy())] = -1
-    return places
+        positions[np.asarray(passages.column("in_old").to_numpy())] = -1
+    return positions
 
 
 def _source(passage: Mapping[str, Any], text: str | None) -> tuple[str, str, str] | None:
-    """Return what is before, in and behind a source, of the text of its document."""
+    """Return the text of a document before, in and behind a source."""
     if text is None:
         return None
     start, end = passage["source_start"], passage["source_end"]

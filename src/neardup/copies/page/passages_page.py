@@ -23,7 +23,7 @@ _ROWS = 100
 
 
 class PageOptions(NamedTuple):
-    """What a page shows.
+    """Settings of a page.
 
     Attributes:
         title: Heading; the name of the folder without it.
@@ -46,9 +46,9 @@ def write_passages_page(
     """Write the page; only its owner can read it.
 
     Args:
-        results: What was found.
+        results: The passages that were found.
         path: File to write.
-        options: What it shows.
+        options: Settings of the page.
         overwrite: Replace the file.
         inputs: Files that are never replaced.
 
@@ -99,9 +99,9 @@ def _histogram(shares: np.ndarray) -> list[tuple[str, int]]:
 
 def _add_texts(results: PassageResults, templates: list[dict[str, Any]], texts: bool) -> None:
     ids = results.table("documents", ["doc_id"]).column(0).to_pylist() if templates else []
-    place = {id: position for position, id in enumerate(ids)} if texts else {}
-    here = [row for row in templates if row["doc_id"] in place]
-    positions = np.array([place[row["doc_id"]] for row in here], np.int64)
+    position_of = {id: position for position, id in enumerate(ids)} if texts else {}
+    here = [row for row in templates if row["doc_id"] in position_of]
+    positions = np.array([position_of[row["doc_id"]] for row in here], np.int64)
     for row in templates:
         row["text"] = None
     if not here:
@@ -145,9 +145,9 @@ def _as_data(shown: ShownDocument) -> dict[str, Any]:
     }
     if shown.text is not None:
         text = shown.text[:_LONGEST]
-        own = [p for p in shown.passages if p["start"] < len(text)]
+        copied = [p for p in shown.passages if p["start"] < len(text)]
         found["cut"] = len(text) < len(shown.text)
         found["parts"] = [
-            [visible(part.text), part.passage, int(part.changed)] for part in parts_of(text, own)
+            [visible(part.text), part.passage, int(part.changed)] for part in parts_of(text, copied)
         ]
     return found

@@ -108,12 +108,12 @@ def _equal(high: np.ndarray, number: int, shares: int) -> tuple[np.ndarray, np.n
     """Return the rows of equal hashes, int32[], of a share of all hashes, and where each begins."""
     if shares == 1:
         return group(high)
-    some = np.flatnonzero((high >> np.uint64(20)) % np.uint64(shares) == number).astype(np.int32)
-    values = high[some]
+    kept = np.flatnonzero((high >> np.uint64(20)) % np.uint64(shares) == number).astype(np.int32)
+    values = high[kept]
     if len(values) and bool(np.all(values == values[0])):  # of periodic text; sorted already
-        return some, np.array([0, len(some)], np.int32)
+        return kept, np.array([0, len(kept)], np.int32)
     members, starts = group(values)
-    return some[members], starts
+    return kept[members], starts
 
 
 def _for_kernel(rule: Rule) -> tuple[np.ndarray, bool, int, np.ndarray]:

@@ -1,8 +1,8 @@
 """Two passes over the texts: which runs of words occur earlier, and at which positions.
 
 Anchors rule out: a run whose anchor has a key that no other anchor has is unique. Hashes of 125
-bits decide for the others. No list of pairs is made, so that a passage that all documents have is
-one group to sort.
+bits decide for the others. No list of pairs is made: a passage that all documents have is one group
+to sort.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from neardup.match.bucketing import group
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
 
-#: Bytes that a part of a spill should have, so that a few are in memory at the same time.
+#: Bytes that a part of a spill should have: a few are in memory at the same time.
 _PART = 12 << 20
 _MOST_PARTS = 1024
 #: Runs of a part that are sorted at once.
@@ -36,7 +36,7 @@ _SORTED = 1 << 21
 #: Anchors whose runs are looked for among those of others; their table fits a processor's cache.
 _RECENT = 1 << 14
 _WORD = np.dtype(np.uint64)
-#: Columns of what is entered of each document.
+#: Columns of the numbers that are entered of each document.
 _TOKENS, _ANCHORS = "neardup.tokens", "neardup.anchors"
 
 
@@ -84,7 +84,7 @@ class Marked(NamedTuple):
 
 @dataclass
 class Corpus:
-    """What is known of each document after the first pass, by position in the input."""
+    """Numbers of each document after the first pass, by position in the input."""
 
     tokens: np.ndarray  # int32[documents]
     anchors: np.ndarray  # int32[documents]
@@ -102,7 +102,7 @@ class Finder:
     Args:
         words: Tokens of a run.
         tokeniser: Of the texts.
-        work: Threads, memory, and what was done before.
+        work: Threads, memory, and the steps that are done.
     """
 
     def __init__(self, words: int, tokeniser: Tokeniser, work: Work) -> None:
@@ -162,12 +162,12 @@ class Finder:
             chosen = marked.of(int(begins[first]), int(begins[last]))
             counts = corpus.anchors[first:last]
             before = np.append(0, np.cumsum(chosen))
-            some = np.diff(before[begins[first : last + 1] - begins[first]]) > 0
-            rows = np.flatnonzero(some)
+            with_anchors = np.diff(before[begins[first : last + 1] - begins[first]]) > 0
+            rows = np.flatnonzero(with_anchors)
             if not len(rows):
                 return number, []
             numbers = corpus.numbers[first + rows]
-            of_rows = chosen[np.repeat(some, counts)]
+            of_rows = chosen[np.repeat(with_anchors, counts)]
             return number, self._runs(texts(rows), numbers, of_rows, runs.parts)
 
         for number, found in self.work.pool.ordered(work, read(done)):

@@ -29,7 +29,7 @@ class Entered(NamedTuple):
 
 
 class Progress:
-    """Steps of a search: anchors, those that are marked, runs, and what was found.
+    """Steps of a search: anchors, those that are marked, runs, and the result.
 
     Without a state nothing is stored, and nothing was done. The manifest is set when the first step
     is stored: until then there is nothing to resume.
@@ -87,7 +87,7 @@ class Progress:
         return self._state is not None and 1 in self._state.done(_MARKED)
 
     def marked(self) -> tuple[np.ndarray, int]:
-        """Return what was given to `put_marked`."""
+        """Return the arguments of `put_marked`."""
         assert self._state is not None
         about: Any = self._state.about(_MARKED, 0)
         return np.frombuffer(self._state.get(_MARKED, 1), np.uint8), int(about["anchors"])
@@ -102,7 +102,7 @@ class Progress:
             self._state.put(_RUNS, number, about=about)
 
     def run_flushes(self) -> tuple[list[Flush], int]:
-        """Return what is in the file of runs, and of how many partitions."""
+        """Return the batches in the file of runs, and the number of partitions that they are of."""
         flushes = self._flushes(_RUNS)
         if not flushes or self._state is None:
             return [], 0
@@ -118,13 +118,13 @@ class Progress:
         done = self._state.done(_FOUND)
         if 0 not in done:
             arrays = make()
-            some: list[np.ndarray] = []
+            batch: list[np.ndarray] = []
             for array in arrays:
-                some.append(array)
-                if sum(each.nbytes for each in some) > _TOGETHER:
-                    self._put_arrays(some)
-                    some = []
-            self._put_arrays(some, True)
+                batch.append(array)
+                if sum(each.nbytes for each in batch) > _TOGETHER:
+                    self._put_arrays(batch)
+                    batch = []
+            self._put_arrays(batch, True)
             for name in (_ANCHORS, _RUNS):
                 (self._folder or Path()).joinpath(name).unlink(missing_ok=True)
             return arrays

@@ -35,11 +35,11 @@ class Spill:
         columns: Types of the columns.
         parts: Number of parts.
         memory: Bytes that may be in memory; more goes to a file.
-        folder: Of a file without a name, so that nothing is left of it, however the process ends;
-            None for the system's folder for temporary files.
+        folder: Of a file without a name: nothing is left of it, however the process ends. None for
+            the system's folder for temporary files.
         path: Of a file that outlives the process instead; the caller stores what `flush` returns,
             and gives it back as ``flushes``.
-        flushes: What was written to the file before.
+        flushes: Batches that were written to the file before.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Spill:
                 self.add(part, *(values[low:high] for values in rows))
 
     def flush(self) -> Flush:
-        """Write what is in memory to the file; return what `Spill` is given to find it again."""
+        """Write the rows in memory to the file; return the batch, for ``flushes`` of `Spill`."""
         with _refused():
             file = self._opened()
             file.seek(self._end)
@@ -137,9 +137,9 @@ class Spill:
         for flush in self._flushes:
             begin, count = flush.begin + sum(flush.rows[:part]) * self._width, flush.rows[part]
             for column in found:
-                some = column[done : done + count]
-                self._read(some, begin)
-                begin += some.nbytes
+                rows = column[done : done + count]
+                self._read(rows, begin)
+                begin += rows.nbytes
             done += count
         blocks, self._pending[part] = self._pending[part], []
         for block in blocks:
@@ -184,7 +184,7 @@ class Spill:
             done += count
 
     def _check(self) -> None:
-        """Compare the file with what was written to it."""
+        """Compare the file with the sizes and digests that were written."""
         ends = [flush.begin + sum(flush.rows) * self._width for flush in self._flushes]
         self._end = ends[-1]
         try:
@@ -203,7 +203,7 @@ class Spill:
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Make our error of what the system refuses."""
+    """Replace the system's errors by `OutputError`."""
     try:
         yield
     except OSError as error:

@@ -11,8 +11,8 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
     """Select the anchors of each document; return how many there are.
 
     The anchor of a run is the leftmost of its ``window`` grams of ``gram`` tokens with the smallest
-    hash: a function of the tokens of the run alone, so that equal runs have equal anchors. A run
-    has ``gram + window - 1`` tokens; shorter documents have no anchor.
+    hash. It depends only on the tokens of the run: equal runs have equal anchors. A run has
+    ``gram + window - 1`` tokens; shorter documents have no anchor.
 
     Args:
         tokens: uint64[tokens] of all documents.

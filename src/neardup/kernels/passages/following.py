@@ -41,7 +41,7 @@ def bridge(passages, sources, gap, numbers):
         passages: uint64[passages, 2], position and words, ascending.
         sources: uint64[passages], position of the source.
         gap: Words between two passages at most, in the document and in the source.
-        numbers: int64[passages] for the number of the joined ones, from 0; -1 for a passage alone.
+        numbers: int64[passages] for the number of the joined ones, from 0; -1 for a single passage.
 
     Returns:
         int64[passages]: changed words before each passage.

@@ -8,16 +8,16 @@ from neardup.kernels.passages.positions import NONE, TOKEN
 
 
 @njit(cache=True, nogil=True)
-def _segment_of(position, runs, wanted):
+def _segment_of(position, runs, start):
     """Return the segment that has the run at a position; -1 where none has."""
     low, high = np.int64(0), np.int64(position.shape[0])
     while low < high:
         middle = (low + high) >> 1
-        if position[middle] <= wanted:
+        if position[middle] <= start:
             low = middle + 1
         else:
             high = middle
-    if low > 0 and wanted < position[low - 1] + np.uint64(runs[low - 1]):
+    if low > 0 and start < position[low - 1] + np.uint64(runs[low - 1]):
         return low - 1
     return np.int64(-1)
 
@@ -81,11 +81,11 @@ def grow(table, begin, end, rule, boilerplate, out):
         if latest[row] == NONE:
             row += 1
             continue
-        inside = start - position[row]
-        source = (origin[row] if rule == 2 else latest[row]) + inside
+        step = start - position[row]
+        source = (origin[row] if rule == 2 else latest[row]) + step
         reach = _reach(table, row, end, start, source, boilerplate)
         if rule == 0:
-            other = origin[row] + inside
+            other = origin[row] + step
             if other != source:
                 further = _reach(table, row, end, start, other, boilerplate)
                 if further > reach:
@@ -96,7 +96,7 @@ def grow(table, begin, end, rule, boilerplate, out):
                     break
                 reach = grown
         out[count, 0], out[count, 1] = start, reach
-        out[count, 2], out[count, 3] = source, origin[row] + inside
+        out[count, 2], out[count, 3] = source, origin[row] + step
         least, text = documents[row], np.uint64(0)
         common = _is_common(documents, row, boilerplate)
         stop = start + reach

@@ -61,7 +61,7 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
             and the position of the first, `NONE` in the beginning. It is filled.
         out: Four arrays, uint64[runs]: the first 64 bits of the hash, from a polynomial modulo
             2**61 - 1; the other 64, from a polynomial modulo 2**64 with another base; the position
-            of the run; and the key of its anchor, so that equal runs have equal keys. For a copy:
+            of the run; and the key of its anchor, equal for equal runs. For a copy:
             position of the first run of the other anchor, number of runs, own position plus
             `COPY`, key.
     """

@@ -25,7 +25,7 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
             groups at each of their positions.
     """
     position, copied = rows
-    firsts, places = copies
+    firsts, offsets = copies
     members, ends, following, later = chains
     count = np.int64(0)
     for group in range(following.shape[0]):
@@ -40,7 +40,7 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
             if of >= 0:
                 step = np.uint64(row - of)
                 for k in range(firsts[of], firsts[of + 1]):
-                    found[0][count] = places[k] + step
+                    found[0][count] = offsets[k] + step
                     count += 1
         _sort(found[0], begin, count)
         runs = np.uint32(1)

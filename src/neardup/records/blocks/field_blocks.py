@@ -41,10 +41,10 @@ _PAIRED = 8
 
 
 class Asked(NamedTuple):
-    """What blocks of fields depend on.
+    """Settings of the blocks of fields.
 
     Attributes:
-        spec: What is asked for.
+        spec: Settings of the call.
         first: Number of records of the first file; all if there is one.
         known: Numbers of the fields of the blocks that are wanted; chosen without it.
     """
@@ -65,13 +65,13 @@ def add_field_blocks(
     asked: Asked,
     pool: Pool,
 ) -> Candidates:
-    """Add the candidates of single fields and of pairs of fields to those of whole records.
+    """Add the candidates of single fields and of pairs of fields to those of complete records.
 
     Args:
-        found: Candidates of whole records.
+        found: Candidates of complete records.
         features: Of the records.
         columns: Values of each field.
-        asked: What is asked for.
+        asked: Settings.
         pool: Threads.
     """
     if len(asked.spec.fields) < 2:
@@ -143,10 +143,10 @@ def _similar(
     """Return the pairs of distinct values that are candidates: numbers of groups, int64 twice."""
     if field.compare == "exact" or len(groups.example) < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    alone = of_one_field(field, spec)
+    single = of_one_field(field, spec)
     values = column.take(array_of(groups.example))
-    features = make_features((values,), alone, pool)
-    found = find_candidates(features, alone, len(values), pool)
+    features = make_features((values,), single, pool)
+    found = find_candidates(features, single, len(values), pool)
     return found.a.astype(np.int64), found.b.astype(np.int64)
 
 

@@ -65,9 +65,9 @@ class Groups(NamedTuple):
             # The records of the first file come first in each group.
             middle, rest = self.begin[:-1] + self.first, size - self.first
             every = np.arange(len(size))
-            own = self._replace(one=every, two=every)
+            within = self._replace(one=every, two=every)
             parts = [
-                own._products(self.begin, self.first, middle, rest),
+                within._products(self.begin, self.first, middle, rest),
                 self._products(self.begin, self.first, middle, rest),
                 self._replace(one=self.two, two=self.one)._products(
                     self.begin, self.first, middle, rest

@@ -47,7 +47,7 @@ _STEP = 1 << 14
 
 
 class Block(NamedTuple):
-    """What one kind of block found.
+    """Numbers of one kind of block.
 
     Attributes:
         name: ``"record"``; the name of a field; or those of two fields, joined by `` + ``.
@@ -109,7 +109,7 @@ def find_candidates(
 
     Args:
         features: Of the records.
-        spec: What is asked for.
+        spec: Settings of the call.
         first: Records of the first file; all of them if there is one file.
         pool: Threads.
         bands: Those of an index; chosen without it.
@@ -118,7 +118,7 @@ def find_candidates(
     common = common_of(features)
     every = np.arange(documents)
     hashed = hashed_sets(features.records, every, common)
-    # By what they contain, so that the result does not depend on the order of the records.
+    # By content: the result does not depend on the order of the records.
     order = content_order(hashed).astype(np.int32)
     sets = Sets(
         hashed.values,
@@ -130,12 +130,12 @@ def find_candidates(
     ragged = taken(sets, every)
     parts, compared, not_compared = [], 0, 0
     for low in range(0, bands.num_bands, _BANDS):
-        some = min(_BANDS, bands.num_bands - low)
-        found = _of_bands(sets, ragged, Bands(some, bands.rows, 0.0), (spec, low), pool)
+        count = min(_BANDS, bands.num_bands - low)
+        found = _of_bands(sets, ragged, Bands(count, bands.rows, 0.0), (spec, low), pool)
         x, y = order[found.a], order[found.b]
         a, b = np.minimum(x, y), np.maximum(x, y)
-        wanted = np.flatnonzero((a < first) & (b >= first)) if first < documents else slice(None)
-        part = (a[wanted], b[wanted], found.similarity[wanted])
+        selected = np.flatnonzero((a < first) & (b >= first)) if first < documents else slice(None)
+        part = (a[selected], b[selected], found.similarity[selected])
         kept = worth(features, spec, part, pool)
         parts.append(tuple(column[kept] for column in part))
         compared, not_compared = compared + found.compared, not_compared + found.not_compared
@@ -267,8 +267,8 @@ def _keys(shingles: Ragged, bands: Bands, seed: int, pool: Pool) -> np.ndarray:
     keys = np.empty((documents, bands.num_bands), np.uint64)
 
     def sign(first: int, last: int) -> None:
-        some = Ragged(shingles.values, shingles.offsets[first : last + 1])
-        band_keys(signer(some), bands.rows, keys[first:last])
+        rows = Ragged(shingles.values, shingles.offsets[first : last + 1])
+        band_keys(signer(rows), bands.rows, keys[first:last])
 
     pool.ranges(sign, documents)
     return keys
@@ -280,11 +280,11 @@ def record_keys(
     """Return the band keys by which some records are candidates, uint64[docs, bands]."""
     hashed = hashed_sets(features.records, docs, common_of(features))
     shingles = taken(hashed, np.arange(len(docs)))
-    some = [
+    keys = [
         _keys(shingles, Bands(min(_BANDS, bands.num_bands - low), bands.rows, 0), seed + low, pool)
         for low in range(0, bands.num_bands, _BANDS)
     ]
-    return np.hstack(some)
+    return np.hstack(keys)
 
 
 def common_of(features: Features) -> np.ndarray:
@@ -304,7 +304,7 @@ def hashed_sets(sets: Sets, docs: np.ndarray, common: np.ndarray) -> Sets:
 
 
 def _only_common(sets: Sets, common: np.ndarray) -> int:
-    """Return the number of records with common shingles alone."""
+    """Return the number of records with common shingles only."""
     if not common.any():
         return 0
     rare = np.append(0, np.cumsum(~common[sets.values & np.uint64(len(common) - 1)]))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 #: Where the classes of similarity begin; those below the first are class 0. The last class has
-#: equal values alone.
+#: equal values only.
 EDGES = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9], np.float32)
 CLASSES, EQUAL = 8, 7
 #: No class: a value is missing.
 MISSING = -1
-#: What is added to the count of each class, so that none is impossible.
+#: Added to the count of each class: none is impossible.
 PRIOR = 0.5
-#: Weights of pairs are multiples of this, so that sums do not depend on the order of the pairs.
+#: Weights of pairs are multiples of this: their sums do not depend on the order of the pairs.
 _UNIT = 2.0**-28
 
 

@@ -16,7 +16,7 @@ from neardup.cluster.methods import connected, lowest
 
 #: Log odds from so far on count alike, against and for; records that were not compared are so far.
 _FAR, _NEAR = 3.0, 5.0
-#: Log odds are summed as whole numbers of this, so that the order does not matter.
+#: Log odds are summed as integers in this unit: the order does not matter.
 _UNIT = 2.0**-20
 
 
@@ -65,7 +65,7 @@ def cluster_records(pairs: Scored, ranks: np.ndarray, method: str) -> np.ndarray
 
     Args:
         pairs: All candidates.
-        ranks: int64[n]: a number of each record by what it contains; ties are decided by these.
+        ranks: int64[n]: a number of each record by its content; ties are decided by these.
         method: ``"average"``: the two clusters with the highest mean of log odds are merged, while
             it is that of a match; records that are no candidates count as far. ``"complete"``: any
             two records of a cluster are one by themselves.
@@ -124,10 +124,10 @@ def join_clusters(
     """
     names, unit = np.unique(old, return_inverse=True)
     unit = np.concatenate([unit.reshape(-1), len(names) + np.arange(len(numbers))])
-    held = {k: sizes[name] for k, name in enumerate(names.tolist())}
+    old_sizes = {k: sizes[name] for k, name in enumerate(names.tolist())}
     x, y = unit[pairs.a], unit[pairs.b]
     of = _clustered(
-        Scored(np.minimum(x, y), np.maximum(x, y), pairs.margin), held, set(held), method
+        Scored(np.minimum(x, y), np.maximum(x, y), pairs.margin), old_sizes, set(old_sizes), method
     )
     unit = np.array([of.get(k, k) for k in unit.tolist()], np.int64)
     named = np.concatenate([names, numbers])
@@ -135,14 +135,14 @@ def join_clusters(
         return unit
     # A cluster of new records has the number of its first one.
     first = lowest(np.unique(unit, return_inverse=True)[1].reshape(-1))
-    own = named[np.maximum(first - len(old) + len(names), 0)]
-    return np.asarray(np.where(unit < len(names), named[np.minimum(unit, len(names))], own))
+    new = named[np.maximum(first - len(old) + len(names), 0)]
+    return np.asarray(np.where(unit < len(names), named[np.minimum(unit, len(names))], new))
 
 
 def _ranked(pairs: Scored, ranks: np.ndarray) -> Scored:
-    place = np.empty(len(ranks), np.int64)
-    place[np.argsort(ranks, kind="stable")] = np.arange(len(ranks))
-    x, y = place[pairs.a], place[pairs.b]
+    rank = np.empty(len(ranks), np.int64)
+    rank[np.argsort(ranks, kind="stable")] = np.arange(len(ranks))
+    x, y = rank[pairs.a], rank[pairs.b]
     return Scored(np.minimum(x, y), np.maximum(x, y), pairs.margin)
 
 
@@ -166,8 +166,8 @@ def _average(pairs: Scored, sizes: dict[int, int], fixed: set[int]) -> dict[int,
     """Merge the two units with the highest mean margin, while it is not below 0.
 
     A mean over the records of two clusters is never above the higher one of those of their parts.
-    So what the heap has of a pair of clusters is an upper bound, and is looked at again when it
-    comes up: exact, without all pairs being changed at each merge.
+    So the heap's value of a pair of clusters is an upper bound, and is computed again when it is
+    the highest: exact, without all pairs being changed at each merge.
     """
     far = -round(_FAR / _UNIT)
     above = np.round(np.clip(pairs.margin, -_FAR, _NEAR) / _UNIT).astype(np.int64) - far

@@ -14,7 +14,7 @@ import numpy as np
 #: Coarse classes of the classes of agreement.
 COARSE = np.array([0, 0, 1, 1, 2, 2, 2, 3, -1], np.int8)
 LEVELS, SAME = 4, 3
-#: What is added to observed and expected counts.
+#: Added to observed and expected counts.
 SHRINK = 5.0
 
 
@@ -35,7 +35,7 @@ class Dependence(NamedTuple):
     ratios: np.ndarray
 
     def of(self, classes: np.ndarray) -> np.ndarray:
-        """Return float64[pairs]: what the agreement of both fields counts twice.
+        """Return float64[pairs]: log odds that the agreement of both fields counts twice.
 
         Args:
             classes: int8[pairs, fields].

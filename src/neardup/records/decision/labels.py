@@ -10,7 +10,7 @@ from neardup.records.blocks.record_blocks import Candidates
 from neardup.records.decision.agreement_classes import counted, shares
 from neardup.records.decision.model import Model, probability
 
-#: Matches that labels need, so that m is theirs; what seeds count next to them.
+#: Matches that labels need to set m; the weight of seeds next to them.
 _ENOUGH, _SEEDS = 10, 10.0
 #: Steps of Newton's method, and what keeps the calibration near that without labels.
 _STEPS, _KEPT = 50, 1.0
@@ -42,7 +42,7 @@ class Marked(NamedTuple):
     match: np.ndarray
 
     def put(self, weights: np.ndarray) -> np.ndarray:
-        """Return float64[candidates]: weights of seeds, with what is known."""
+        """Return float64[candidates]: weights of seeds, replaced by labels."""
         found = weights.copy()
         found[self.rows] = self.match
         return found
@@ -80,14 +80,14 @@ def learn_m(
 
 
 def calibrated(model: Model, log_odds: np.ndarray, known: Marked) -> Model:
-    """Fit factor and shift of log odds to what is known, by logistic regression.
+    """Fit factor and shift of log odds to labels, by logistic regression.
 
     Without labels of both kinds the model stays.
     """
     if known.match.all() or not known.match.any():
         return model
     x, y = log_odds[known.rows], known.match.astype(np.float64)
-    # Far log odds would only say how sure what is sure is.
+    # Log odds far from 0 would change only probabilities near 0 and 1.
     x = np.clip(x, -20, 20)
     rows = np.column_stack([x, np.ones(len(x))])
     start = np.array([1.0, 0.0])

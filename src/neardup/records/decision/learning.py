@@ -60,7 +60,7 @@ class Seeds(NamedTuple):
 
 
 class Learnt(NamedTuple):
-    """What weights are learnt from, besides seeds.
+    """Pairs that weights are learnt from, besides seeds.
 
     Attributes:
         features: Of the records.
@@ -78,19 +78,18 @@ class Learnt(NamedTuple):
 
 
 def seeds_at(similarity: np.ndarray, middle: float, foot: float) -> Seeds:
-    """Return seeds by similarity alone."""
+    """Return seeds by similarity only."""
     return Seeds(exact(probability(STEEP * (similarity - middle))), middle, foot)
 
 
 def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
     """Learn the weights of one file, in two views.
 
-    The view of random pairs sees what agrees by chance in the whole file; that of the candidates
-    which nobody takes for a match sees what similar records have in common anyway, as articles of
-    one issue have.
+    The view of random pairs has the agreements by chance in the complete file; that of candidates
+    that are most likely no matches has those of similar records, such as articles of one issue.
 
     Args:
-        known: What is known of the pairs.
+        known: The pairs.
         seeds: Candidates that are matches, most likely.
         m: Shares of the matches in each class, of each field.
     """
@@ -184,7 +183,7 @@ def _with_prior(
         expected = float(probability(classes + prior) @ pairs)
         if abs(expected - share * possible) < _CLOSE * expected:
             break
-        # Less than half a match is none: coincidences are what is left.
+        # Less than half a match is none: the rest are coincidences.
         share = expected / max(possible, 1.0) if expected >= 0.5 else _LEAST
     return view._replace(prior=round(prior, 9))
 
@@ -192,7 +191,7 @@ def _with_prior(
 def support(model: Model, known: Learnt, seeds: Seeds) -> tuple[float, float]:
     """Return the share of the seeds that both views confirm, and how far the views agree.
 
-    Coincidences are matches of one view at most, so that without matches both are near 0.
+    Coincidences are matches of one view at most: without matches both are near 0.
     """
     one, two = (view_log_odds(view, known.candidates, known.values) for view in model.views)
     least = probability(np.minimum(one, two))
@@ -212,7 +211,7 @@ def without_matches(model: Model) -> Model:
 def rescaled(model: Model, found: Agreements, values: ValueCounts, possible: int) -> Model:
     """Return a model with the shares of matches among some new pairs.
 
-    Few pairs say little of their share, so that the old one counts as `_SURE` candidates more.
+    A share from few pairs is uncertain: the old one counts as `_SURE` candidates more.
 
     Args:
         model: Match weights that stay.

@@ -23,8 +23,8 @@ class View(NamedTuple):
     """Weights that were learnt from one kind of pairs of different records.
 
     Attributes:
-        name: ``"random"``, from random pairs; or ``"candidates"``, from candidates that nobody
-            takes for a match.
+        name: ``"random"``, from random pairs; or ``"candidates"``, from candidates that
+            are most likely no matches.
         m: float64[classes] for each column: share of the matches in each class of agreement.
         u: The same of pairs of different records.
         weights: The logarithm of m / u, monotone.
@@ -57,7 +57,7 @@ class View(NamedTuple):
 
 
 class Agreements(NamedTuple):
-    """What is known of some pairs.
+    """Agreements of some pairs.
 
     Attributes:
         a: int32[pairs]: the first record of each.
@@ -77,8 +77,8 @@ class Model(NamedTuple):
     Attributes:
         views: Their log odds are averaged; none where the scalar similarity decides.
         foot: Similarity below which the scalar says no, more and more; None for no veto.
-        shift: What labels added to the log odds.
-        factor: What labels multiplied the log odds with, before.
+        shift: Added to the log odds, by labels.
+        factor: The log odds are multiplied with it before, by labels.
     """
 
     views: tuple[View, ...]
@@ -98,11 +98,12 @@ class Model(NamedTuple):
         return np.round(self.factor * total + self.shift, 9)
 
     def parts(self, pairs: Agreements, values: ValueCounts) -> dict[str, Any]:
-        """Return what the log odds of one pair are made of, in bits.
+        """Return the parts of the log odds of one pair, in bits.
 
         Returns:
-            ``prior``; ``fields``, the weights of the columns; ``frequency``, what is in these by
-            the frequency of equal values; ``dependences``; ``veto``; ``labels``; ``total``.
+            ``prior``; ``fields``, the weights of the columns; ``frequency``, the part of these
+            that depends on the frequency of equal values; ``dependences``; ``veto``; ``labels``;
+            ``total``.
         """
         columns, bits = pairs.classes.shape[1], 1 / np.log(2) / max(len(self.views), 1)
         fields, rarity = np.zeros(columns), np.zeros(columns)

@@ -14,8 +14,8 @@ DRAWN = 120_000
 def random_pairs(features: Features) -> tuple[np.ndarray, np.ndarray]:
     """Draw pairs of records: int32[pairs] twice.
 
-    Draws are from the records in the order of what they contain, so that the same values give the
-    same pairs of values, in any order of the records.
+    Draws are from the records in the order of their content. The same values give the same pairs of
+    values, in any order of the records.
     """
     order = np.argsort(row_hashes(features), kind="stable").astype(np.int32)
     one, two = np.random.default_rng(0).integers(len(order), size=(2, DRAWN))

@@ -88,9 +88,9 @@ def learn_two(pairs: Agreements, values: ValueCounts, best: Best) -> Model:
     one = _step(pairs, values, best.seeds)
     first = one.log_odds(pairs, values)
     two = _step(pairs, values, exact(probability(first)))
-    inside, outside = _found(first, is_best)
+    of_best, outside = _found(first, is_best)
     more = _found(two.log_odds(pairs, values), is_best)[1] - outside
-    return one if more > _DRIFT * inside else two
+    return one if more > _DRIFT * of_best else two
 
 
 def _found(log_odds: np.ndarray, is_best: np.ndarray) -> tuple[int, int]:

@@ -20,7 +20,7 @@ _FOOT = 1.5
 _DEPTH = 0.25
 #: The lower mode is so many standard deviations higher than the bottom, by the square roots of the
 #: numbers of pairs under the filter; that of different records is at most so similar, and the
-#: bottom, as what is only below a mode of equal records is no valley.
+#: bottom too: a minimum that is only below a mode of equal records is no valley.
 _SURE, _DIFFERENT, _HIGHEST = 2.5, 0.6, 0.8
 #: Pairs that a histogram needs, and the threshold without one.
 _PAIRS, _DEFAULT = 30, 0.5
@@ -59,22 +59,22 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
     The histogram is smoothed. Of all its minima from ``lowest`` on, the bottom is the one that is
     deepest below the lower of the modes on its two sides, by the logarithm of the density. Minima
     that chance may have made, and those between two modes of matches, do not count; but where
-    equal records alone are the upper mode, a minimum that chance may have made is the bottom. The
+    equal records are the only upper mode, a minimum that chance may have made is the bottom. The
     threshold is at the foot of the slope to the left of it, as there about half of the pairs are
     matches, if those are as dense as at the bottom.
 
     Args:
         similarity: float64[pairs]: of the candidates.
-        lowest: Below this similarity candidates are incomplete, so that a minimum means nothing.
+        lowest: Below this similarity candidates are incomplete, and minima mean nothing.
     """
     drawn = _histogram(similarity, DRAWN)
-    some = similarity[similarity < _EQUAL]
-    if len(some) < _PAIRS:
+    unequal = similarity[similarity < _EQUAL]
+    if len(unequal) < _PAIRS:
         return Threshold(_DEFAULT, "few", None, None, drawn)
     begin = int(lowest * _CLASSES)
-    # Equal records alone may be the mode above the valley.
+    # Equal records may be the only mode above the valley.
     first: np.ndarray | None = None
-    for part in (some, similarity):
+    for part in (unequal, similarity):
         density = _density(part)
         height = np.log1p(density)
         below = np.maximum.accumulate(density)
@@ -90,7 +90,7 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
         depth[below > density[: int(_DIFFERENT * _CLASSES)].max()] = 0
         found, depth = depth, np.where(sure, depth, 0)
         if depth.max() >= _DEPTH:
-            # That equal records are a mode is sure, so that a few like them may be one too.
+            # Equal records are certainly a mode: a few that are like them may be one too.
             depth = depth if first is None or first.max() < _DEPTH else first
             deepest = np.flatnonzero(depth >= depth.max() - 1e-3)
             bottom = int(deepest[0] + deepest[-1]) // 2
@@ -103,11 +103,11 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
                 drawn,
             )
         first = found
-    density = _density(some)
+    density = _density(unequal)
     if density.argmax() >= _DEFAULT * _CLASSES:
         return Threshold(_DEFAULT, "matches", None, None, drawn)
     top = max(begin, int(density.argmax())) + 1
-    slope = np.gradient(np.log1p(density))[top : int(np.quantile(some, 0.99) * _CLASSES)]
+    slope = np.gradient(np.log1p(density))[top : int(np.quantile(unequal, 0.99) * _CLASSES)]
     foot = _foot(density, top + int(slope.argmax())) if len(slope) else 0
     if foot < begin:
         return Threshold(_DEFAULT, "default", None, None, drawn)

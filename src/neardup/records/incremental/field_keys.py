@@ -102,11 +102,12 @@ def field_keys(
     field = spec.fields[k]
     if field.compare == "exact":
         return features.hashes[:, k : k + 1]
-    alone = of_one_field(field, spec)
-    assert alone.block_at is not None
-    bands = Bands(bands_for_recall(alone.block_at, alone.recall, _ROWS), _ROWS, alone.recall)
-    own = make_features((columns[k],), alone, pool)
+    single = of_one_field(field, spec)
+    assert single.block_at is not None
+    bands = Bands(bands_for_recall(single.block_at, single.recall, _ROWS), _ROWS, single.recall)
+    of_field = make_features((columns[k],), single, pool)
     # All shingles are hashed, as which ones are common depends on the other records.
-    own = own._replace(weights=np.ones_like(own.weights), counted=0)
-    found = record_keys(own, np.arange(len(columns[k])), bands, alone.seed, pool) | np.uint64(1)
+    of_field = of_field._replace(weights=np.ones_like(of_field.weights), counted=0)
+    rows = np.arange(len(columns[k]))
+    found = record_keys(of_field, rows, bands, single.seed, pool) | np.uint64(1)
     return np.asarray(np.where(features.hashes[:, k : k + 1] != 0, found, np.uint64(0)))

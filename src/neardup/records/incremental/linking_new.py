@@ -35,7 +35,7 @@ from neardup.records.link_steps import Against, Blocked, Linked, block_notes
 from neardup.records.record_files import Records, Source, read_records
 from neardup.threads import Pool
 
-#: An index that has grown to so many times what it was made of is worth a new one.
+#: An index that has grown to so many times its first records is worth a new one.
 _GROWN = 4
 
 
@@ -56,7 +56,7 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
         StoreError: Another process writes.
     """
     spec = store.spec
-    records = read_records(given._replace(id=given.id or store.id), spec, alone=1)
+    records = read_records(given._replace(id=given.id or store.id), spec, at_least=1)
     features = store.features(records.columns, pool)
     keys = store.keys(features, records.columns, pool)
     among = find_candidates(features, spec, len(records), pool, store.bands)
@@ -99,7 +99,7 @@ def _grown(store: RecordStore, records: int) -> tuple[str, ...]:
         return ()
     return (
         f"the index has {records:,} records, and was made of {store.counted:,}; weights and bands "
-        "are those of the first: `relink` reports what one linkage of all records would change",
+        "are those of the first: `relink` reports the changes by one linkage of all records",
     )
 
 
@@ -121,7 +121,7 @@ def _with_pairs(
     Args:
         blocked: The new records with their candidates.
         store: The index.
-        pairs: Old and new records that share a bucket: of whole records, then of each block.
+        pairs: Old and new records that share a bucket: of complete records, then of each block.
         pool: Threads.
     """
     features, spec, among = blocked.features, blocked.spec, blocked.candidates
@@ -142,8 +142,8 @@ def _with_pairs(
         blocks.append(Block(name, len(x), int(new.sum()), fields))
         similarity = np.maximum(similarities(hashed, x[new], y[new], 0.0, pool), 0.0)
         parts.append((x[new], y[new], similarity))
-    inside = among.a + blocked.new, among.b + blocked.new, among.similarity
-    edges = Edges.gather([*parts, inside])
+    new_pairs = among.a + blocked.new, among.b + blocked.new, among.similarity
+    edges = Edges.gather([*parts, new_pairs])
     assert blocked.against is not None
     records = len(blocked.records) - blocked.new
     found = dataclasses.replace(
@@ -187,11 +187,11 @@ def _alike(
     field = blocked.spec.fields[fields[0]]
     if len(fields) == 1 and field.compare != "exact" and not equal.all():
         docs, which = np.unique(np.concatenate([a, b]), return_inverse=True)
-        alone = of_one_field(field, blocked.spec)
+        single = of_one_field(field, blocked.spec)
         values = blocked.records.columns[fields[0]].take(array_of(docs))
-        sets = make_features((values,), alone, pool).records
+        sets = make_features((values,), single, pool).records
         x, y = np.split(which.reshape(-1).astype(np.int32), 2)
-        equal |= similarities(sets, x, y, block_at(alone), pool) >= 0
+        equal |= similarities(sets, x, y, block_at(single), pool) >= 0
     return a[equal], b[equal]
 
 

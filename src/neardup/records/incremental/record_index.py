@@ -120,9 +120,9 @@ class RecordIndex:
 
         several = not isinstance(ids, int | str)
         given: Any = ids if several else [ids]
-        wanted = self._spelled(list(dict.fromkeys(given)))
+        spelled = self._spelled(list(dict.fromkeys(given)))
         with self._store.core.writing():
-            remove_stored(self._store, wanted)
+            remove_stored(self._store, spelled)
 
     def update(self, records: object, *, id: str | None = None) -> LinkRun:
         """Replace records: those with these ids are removed, and linked as if they came now.
@@ -149,7 +149,7 @@ class RecordIndex:
             return LinkRun(link_new(self._store, Source(records, id=id), pool, replace=True))
 
     def relink(self) -> Relinked:
-        """Return what one linkage of all records would change; the index stays as it is.
+        """Return the changes by one linkage of all records; the index stays as it is.
 
         It takes as long as that linkage.
         """

@@ -64,7 +64,7 @@ class Keys(NamedTuple):
     Attributes:
         rows: int64[m]: which records these are; others have no shingles.
         values: uint64[m, columns]: band keys, then those of fields; 0 for a missing value.
-        ends: Where the columns of whole records and those of each block end.
+        ends: Where the columns of complete records and those of each block end.
     """
 
     rows: np.ndarray
@@ -73,13 +73,13 @@ class Keys(NamedTuple):
 
     def of(self, docs: np.ndarray) -> np.ndarray:
         """Return the keys of documents, int64[m]; a missing value shares no bucket."""
-        own: np.ndarray = docs[:, None].astype(np.uint64) * np.uint64(self.values.shape[1])
-        own = own + np.arange(self.values.shape[1], dtype=np.uint64) + np.uint64(1)
-        own = own * np.uint64(0xBF58476D1CE4E5B9)
-        own ^= own >> np.uint64(31)
+        unique: np.ndarray = docs[:, None].astype(np.uint64) * np.uint64(self.values.shape[1])
+        unique = unique + np.arange(self.values.shape[1], dtype=np.uint64) + np.uint64(1)
+        unique = unique * np.uint64(0xBF58476D1CE4E5B9)
+        unique ^= unique >> np.uint64(31)
         missing = self.values == 0
         missing[:, : self.ends[0]] = False
-        return np.asarray(np.where(missing, own, self.values))
+        return np.asarray(np.where(missing, unique, self.values))
 
 
 class RecordStore:
@@ -141,7 +141,7 @@ class RecordStore:
         return KnownValues.from_bytes(self._read("values"), self._about["present"])
 
     def _read(self, name: str) -> bytes:
-        """Return what was learnt, which never changes."""
+        """Return learnt values, which never change."""
         if name not in self._learnt:
             with self.core.catalogue.reading():
                 text = "SELECT data, checksum FROM learnt WHERE name = ?"
@@ -170,7 +170,7 @@ class RecordStore:
 
         Args:
             keys: Of the new records.
-            part: 0 for the buckets of whole records; k + 1 for those of block k.
+            part: 0 for the buckets of complete records; k + 1 for those of block k.
         """
         none = np.empty(0, np.int64)
         rows, docs = [none], [none]
@@ -205,12 +205,12 @@ class RecordStore:
 
     def sizes(self, clusters: np.ndarray) -> dict[int, int]:
         """Return the numbers of records of some clusters; those of new ones are left out."""
-        wanted, found = np.unique(clusters).tolist(), dict[int, int]()
-        for low in range(0, len(wanted), _CLUSTERS):
-            some = wanted[low : low + _CLUSTERS]
-            marks = ",".join("?" * len(some))
+        names, found = np.unique(clusters).tolist(), dict[int, int]()
+        for low in range(0, len(names), _CLUSTERS):
+            batch = names[low : low + _CLUSTERS]
+            marks = ",".join("?" * len(batch))
             text = f"SELECT cluster, size FROM sizes WHERE cluster IN ({marks})"  # noqa: S608
-            found.update(self.core.catalogue.rows(text, some))
+            found.update(self.core.catalogue.rows(text, batch))
         return found
 
     def shrink(self, clusters: np.ndarray) -> None:
@@ -220,7 +220,7 @@ class RecordStore:
         self.core.catalogue.execute("DELETE FROM sizes WHERE size < 1")
 
     def require_learnt(self) -> None:
-        """Read what was learnt from the disk.
+        """Read the learnt values from the disk.
 
         Raises:
             StoreError: It is damaged.
@@ -334,10 +334,10 @@ def _filled(linked: Linked, folder: Path | None, path: Path | None) -> RecordSto
         store.require_new(ids)
         keys = store.keys(features, records.columns, pool)
         for low in range(0, len(records), _STORED):
-            some = slice(low, low + _STORED)
+            batch = slice(low, low + _STORED)
             first, last = np.searchsorted(keys.rows, [low, low + _STORED])
-            own = Keys(keys.rows[first:last] - low, keys.values[first:last], keys.ends)
-            columns = tuple(column[some] for column in records.columns)
-            store.insert(Stored(ids[some], columns, linked.clusters[some]), own)
+            of_batch = Keys(keys.rows[first:last] - low, keys.values[first:last], keys.ends)
+            columns = tuple(column[batch] for column in records.columns)
+            store.insert(Stored(ids[batch], columns, linked.clusters[batch]), of_batch)
     store.after_insert()
     return store

@@ -19,14 +19,14 @@ from neardup.state.output_folder import output_folder, write_record
 
 COMMAND = "link"
 _TABLES = ("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.parquet")
-#: What is written to an output folder.
+#: Files that are written to an output folder.
 WRITES = (*_TABLES, RECORD)
 
 
 def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: bool) -> Path:
     """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and the record.
 
-    The records have the values of the fields, so that the folder can be opened again.
+    The records have the values of the fields: the folder can be opened again.
 
     Raises:
         OutputError: The folder exists, or can't be written.

@@ -33,11 +33,11 @@ def write_link_page(
     """Write the page; only its owner can read it.
 
     Args:
-        linked: What was found.
+        linked: The linkage.
         summary: Of it.
         path: File to write.
         overwrite: Replace it.
-        evaluation: What `LinkRun.evaluate` returned, if there is a truth.
+        evaluation: Result of `LinkRun.evaluate`, if there is a truth.
 
     Raises:
         OutputError: The file exists, or can't be written.
@@ -65,7 +65,7 @@ def write_link_page(
 
 
 def card(linked: Linked, summary: dict[str, Any]) -> str:
-    """Return what a notebook shows: a few lines and the histogram, without values of records."""
+    """Return the view in a notebook: a few lines and the histogram, without values of records."""
     bars = odds_histogram(linked)
     most = max([1.0, *(np.log1p(bar["count"]) for bar in bars)])
     rects = "".join(
@@ -91,7 +91,7 @@ def odds_histogram(linked: Linked) -> list[dict[str, Any]]:
 
 
 def field_weights_shown(linked: Linked) -> list[dict[str, Any]]:
-    """Return what the lowest and the highest agreement of each field count, in bits."""
+    """Return the weights of the lowest and the highest agreement of each field, in bits."""
     found: dict[str, list[list[float]]] = {}
     views: dict[tuple[str, str], list[float]] = {}
     for row in weight_table(linked).to_pylist():

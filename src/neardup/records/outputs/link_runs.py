@@ -36,7 +36,7 @@ class Blocks:
     Made by `neardup.blocks`, or by `LinkRun.blocks`.
 
     Args:
-        blocked: What was found.
+        blocked: The records and candidates.
     """
 
     def __init__(self, blocked: Blocked) -> None:
@@ -53,15 +53,15 @@ class Blocks:
     def pairs(self) -> pa.Table:
         """A row for each candidate: ``id_a``, ``id_b``, and ``similarity`` float64.
 
-        The similarity is the Jaccard similarity of what was hashed, not that which decides.
+        The similarity is the Jaccard similarity of the hashed shingles, not that which decides.
         """
         return tables.candidate_table(self._blocked)
 
     def labels(self, name: str = "block") -> pa.Table:
         """Return the block of each record: its connected component of candidates.
 
-        These are no entities and no clusters: a chain of pairs that nobody compared connects
-        records that have nothing in common. Often one block has nearly all records, so that
+        These are no entities and no clusters: a chain of pairs that were not compared
+        connects records that have nothing in common. Often one block has nearly all records:
         comparing within blocks saves nothing. Compare `pairs`, or link the records with
         `neardup.link`.
 
@@ -84,7 +84,7 @@ class Blocks:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know, a sentence each."""
+        """Remarks on the records, a sentence each."""
         return self._blocked.notes
 
     @property
@@ -150,10 +150,10 @@ class Blocks:
 
 
 class LinkRun(AnyRun):
-    """What `neardup.link` found.
+    """Result of `neardup.link`.
 
     Args:
-        linked: What was found.
+        linked: The records, matches and clusters.
         path: Folder that it was read from, if any.
     """
 
@@ -182,7 +182,7 @@ class LinkRun(AnyRun):
         Columns: ``id_a``, ``id_b``; ``probability`` of a match, ``log_odds`` (natural logarithm)
         and ``similarity``, float64; ``present``, the fields that both have; ``similarity_FIELD``
         float32, null where a value is missing. The probability is called ``score`` where fields
-        depend on one another, so that it is too high; a note has their names.
+        depend on one another, which makes it too high; a note has their names.
         """
         return tables.scored_table(self._linked, self._linked.pairs)
 
@@ -218,7 +218,7 @@ class LinkRun(AnyRun):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know, a sentence each."""
+        """Remarks on the linkage, a sentence each."""
         return self._linked.notes
 
     @property
@@ -484,16 +484,16 @@ def _record_of(linked: Linked, id: object, source: int) -> int:
     """Return the number of a record by its id, or by text that spells it."""
     records = linked.blocked.records
     ids = records.ids[source]
-    place = -1
+    row = -1
     with suppress(pa.ArrowException, TypeError, ValueError):
         number = not isinstance(id, str) and pa.types.is_large_string(ids.type)
         given: Any = str(id) if number else id
-        wanted: Any = pa.scalar(given)
-        place = ids.index(wanted.cast(ids.type)).as_py()
-    if place < 0:
+        sought: Any = pa.scalar(given)
+        row = ids.index(sought.cast(ids.type)).as_py()
+    if row < 0:
         raise InputError(
             f"{records.names[source]}: no record has that id, of type "
             f"{type(id).__name__}; expected one of type {ids.type}",
             "ids are positions, from 0, where the linkage had no `id`",
         )
-    return int(place) + (records.first if source else 0)
+    return int(row) + (records.first if source else 0)

@@ -61,7 +61,7 @@ def evaluate_clusters(
     kind: str | None = None,
     missing: str = "error",
 ) -> dict[str, Any]:
-    """Compare clusters alone with the truth, see `RecordIndex.evaluate`."""
+    """Compare only clusters with the truth, see `RecordIndex.evaluate`."""
     ids = clusters.column("id").combine_chunks()
     judge, about = _judge((ids,), truth, columns, kind, missing)
     labels = numbers(clusters.column("cluster").combine_chunks())
@@ -76,7 +76,7 @@ def _judge(
     known = read_truth(cast(Results, of), truth, columns, kind, missing, ids[-1])
     if known.kind == "judged" or (known.kind == "groups" and len(ids) > 1):
         raise SpecError(
-            f"the truth holds {known.kind}; expected pairs", "give pairs of ids with `kind`='pairs'"
+            f"the truth has {known.kind}; expected pairs", "give pairs of ids with `kind`='pairs'"
         )
     if len(ids) > 1:
         known = replace(known, others=np.where(known.others < 0, -1, known.others + len(ids[0])))
@@ -112,7 +112,7 @@ def evaluate_pairs(
     about = (pq.read_schema(path).metadata or {}).get(COUNTS.encode()) if is_parquet else None
     if about is None:
         raise FormatError(
-            f"{path} holds no candidates of neardup blocks as Parquet",
+            f"{path} has no candidates of neardup blocks as Parquet",
             "write them with neardup blocks -o pairs.parquet",
         )
     counts = json.loads(about)
@@ -173,7 +173,7 @@ def _decision(found: Decided, judge: Judge, alike: np.ndarray) -> dict[str, Any]
         "pairs": pairs.scores(),
         "clusters": _clusters(labels, judge),
         "by_probability": lines,
-        # Of several, the one that is closest to what the run did.
+        # Of several, the one that is closest to the threshold of the run.
         "best": max(
             scores, key=lambda line: (line["f1"], -abs(line["probability"] - at)), default=None
         ),
@@ -187,11 +187,11 @@ def _reliability(probabilities: np.ndarray, alike: np.ndarray) -> list[dict[str,
     which = np.searchsorted(_CLASSES[1:-1], probabilities, side="right")
     lines = []
     for k, (low, high) in enumerate(pairwise(_CLASSES)):
-        inside = which == k
-        count = int(inside.sum())
+        in_class = which == k
+        count = int(in_class.sum())
         line = {"from": low, "to": high, "pairs": count, "predicted": None, "true": None}
         if count:
-            line["predicted"] = float(probabilities[inside].mean())
-            line["true"] = float(alike[inside].mean())
+            line["predicted"] = float(probabilities[in_class].mean())
+            line["true"] = float(alike[in_class].mean())
         lines.append(line)
     return lines

@@ -30,7 +30,7 @@ _SEPARATOR = "-__-"
 
 @dataclass(frozen=True)
 class Decided:
-    """What a judge has to know: candidates, and what was decided, by numbers of records.
+    """Input of an evaluation: candidates, and decisions, by numbers of records.
 
     Attributes:
         ids: Ids of the records of each of the one or two sources.
@@ -56,7 +56,7 @@ class Decided:
 
 
 def decided(found: Blocked | Linked) -> Decided:
-    """Return what a judge has to know of candidates, or of a linkage.
+    """Return the input of an evaluation of candidates, or of a linkage.
 
     Raises:
         SpecError: It is against an index, most of whose records it does not have.
@@ -87,7 +87,7 @@ def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
 
 
 def candidate_table(blocked: Blocked) -> pa.Table:
-    """Return ``id_a``, ``id_b`` and ``similarity`` (Jaccard of what was hashed) of candidates."""
+    """Return ``id_a``, ``id_b`` and ``similarity`` (Jaccard of hashed shingles) of candidates."""
     found = blocked.candidates
     counts = {"records": len(blocked.records) - blocked.new, "sources": len(blocked.records.ids)}
     table = pa.Table.from_arrays(
@@ -126,7 +126,7 @@ def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
     """Return ids, probabilities and similarities of candidates.
 
     Args:
-        linked: What was found.
+        linked: The linkage.
         rows: int64[]: which candidates.
     """
     blocked, compared = linked.blocked, linked.decision.compared

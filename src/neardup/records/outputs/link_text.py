@@ -14,12 +14,12 @@ _SCORES = ("precision", "recall", "f1")
 
 
 def render_blocks(counts: dict[str, Any]) -> str:
-    """Return what a person wants to know of candidates."""
+    """Return the summary of candidates as text."""
     return labelled(_blocks(counts), WIDTH)
 
 
 def render(summary: dict[str, Any], histogram: bool = True) -> str:
-    """Return what a person wants to know of a linkage."""
+    """Return the summary of a linkage as text."""
     counts, threshold = summary["counts"], summary["threshold"]
     lines = [*_blocks(counts), ("similarities", about_threshold(threshold))]
     at = f"{summary['spec']['decide_at']:g}"

@@ -18,7 +18,7 @@ _conflict = o.option(
     "--on-conflict",
     type=click.Choice(["error", "replace", "skip"]),
     default="error",
-    help="What happens where the index has the id already.",
+    help="Action where the index has the id already.",
 )
 
 
@@ -107,7 +107,7 @@ def update(folder: Path, records: Path, id: str | None, quiet: bool) -> None:
 @o.json_option
 @o.debug_option
 def relink(folder: Path, json_: bool) -> None:
-    """Report what one linkage of all records of an index would change. The index stays as it is."""
+    """Report changes that one linkage of all records of an index would make, and change nothing."""
     from neardup.records.incremental.record_index import RecordIndex
 
     with RecordIndex.open(folder) as found:

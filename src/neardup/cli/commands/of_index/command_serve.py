@@ -93,7 +93,8 @@ def serve(
     """Serve INDEX over HTTP, to several hosts and languages.
 
     One process writes, and others answer. The address that it listens on is printed to standard
-    error, and / has a page about the calls. It ends on SIGTERM, once what was begun is answered.
+    error, and / has a page about the calls. It ends on SIGTERM, after it has answered all calls
+    that began.
     """
     from neardup.memory_plan import parse_size
 

@@ -60,9 +60,9 @@ def stream(
     """Answer JSON lines from standard input, and add those that are new to an index.
 
     Each line comes back with kept, duplicate_of and similarity added: whether it is in the index
-    now, or else the first document there that it is similar to. What is kept is what neardup dedup
-    with --keep first would keep. After a crash, send the same lines again: what is there with the
-    same text is answered as before and not added again.
+    now, or else the first document there that it is similar to. The kept documents are those that
+    neardup dedup with --keep first would keep. After a crash, send the same lines again: a document
+    that is there with the same text is answered as before and not added again.
     """
     from neardup.api.indexes.indexing import Index
     from neardup.io.source import Columns
@@ -77,9 +77,9 @@ def stream(
         items = index.recipe.shingle.unit == "item"
         lines = LineReading(name, fields, limit, items, "standard input").lines(source)
         wrong: list[NeardupError] = []
-        while some := _some(lines, 1 if line_buffered else _LINES, wrong):
-            found = index.add_if_new([line.text for line in some], ids=[line.id for line in some])
-            for line, answer in zip(some, found.select(list(ADDED)).to_pylist(), strict=True):
+        while batch := _next_lines(lines, 1 if line_buffered else _LINES, wrong):
+            found = index.add_if_new([line.text for line in batch], ids=[line.id for line in batch])
+            for line, answer in zip(batch, found.select(list(ADDED)).to_pylist(), strict=True):
                 sys.stdout.buffer.write(line.answered(answer))
             if line_buffered:
                 sys.stdout.buffer.flush()
@@ -87,11 +87,11 @@ def stream(
             raise wrong[0]
 
 
-def _some(lines: Iterator[Line], count: int, wrong: list[NeardupError]) -> list[Line]:
+def _next_lines(lines: Iterator[Line], count: int, wrong: list[NeardupError]) -> list[Line]:
     """Return lines, up to one that can't be used; those before it are answered."""
-    some: list[Line] = []
+    found: list[Line] = []
     try:
-        some.extend(islice(lines, count))
+        found.extend(islice(lines, count))
     except NeardupError as error:
         wrong.append(error)
-    return some
+    return found
