@@ -269,7 +269,7 @@ def test_totals(tmp_path: Path, kernels: None) -> None:
         {"value": "y", "documents": 1, "words": 4, "copied_words": 4},
     ]
     assert [row["year"] for row in run.summary["by_year"]] == ["2020", "2021", None]
-    assert "1 documents have no date" in run.summary["notes"][0]
+    assert "1 document has no date" in run.summary["notes"][0]
 
 
 @pytest.mark.parametrize(

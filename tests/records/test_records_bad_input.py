@@ -86,7 +86,7 @@ def test_a_weight_below_0() -> None:
         ({"fields": "name:fuzzy"}, "comparison of the field 'name' is 'fuzzy'; expected one of"),
         ({"fields": "name:text:much"}, "weight of the field 'name' is 'much'"),
         ({"fields": "name:text:0"}, "all fields have weight 0"),
-        ({"fields": [3]}, "`fields` holds a int"),
+        ({"fields": [3]}, "`fields` has a int"),
         ({"block_at": 0}, "`block_at` is 0"),
         ({"recall": 1}, "`recall` is 1"),
         ({"decide_at": "hill"}, "`decide_at` is 'hill'"),
@@ -111,7 +111,7 @@ def test_too_few_records() -> None:
 
 def test_an_id_that_no_record_has() -> None:
     run = neardup.link(GOOD, id="id", fields=["name"], decide_at=0.5)
-    with pytest.raises(InputError, match="no record has that id"):
+    with pytest.raises(InputError, match="no record has the id '9'"):
         run.explain("1", "9")
     with pytest.raises(InputError, match="has no document with the id"):
         run.evaluate([("1", "9")])

@@ -43,7 +43,7 @@ def test_commands_read_it(
     assert done.out == f"{linked.explain(*ids)}\n" and "prior" in done.out
     assert json.loads(command("explain", folder, *ids, "--json").out) == linked.explain(*ids)
     assert "takes two ids" in command("explain", folder, ids[0]).error
-    assert "no record has that id" in command("explain", folder, "nobody", ids[1]).error
+    assert "no record has the id 'nobody'" in command("explain", folder, "nobody", ids[1]).error
     page = folder.parent / "page.html"
     assert command("report", folder, "-o", page).code == 0
     assert ids[0] in page.read_text(encoding="utf-8")

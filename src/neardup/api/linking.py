@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from neardup.api.arguments import checked
+from neardup.api.progress import Progress, show_progress
 from neardup.errors import SpecError
 from neardup.io.opening import Reading
 from neardup.memory_plan import memory_of
@@ -49,6 +50,7 @@ def link(
     max_document: int | str = "256MB",
     threads: int | None = None,
     memory: int | str | None = None,
+    progress: Progress = "auto",
 ) -> LinkRun:
     """Find the records that are one, within a file or across two files.
 
@@ -90,6 +92,7 @@ def link(
         threads: Number of threads; all cores by default. The result does not depend on it.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Where it does not
             suffice for the records, the linkage is refused before they are compared.
+        progress: As for `neardup.dedup`; a linkage only tells that kernels are compiled.
 
     Returns:
         The records and clusters that were found.
@@ -130,7 +133,7 @@ def link(
     how = encoding_errors, delimiter, max_document
     given = Source(a, b, id, Reading("text", None, None, *how))
     if against is None:
-        with Pool(threads) as pool:
+        with show_progress(progress), Pool(threads) as pool:
             blocked = block(given, spec, pool, memory_of(memory))
             known = None if labels is None else read_labels(labels, blocked.records)
             decided = decide(blocked, pool, known)
@@ -145,6 +148,7 @@ def link(
     from neardup.records.incremental.record_index import RecordIndex
 
     with ExitStack() as stack:
+        stack.enter_context(show_progress(progress))
         pool = stack.enter_context(Pool(threads))
         index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
         if index is not against:
@@ -168,6 +172,7 @@ def blocks(
     encoding_errors: str = "strict",
     max_document: int | str = "256MB",
     threads: int | None = None,
+    progress: Progress = "auto",
 ) -> Blocks:
     """Find candidates only: pairs of records for a tool that scores them.
 
@@ -191,5 +196,5 @@ def blocks(
     check_threads(threads)
     how = encoding_errors, delimiter, max_document
     given = Source(a, b, id, Reading("text", None, None, *how))
-    with Pool(threads) as pool:
+    with show_progress(progress), Pool(threads) as pool:
         return Blocks(block(given, spec, pool))

@@ -75,7 +75,8 @@ def on_run(run: Any, what: str, *ids: Any, **options: Any) -> Any:
     known = inspect.signature(method).parameters
     if "args" in known:  # refuses
         method()
-    for name in given_options(*options):
+    without = ["texts"] if options.get("texts") is False else []  # of --no-text
+    for name in [*given_options(*options), *without]:
         if name not in known:
             raise SpecError(
                 f"`{name}` does not apply to an output of neardup {run.command}", "leave it out"

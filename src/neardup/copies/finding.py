@@ -20,6 +20,7 @@ from neardup.engines.clock import Clock, Event
 from neardup.engines.metadata import joined
 from neardup.engines.ordering import document_order
 from neardup.io.source import Partition
+from neardup.report.numbers import having
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import Spec
 
@@ -158,7 +159,7 @@ def _numbers(inputs: Inputs, spec: PassageSpec, notes: list[str]) -> np.ndarray:
         assert order is not None
         found[old + order] = np.arange(old, old + new)
         if none := table.column(0).null_count:
-            notes.append(f"{none:,} documents have no {spec.order_by}; they come last")
+            notes.append(f"{having(none, 'document')} no {spec.order_by}; those without come last")
     return found
 
 
@@ -175,7 +176,7 @@ def _groups(
     indices: Any = codes.indices.fill_null(-1)
     of = numbers(indices, np.int32)
     if none := int(np.count_nonzero(of < 0)):
-        notes.append(f"{none:,} documents have no {name}; they are compared with none")
+        notes.append(f"{having(none, 'document')} no {name}; those without are compared with none")
     by_number = np.empty_like(of)
     by_number[positions] = of
     return Groups(by_number, spec.across is not None)
@@ -188,7 +189,7 @@ def _note_short(spec: PassageSpec, corpus: Corpus, notes: list[str]) -> None:
         notes.append(f"no document has {spec.words} words; none can have a copied passage")
     elif short := int(np.count_nonzero(corpus.tokens < spec.words)):
         notes.append(
-            f"{short:,} documents have fewer than {spec.words} words and are never copied; "
+            f"{having(short, 'document')} fewer than {spec.words} words; such are never copied; "
             "`neardup dedup` finds equal ones"
         )
 

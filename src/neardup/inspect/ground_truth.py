@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.errors import ColumnError, InputError, SpecError
+from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError
 from neardup.io.columns import shown
 from neardup.io.input_tables import read_table
 from neardup.results.results import Results
@@ -87,7 +87,10 @@ def read_truth(
         value = _quoted(results, ids[row] if docs[row] < 0 else others[row])
         what = f"{name}: row {row + 1}: {results.name} has no document with the id{value}"
         others_out = "`missing`='skip' leaves out those with other ids"
-        raise InputError(what, f"rows are counted without the header; {others_out}")
+        raise UnknownIdError(what, f"rows are counted without the header; {others_out}")
+    for column, numbers_of, given in ((first, docs, ids), (second, numbers, others)):
+        if column == first or not groups:
+            _check_known(name, column, (numbers_of >= 0)[_valid(given)])
     right = _verdicts(name, table, kind)
     known = ~unknown
     truth = GroundTruth(kind, docs[known], numbers[known], int(unknown.sum()), right[known])
@@ -97,13 +100,36 @@ def read_truth(
 
 
 def truth_ids(
-    source: Any, columns: Sequence[str] | None = None, kind: str | None = None
-) -> tuple[Column, Column]:
-    """Return the ids that the truth names first, and those that it names second, as written."""
+    source: Any,
+    known: Sequence[Column],
+    columns: Sequence[str] | None = None,
+    kind: str | None = None,
+) -> list[Column]:
+    """Return the ids that the truth names first, and those that it names second, as written.
+
+    Args:
+        source: The truth.
+        known: large_string[] twice: ids that there are, named first and second.
+        columns: See `read_truth`, as for ``kind``.
+
+    Raises:
+        InputError: None of the ids of a column is known.
+    """
     name, table = _read(source)
     first, second, kind = _columns(name, table.column_names, columns, kind)
-    of = (first, first if kind == "groups" else second)
-    return tuple(pc.drop_null(_nulls(table.column(c))).cast(pa.large_string()) for c in of)
+    found = []
+    for column, there in zip((first, first if kind == "groups" else second), known, strict=True):
+        ids: Column = pc.drop_null(_nulls(table.column(column))).cast(pa.large_string())
+        if len(there):
+            _check_known(name, column, _numbers(ids, there) >= 0)
+        found.append(ids)
+    return found
+
+
+def _check_known(name: str, column: str, is_known: np.ndarray) -> None:
+    """Refuse a column of ids of which none is known: scores would all be 0."""
+    if len(is_known) and not is_known.any():
+        raise InputError(f"{name}: no id of the column {column!r} is known", _NAMES_HINT)
 
 
 def _read(source: Any) -> tuple[str, pa.Table]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from neardup.errors import SpecError
 from neardup.match.verifying import similarities
 from neardup.records.blocks.record_blocks import hashed_sets, rare_enough, shared_weight
 from neardup.records.decision.agreement_classes import EQUAL, MISSING
@@ -16,8 +17,19 @@ from neardup.sketch.bands import candidate_probability
 from neardup.threads import Pool
 
 
-def explain_pair(linked: Linked, x: int, y: int) -> dict[str, Any]:
-    """Explain a pair, given by numbers of records; see `LinkRun.explain`."""
+def check_two(x: int, y: int) -> None:
+    """Raise SpecError where two numbers are those of the same record."""
+    if x == y:
+        raise SpecError("both ids are those of the same record", "give those of two records")
+
+
+def explain_pair(linked: Linked, x: int, y: int, texts: bool = True) -> dict[str, Any]:
+    """Explain a pair, given by numbers of records; see `LinkRun.explain`.
+
+    Raises:
+        SpecError: The two are the same record.
+    """
+    check_two(x, y)
     blocked = linked.blocked
     spec, features, found = blocked.spec, blocked.features, blocked.candidates
     a, b = (np.array([doc], np.int32) for doc in sorted((x, y)))
@@ -47,7 +59,8 @@ def explain_pair(linked: Linked, x: int, y: int) -> dict[str, Any]:
             line["bits"] = round(bits["fields"][k], 4)
         if k < len(spec.fields):
             column, similarity = blocked.records.columns[k], compared.by_field[0, k]
-            line["values"] = [str(column[doc].as_py()) for doc in (x, y)]
+            if texts:
+                line["values"] = [str(column[doc].as_py()) for doc in (x, y)]
             line["similarity"] = None if np.isnan(similarity) else round(float(similarity), 6)
             equal = classes[0, k] == EQUAL
             line["frequency"] = int(decision.values.counts[a[0], k]) if equal else None

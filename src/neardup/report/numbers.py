@@ -14,6 +14,15 @@ def counted(number: int, one: str) -> str:
     return f"{number:,} {one if number == 1 else one + 's'}"
 
 
+def having(number: int, one: str) -> str:
+    """Return a number of things as the subject of a sentence.
+
+    >>> having(1, "pair"), having(2000, "pair")
+    ('1 pair has', '2,000 pairs have')
+    """
+    return f"{counted(number, one)} {'has' if number == 1 else 'have'}"
+
+
 def percent(part: float | None) -> str:
     """Return a share in percent: one decimal, and as many as it takes near 0 and 1, up to four.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neardup.cli import options as o
+from neardup.cli.showing import show_events
 from neardup.errors import OutputError, SpecError
 
 if TYPE_CHECKING:
@@ -150,11 +151,17 @@ def link(
         check_file(report, files, overwrite)
     if index is not None and options["against"] is not None:
         raise SpecError("`index` makes an index, and `against` uses one", "give one of them")
+    if index is not None and len(files) > 1:
+        raise SpecError(
+            "`index` is made of a linkage within one file, and there are two",
+            "put all records into one file, or link the others against the index",
+        )
     if index is not None and index.exists():
         raise OutputError(f"{index} exists already", "name another folder")
     from neardup.api.linking import link
 
-    run = link(*_two(files), **options)
+    with show_events(not quiet) as listener:
+        run = link(*_two(files), **options, progress=listener or False)
     run.save(out, overwrite=overwrite)
     if index is not None:
         run.index(index).close()
@@ -234,7 +241,8 @@ def blocks(
 
     if column is not None and target != "pairs":
         raise SpecError("`for` is splink, which takes pairs, and `column` is given")
-    found = blocks(*_two(files), **options)
+    with show_events(not quiet) as listener:
+        found = blocks(*_two(files), **options, progress=listener or False)
     table = found.pairs if target == "pairs" else found.to_splink()
     if column is not None:
         table = found.labels(column)

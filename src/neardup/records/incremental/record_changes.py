@@ -14,7 +14,7 @@ from neardup.index.index_check import problems_of
 from neardup.records.blocks.record_blocks import Candidates, common_of
 from neardup.records.deciding import Decision, agreements_of
 from neardup.records.decision.threshold import index_threshold
-from neardup.records.explaining import explain_pair
+from neardup.records.explaining import check_two, explain_pair
 from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_store import RecordStore
 from neardup.records.link_steps import Against, Blocked, Linked
@@ -22,16 +22,18 @@ from neardup.records.record_files import Records
 from neardup.threads import Pool
 
 
-def explain_stored(store: RecordStore, ids: Sequence[Id]) -> dict[str, Any]:
+def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[str, Any]:
     """Explain two records of an index with its weights, see `LinkRun.explain`.
 
     They are a candidate if they share a bucket; other records do not matter.
 
     Raises:
+        SpecError: The two ids are the same.
         UnknownIdError: No record has one of the ids.
     """
     with store.core.reading() as state, Pool(1) as pool:
         numbers = _numbers(store, ids)
+        check_two(*(numbers[id_] for id_ in ids))
         docs = np.unique(list(numbers.values()))
         found, kind, total = store.fetch(docs), state.ids, state.documents
         records = Records(("the index",), (id_values(found.ids, kind),), found.columns, len(docs))
@@ -63,7 +65,8 @@ def explain_stored(store: RecordStore, ids: Sequence[Id]) -> dict[str, Any]:
         against = Against(total, len(docs))
         blocked = Blocked(records, store.spec, features, candidates, (), against)
         sizes = np.ones(len(docs), np.int64)
-        return explain_pair(Linked(blocked, decision, pairs, found.clusters, sizes, ()), *where)
+        linked = Linked(blocked, decision, pairs, found.clusters, sizes, ())
+        return explain_pair(linked, where[0], where[1], texts)
 
 
 def remove_stored(store: RecordStore, ids: Sequence[Id]) -> None:

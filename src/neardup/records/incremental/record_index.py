@@ -88,23 +88,25 @@ class RecordIndex:
         columns = [id_values(ids, state.ids), array_of(clusters), array_of(sizes)]
         return pa.Table.from_arrays(columns, ["id", "cluster", "size"])
 
-    def explain(self, a: int | str, b: int | str) -> dict[str, Any]:
+    def explain(self, a: int | str, b: int | str, *, texts: bool = True) -> dict[str, Any]:
         """Explain why two records are one, or are not, by the weights of the index.
 
         Args:
             a: Id of a record.
             b: Id of another one.
+            texts: Return the values of the fields too.
 
         Returns:
             As `LinkRun.explain`.
 
         Raises:
+            SpecError: The two ids are the same.
             UnknownIdError: No record has that id.
         """
         from neardup.records.incremental.record_changes import explain_stored
         from neardup.records.outputs.link_answers import LinkExplanation
 
-        return LinkExplanation(explain_stored(self._store, self._spelled([a, b])))
+        return LinkExplanation(explain_stored(self._store, self._spelled([a, b]), texts))
 
     def remove(self, ids: int | str | Iterable[int | str]) -> None:
         """Remove records; all others keep their clusters. Weights stay, too.

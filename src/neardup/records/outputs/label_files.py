@@ -8,11 +8,18 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import SpecError
+from neardup.errors import ColumnError, SpecError, UnknownIdError
 from neardup.inspect.ground_truth import read_truth
 from neardup.records.decision.labels import Labels
 from neardup.records.record_files import Records
 from neardup.results.results import Results
+
+#: Remedies: labels have no other names of columns, and no row is left out.
+_COLUMNS = "labels have the columns id_a, id_b and duplicate, which is true or false"
+_UNKNOWN = (
+    "rows are counted without the header; leave out those with other ids; of two files, id_a is of "
+    "the first"
+)
 
 
 def read_labels(given: Any, records: Records) -> Labels:
@@ -37,7 +44,12 @@ def read_labels(given: Any, records: Records) -> Labels:
         columns = list(zip(*rows, strict=True)) or [(), (), ()]
         given = pa.table(dict(zip(("id_a", "id_b", "duplicate"), map(list, columns), strict=True)))
     of = SimpleNamespace(ids=records.ids[0], name="the linkage", record={"secret_ids": True})
-    known = read_truth(cast(Results, of), given, None, "judged", "error", records.ids[-1])
+    try:
+        known = read_truth(cast(Results, of), given, None, "judged", "error", records.ids[-1])
+    except ColumnError as error:
+        raise ColumnError(str(error), _COLUMNS) from error
+    except UnknownIdError as error:
+        raise UnknownIdError(str(error), _UNKNOWN) from error
     a, b = known.docs, known.others
     if len(records.ids) > 1:
         b = b + records.first

@@ -35,24 +35,32 @@ class LinkExplanation(dict[str, Any]):
             if self[name]
         ]
         rows.append(["total", "", "", "", _bits(self["total"])])
-        table = aligned(["field", "first", "second", "similarity", "bits"], rows, left=3)
+        head = ["field", "first", "second", "similarity", "bits"]
+        left = 3
+        if not any("values" in line for line in self["fields"]):
+            head, *rows = ([row[0], *row[3:]] for row in (head, *rows))
+            left = 1
+        table = aligned(head, rows, left)
         return f"{table}\n\n{labelled(_verdict(self), _WIDTH)}"
 
     __repr__ = __str__
 
 
 def _field(line: dict[str, Any]) -> list[str]:
-    if "values" not in line:  # whether they are each other's best
+    if "similarity" not in line:  # whether they are each other's best
         return [name(line["field"]), "", "", "", _bits(line["bits"])]
     similarity = "missing" if line["similarity"] is None else f"{line['similarity']:.2f}"
     if line["frequency"] is not None:
         similarity = f"equal, in {line['frequency']:,}"
-    return [name(line["field"]), *map(_cut, line["values"]), similarity, _bits(line["bits"])]
+    values = map(_cut, line.get("values", ("", "")))
+    return [name(line["field"]), *values, similarity, _bits(line["bits"])]
 
 
 def _verdict(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    sure = "a match" if found["match"] else "no match"
-    at = f"{found['probability']:.6g}, {sure} at {found['decide_at']:g}"
+    sure = f"{'a' if found['match'] else 'no'} match at {found['decide_at']:g}"
+    if not found["candidate"]:
+        sure = "no match, as they were no candidates"
+    at = f"{found['probability']:.6g}, {sure}"
     yield ("score" if found["score"] else "probability"), at
     yield "similarity", f"{found['similarity']:.3f}"
     yield "cluster", "the same" if found["same_cluster"] else "different ones"

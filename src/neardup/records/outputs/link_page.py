@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from neardup.arrays import array_of
+from neardup.errors import SpecError
 from neardup.records.decision.model import logit
 from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Linked
-from neardup.records.outputs.link_tables import cluster_table, weight_table
+from neardup.records.outputs.link_tables import cluster_table, ids_of, weight_table
 from neardup.records.outputs.link_text import about_threshold, render
 from neardup.report.outfile import check_file, write_file
 from neardup.report.visible import html_page, visible
@@ -29,6 +30,7 @@ def write_link_page(
     path: Path,
     overwrite: bool,
     evaluation: dict[str, Any] | None = None,
+    texts: bool = True,
 ) -> Path:
     """Write the page; only its owner can read it.
 
@@ -38,12 +40,20 @@ def write_link_page(
         path: File to write.
         overwrite: Replace it.
         evaluation: Result of `LinkRun.evaluate`, if there is a truth.
+        texts: Show the values of the fields; ids are shown in any case.
 
     Raises:
         OutputError: The file exists, or can't be written.
+        SpecError: Values are left out, and the ids are those of a field.
     """
+    id, spec = linked.blocked.records.id, linked.blocked.spec
+    if not texts and id in spec.names:
+        raise SpecError(
+            f"`texts` leaves out the values of fields, and the ids are those of the field {id!r}",
+            "link the records with other ids, or by positions",
+        )
     path = check_file(path, (), overwrite)
-    shown, records = clusters_shown(linked)
+    shown, records = clusters_shown(linked, texts)
     page = html_page(
         f"{__package__}:link.html.jinja",
         ["plain.css", f"{__package__}:link.css"],
@@ -55,10 +65,10 @@ def write_link_page(
         histogram=odds_histogram(linked),
         weights=field_weights_shown(linked),
         decision=None if evaluation is None else evaluation["decision"],
-        fields=linked.blocked.spec.names,
+        fields=spec.names if texts else [],
         clusters=shown,
         records=records,
-        groups=_around(linked),
+        groups=_around(linked, texts),
     )
     write_file(path, page.encode())
     return path
@@ -105,9 +115,10 @@ def field_weights_shown(linked: Linked) -> list[dict[str, Any]]:
     ]
 
 
-def clusters_shown(linked: Linked) -> tuple[list[dict[str, Any]], int]:
+def clusters_shown(linked: Linked, texts: bool = True) -> tuple[list[dict[str, Any]], int]:
     """Return the largest clusters with the values of their records, and how many there are."""
     table, blocked = cluster_table(linked), linked.blocked
+    columns = blocked.records.columns if texts else ()
     labels = linked.clusters[blocked.new :]
     order = np.argsort(labels, kind="stable")
     starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
@@ -122,7 +133,7 @@ def clusters_shown(linked: Linked) -> tuple[list[dict[str, Any]], int]:
             {
                 "source": line["source"],
                 "id": str(line["id"]),
-                "cells": [str(column[row + blocked.new]) for column in blocked.records.columns],
+                "cells": [str(column[row + blocked.new]) for column in columns],
             }
             for row, line in zip(rows.tolist(), ids, strict=True)
         ]
@@ -131,22 +142,21 @@ def clusters_shown(linked: Linked) -> tuple[list[dict[str, Any]], int]:
     return shown, len(several)
 
 
-def _around(linked: Linked) -> list[tuple[str, list[dict[str, Any]]]]:
+def _around(linked: Linked, texts: bool) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return explanations of the pairs that are closest to the threshold, above and below it."""
     found, log_odds = linked.blocked.candidates, linked.decision.log_odds
     order = np.argsort(log_odds, kind="stable")
     middle = int(np.searchsorted(log_odds[order], logit(linked.blocked.spec.decide_at)))
     above, below = order[middle : middle + _SHOWN], order[max(0, middle - _SHOWN) : middle][::-1]
     return [
-        (title, [_explained(linked, int(found.a[k]), int(found.b[k])) for k in rows])
+        (title, [_explained(linked, int(found.a[k]), int(found.b[k]), texts) for k in rows])
         for title, rows in (("Just above the threshold", above), ("Just below it", below))
     ]
 
 
-def _explained(linked: Linked, a: int, b: int) -> dict[str, Any]:
-    records = linked.blocked.records
+def _explained(linked: Linked, a: int, b: int, texts: bool) -> dict[str, Any]:
     ids = [
-        str(records.ids[-1][doc - records.first if second else doc])
-        for doc, second in ((a, False), (b, len(records.ids) > 1))
+        str(ids_of(linked.blocked, np.array([doc]), second)[0])
+        for doc, second in ((a, False), (b, True))
     ]
-    return {**explain_pair(linked, a, b), "ids": ids}
+    return {**explain_pair(linked, a, b, texts), "ids": ids}

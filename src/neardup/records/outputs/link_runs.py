@@ -395,12 +395,13 @@ class LinkRun(AnyRun):
             evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
         )
 
-    def explain(self, a: object, b: object) -> dict[str, Any]:
+    def explain(self, a: object, b: object, *, texts: bool = True) -> dict[str, Any]:
         """Explain why two records are one, or are not.
 
         Args:
             a: Id of a record; of two files, of the first.
             b: Id of another record; of two files, of the second.
+            texts: Return the values of the fields too.
 
         Returns:
             ``fields``: ``values``, ``similarity``, ``bits`` (match weight, base 2) and
@@ -410,17 +411,23 @@ class LinkRun(AnyRun):
 
         Raises:
             InputError: There is no record with that id.
+            SpecError: The two are the same record.
         """
         from neardup.records.explaining import explain_pair
         from neardup.records.outputs.link_answers import LinkExplanation
 
         linked = self._linked
         sources = linked.blocked.records.ids
-        docs = [_record_of(linked, a, 0), _record_of(linked, b, len(sources) - 1)]
-        return LinkExplanation(explain_pair(linked, *docs))
+        x, y = _record_of(linked, a, 0), _record_of(linked, b, len(sources) - 1)
+        return LinkExplanation(explain_pair(linked, x, y, texts))
 
     def report(
-        self, path: str | os.PathLike[str], *, truth: object = None, overwrite: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        truth: object = None,
+        texts: bool = True,
+        overwrite: bool = False,
     ) -> Path:
         """Write a page with charts, match weights, clusters, and pairs to mark.
 
@@ -429,15 +436,17 @@ class LinkRun(AnyRun):
         Args:
             path: File to write.
             truth: As for `evaluate`, for a table of reliability.
+            texts: Show the values of the fields; ids, similarities and bits stay without them.
             overwrite: Replace the file.
 
         Raises:
             OutputError: The file exists, or can't be written.
+            SpecError: Values are left out, and the ids are those of a field.
         """
         from neardup.records.outputs.link_page import write_link_page
 
         found = None if truth is None else self.evaluate(truth)
-        return write_link_page(self._linked, self.summary, Path(path), overwrite, found)
+        return write_link_page(self._linked, self.summary, Path(path), overwrite, found, texts)
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and a record.
@@ -491,9 +500,9 @@ def _record_of(linked: Linked, id: object, source: int) -> int:
         sought: Any = pa.scalar(given)
         row = ids.index(sought.cast(ids.type)).as_py()
     if row < 0:
-        raise InputError(
-            f"{records.names[source]}: no record has that id, of type "
-            f"{type(id).__name__}; expected one of type {ids.type}",
-            "ids are positions, from 0, where the linkage had no `id`",
-        )
+        hint = "the id of the first file comes first" if len(records.ids) > 1 else ""
+        if records.id is None:
+            hint = f"ids are positions, from 0; {hint}".removesuffix("; ")
+        shown = repr(str(id)[:100])
+        raise InputError(f"{records.names[source]}: no record has the id {shown}", hint)
     return int(row) + (records.first if source else 0)

@@ -106,6 +106,7 @@ def evaluate_pairs(
 
     Raises:
         FormatError: It is no Parquet file of candidates.
+        InputError: The truth can't be read, or no candidate has an id of one of its columns.
     """
     is_parquet = path.suffix.lower() == ".parquet"
     table = read_table(path, str(path)) if is_parquet else pa.table({})
@@ -117,12 +118,10 @@ def evaluate_pairs(
         )
     counts = json.loads(about)
     named = [table.column(c).cast(pa.large_string()) for c in ("id_a", "id_b")]
-    known = [
-        pa.chunked_array([*one.chunks, *more.chunks], pa.large_string())
-        for one, more in zip(named, truth_ids(truth, columns, kind), strict=True)
-    ]
+    there = [_joined(*named)] * 2 if counts["sources"] == 1 else named
+    known = list(map(_joined, named, truth_ids(truth, there, columns, kind)))
     if counts["sources"] == 1:
-        known = [pa.chunked_array([*known[0].chunks, *known[1].chunks], pa.large_string())] * 2
+        known = [_joined(*known)] * 2
     first, second = (pc.unique(ids) for ids in known)
     a, b = (
         numbers(pc.index_in(ids.combine_chunks(), value_set=of)).astype(np.int64)
@@ -136,6 +135,10 @@ def evaluate_pairs(
     result["records"] = counts["records"]
     result["blocking"]["candidates_per_record"] = len(a) / counts["records"]
     return result
+
+
+def _joined(one: Any, more: Any) -> Any:
+    return pa.chunked_array([*one.chunks, *more.chunks], pa.large_string())
 
 
 def _blocking(found: Decided, alike: np.ndarray, true: int, records: int) -> dict[str, Any]:

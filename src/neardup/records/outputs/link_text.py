@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -41,9 +42,10 @@ def draw_histogram(counts: Sequence[int], threshold: float) -> str:
     bits = [math.log1p(count) for count in counts]
     widest = max(1.0, *bits)
     rows = []
-    for k, count in enumerate(counts):
-        low = k / len(counts)
-        mark = "<- separated" if low <= threshold < low + 1 / len(counts) else ""
+    edges = [k / len(counts) for k in range(len(counts))]
+    marked = max(0, bisect(edges, threshold) - 1)
+    for k, (low, count) in enumerate(zip(edges, counts, strict=True)):
+        mark = "<- separated" if k == marked else ""
         bar = "#" * round(_BAR * bits[k] / widest)
         if count or mark or (any(counts[:k]) and any(counts[k:])):
             pairs = sum(counts[k:])

@@ -12,6 +12,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.errors import SpecError
+from neardup.report.numbers import counted
 
 _index = click.argument("folder", metavar="INDEX", type=o.LOCAL_TARGET)
 _conflict = o.option(
@@ -63,7 +64,7 @@ def create(
             )
         with Index.from_run(run, folder, store_text=not no_store_text) as made:
             if not quiet:
-                click.echo(f"added {len(made):,} documents", err=True)
+                click.echo(f"added {counted(len(made), 'document')}", err=True)
         return
     Index.create(folder, spec=o.spec_of(options), store_text=not no_store_text).close()
 
@@ -154,7 +155,7 @@ def add(
             on_conflict=on_conflict,
         )
     if not quiet:
-        click.echo(f"added {count:,} documents", err=True)
+        click.echo(f"added {counted(count, 'document')}", err=True)
 
 
 @_command("query notes.index new.jsonl --id id")
@@ -218,13 +219,13 @@ def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
 
         with RecordIndex.open(folder) as records:
             records.remove(ids)
-        click.echo(f"removed {len(set(ids)):,} records", err=True)
+        click.echo(f"removed {counted(len(set(ids)), 'record')}", err=True)
         return
     with Index.open(folder, timeout=timeout) as found:
         released = found.remove(found.spelled(ids))
     for id_ in released:
         click.echo(id_)
-    click.echo(f"removed {len(set(ids)):,} documents", err=True)
+    click.echo(f"removed {counted(len(set(ids)), 'document')}", err=True)
 
 
 @_command("merge notes.index other.index")
@@ -239,7 +240,7 @@ def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
 
     with Index.open(folder, timeout=timeout) as found, Index.open(other, readonly=True) as more:
         count = found.merge(more, on_conflict=on_conflict)
-    click.echo(f"added {count:,} documents", err=True)
+    click.echo(f"added {counted(count, 'document')}", err=True)
 
 
 @_command("backup notes.index /backup/notes.index")
