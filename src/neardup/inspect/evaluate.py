@@ -4,14 +4,12 @@ Pairs completeness, pairs quality and reduction ratio are those of P. Christen, 
 Springer 2012, chapter 7.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from neardup.cluster.methods import connected
-from neardup.errors import InputError
 from neardup.inspect.agreement import Agreement, b_cubed, pair_counts, pairs_between
 from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.intervals import wilson
@@ -44,11 +42,6 @@ def evaluate(
     See `neardup.Run.evaluate`. The definitions are in ``docs/method.md``.
     """
     known = read_truth(results, truth, columns, kind, missing)
-    if known.skipped and not len(known.docs):
-        name = truth if isinstance(truth, str | os.PathLike) else "the truth"
-        hint = "ids are in the column doc_id of the table of clusters; they are positions where "
-        hint += "the run had no `id`"
-        raise InputError(f"{name}: none of its rows has ids that {results.name} has", hint)
     labels = results.array("cluster").astype(np.int64)
     judge = Judge(known, results.documents)
     scope = judge.named if only_named else np.ones(results.documents, dtype=np.bool_)

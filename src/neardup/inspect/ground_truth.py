@@ -88,9 +88,10 @@ def read_truth(
         what = f"{name}: row {row + 1}: {results.name} has no document with the id{value}"
         others_out = "`missing`='skip' leaves out those with other ids"
         raise UnknownIdError(what, f"rows are counted without the header; {others_out}")
-    for column, numbers_of, given in ((first, docs, ids), (second, numbers, others)):
-        if column == first or not groups:
-            _check_known(name, column, (numbers_of >= 0)[_valid(given)])
+    if unknown.all() and len(unknown):
+        found = {first: docs} if groups else {first: docs, second: numbers}
+        lost = [column for column, rows in found.items() if (rows < 0).all()]
+        raise _none_known(name, results.name, lost or list(found))
     right = _verdicts(name, table, kind)
     known = ~unknown
     truth = GroundTruth(kind, docs[known], numbers[known], int(unknown.sum()), right[known])
@@ -120,16 +121,17 @@ def truth_ids(
     found = []
     for column, there in zip((first, first if kind == "groups" else second), known, strict=True):
         ids: Column = pc.drop_null(_nulls(table.column(column))).cast(pa.large_string())
-        if len(there):
-            _check_known(name, column, _numbers(ids, there) >= 0)
+        if len(there) and len(ids) and (_numbers(ids, there) < 0).all():
+            raise _none_known(name, "a candidate", [column])
         found.append(ids)
     return found
 
 
-def _check_known(name: str, column: str, is_known: np.ndarray) -> None:
-    """Refuse a column of ids of which none is known: scores would all be 0."""
-    if len(is_known) and not is_known.any():
-        raise InputError(f"{name}: no id of the column {column!r} is known", _NAMES_HINT)
+def _none_known(name: str, has: str, columns: Sequence[str]) -> InputError:
+    """Return the error for a truth of other ids: scores would all be 0."""
+    where = " and ".join(map(repr, columns))
+    hint = "name other columns with `columns`; ids are positions where the run had no `id`"
+    return InputError(f"{name}: none of its rows has ids that {has} has, in {where}", hint)
 
 
 def _read(source: Any) -> tuple[str, pa.Table]:
