@@ -17,8 +17,8 @@ _HOMES = {
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
     "neardup.api.indexes.indexing": "Index",
-    "neardup.api.open_folder": "open",
-    "neardup.api.runs": "Run",
+    "neardup.api.finished.open_folder": "open",
+    "neardup.api.finished.runs": "Run",
     "neardup.api.saved_signatures": "read_signatures save_signatures",
     "neardup.state.shards": "Shard",
     "neardup.client.remote_index": "RemoteIndex connect",
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from neardup.api.dedup import dedup as dedup
     from neardup.api.dedup import plan as plan
     from neardup.api.dedup import sketch_corpus as sketch_corpus
+    from neardup.api.finished.open_folder import open as open
+    from neardup.api.finished.runs import Run as Run
     from neardup.api.indexes.indexing import Index as Index
     from neardup.api.linking import blocks as blocks
     from neardup.api.linking import link as link
-    from neardup.api.open_folder import open as open
-    from neardup.api.runs import Run as Run
     from neardup.api.saved_signatures import read_signatures as read_signatures
     from neardup.api.saved_signatures import save_signatures as save_signatures
     from neardup.client.remote_index import RemoteIndex as RemoteIndex

@@ -8,7 +8,7 @@ import click
 
 import neardup
 from common import Command
-from neardup.cli.commands.command_index import index
+from neardup.cli.commands.of_index.command_index import index
 from neardup.cli.main import cli
 
 

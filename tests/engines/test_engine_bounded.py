@@ -23,6 +23,7 @@ from neardup.engines.job import Job, Resources
 from neardup.engines.local import _Sketching
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, OutputError, SpecError
+from neardup.files.scratch import Scratch, Slabs
 from neardup.io.opening import open_source
 from neardup.io.source import Columns
 from neardup.match import bucketing
@@ -35,7 +36,6 @@ from neardup.memory_plan import (
     plan_memory,
     show_size,
 )
-from neardup.scratch import Scratch, Slabs
 from neardup.spec import preset
 from neardup.state import Header
 from neardup.state.memory_store import MemoryStore

@@ -178,7 +178,7 @@ def test_the_comparison_needs_no_luck_with_memory(
     rng = np.random.default_rng(5)
     rows = made_corpora.table(rng, 400)
     spec = Spec(threshold=0.5, pairs="all")
-    monkeypatch.setattr("neardup.scratch._SMALL", 0)
+    monkeypatch.setattr("neardup.files.scratch._SMALL", 0)
     expected = neardup.dedup(rows, id="id", spec=spec, progress=False)
     monkeypatch.setattr(comparing.Scratch, "fits", lambda self, size: False)
     source = made_corpora.write(rows, tmp_path / "in", "jsonl", 3)

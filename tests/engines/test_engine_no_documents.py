@@ -53,7 +53,7 @@ def test_nothing_is_found(kind: str, tmp_path: Path) -> None:
     assert len(neardup.dedup(source, against=full)) == 0
     assert neardup.dedup(["a b"], against=neardup.open(tmp_path / "out0")).keep_mask.all()
     found = neardup.decontaminate(source, ["a test item of some words"])
-    assert found.summary["documents"] == 0
+    assert found.summary["counts"]["documents"] == 0
 
 
 def test_commands_note_it(command: Command, tmp_path: Path) -> None:

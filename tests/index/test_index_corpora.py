@@ -88,7 +88,7 @@ def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) 
     for more in (["--threshold", "0.9"], ["--keep", "longest"], ["--resume"], ["--no-clean"]):
         answer = command(*args, *more)
         assert answer.code == 2 and "does not go with" in answer.error
-    assert "its clean corpus is" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
+    assert "neither an index nor" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
     with pytest.raises(InputNotFoundError):
         neardup.dedup(source, against=tmp_path / "none")
 

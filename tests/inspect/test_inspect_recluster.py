@@ -191,7 +191,7 @@ def test_what_is_used(source: list[Path], tmp_path: Path) -> None:
 def test_keys_are_copied_by_a_file(
     source: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neardup.scratch._SMALL", 0)
+    monkeypatch.setattr("neardup.files.scratch._SMALL", 0)
     neardup.dedup(source, id="id", spec=BASE, pairs="all", out=tmp_path / "run", keep_run=True)
     found = recluster(FolderResults(tmp_path / "run"), tmp_path / "out", threshold=0.7)
     assert found.record["recluster"]["used"] == "sketches"

@@ -14,7 +14,7 @@ import pytest
 from page_corpus import write_run
 from page_visit import Visit
 
-from neardup.api.runs import Run
+from neardup.api.finished.runs import Run
 
 TOOL = Path(__file__).parents[2] / "tools" / "browser.py"
 #: What the tool returns where no browser can be had.

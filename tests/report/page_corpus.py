@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.api.dedup import dedup
-from neardup.api.runs import Run
+from neardup.api.finished.runs import Run
 from neardup.spec import ShingleSpec, Spec
 
 #: What must show as text and run nothing. Each would set ``window.__pwned``.

@@ -17,7 +17,7 @@ from page_corpus import SECRET, TEXTS, rows, spec, write_notes
 import neardup
 from common import Command, write_lines
 from neardup.api.dedup import dedup
-from neardup.api.runs import Run
+from neardup.api.finished.runs import Run
 from neardup.engines.clock import Event
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
 from neardup.report.page import write_report

@@ -14,7 +14,7 @@ from page_corpus import COPIES, TEXTS, spec
 from page_visit import Visit
 
 from neardup.api.dedup import dedup
-from neardup.api.runs import Run
+from neardup.api.finished.runs import Run
 
 
 def read(text: str) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ import pytest
 from page_visit import CHARTS, Visit
 
 from neardup.api.dedup import dedup
-from neardup.api.runs import Run
+from neardup.api.finished.runs import Run
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -11,7 +11,7 @@ from page_corpus import SECRET, TEXTS
 from page_visit import CHARTS, Visit, plain
 
 from neardup.api.dedup import dedup
-from neardup.api.runs import Run
+from neardup.api.finished.runs import Run
 from neardup.inspect.compare import similarity as exact_similarity
 from neardup.spec import ShingleSpec
 

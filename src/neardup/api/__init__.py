@@ -6,7 +6,7 @@ from neardup.results import shown
 
 
 def _views() -> Mapping[str, shown.Views]:
-    from neardup.api.notebook import VIEWS
+    from neardup.api.finished.notebook import VIEWS
 
     return VIEWS
 

@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked, is_given
+from neardup.api.finished.listed_report import ListedReport
+from neardup.api.finished.runs import Run
 from neardup.api.indexes.old_corpora import (
     OldIndex,
     documents_of,
@@ -24,8 +26,6 @@ from neardup.api.indexes.old_corpora import (
     is_corpus,
     open_corpus,
 )
-from neardup.api.listed_report import ListedReport
-from neardup.api.runs import Run
 from neardup.cluster.methods import counts_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.cuts.text_cuts import TextCuts

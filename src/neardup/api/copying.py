@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from neardup.api.run_tables import Frame
+    from neardup.api.finished.run_tables import Frame
 
 #: A table of a run.
 PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from neardup.api.arguments import by_preset, checked, is_given
+from neardup.api.finished.runs import Run
 from neardup.api.progress import Progress, show_progress
 from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
-from neardup.api.runs import Run
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.engines.job import Resources

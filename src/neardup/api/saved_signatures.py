@@ -16,9 +16,9 @@ from neardup.api.arguments import checked
 from neardup.arrays import array_of, numbers
 from neardup.engines.identifiers import id_array
 from neardup.errors import ColumnError, FormatError, InputNotFoundError, OutputError
+from neardup.files.private_files import replacing_path
 from neardup.io.opening import Reading
 from neardup.io.source import Source
-from neardup.private_files import replacing_path
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import signatures
 from neardup.spec import ShingleSpec, Spec, check_integer

@@ -23,28 +23,28 @@ from neardup.spec import nearest
 _REFUSED = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 #: In which module each command is; it is imported when it is called or described.
 _COMMANDS = {
-    "dedup": "dedup",
-    "plan": "forecast",
-    "audit": "result",
-    "explain": "inspect",
-    "evaluate": "result",
-    "report": "result",
-    "recluster": "result",
-    "pairs": "inspect",
-    "compare": "inspect",
-    "tune": "forecast",
-    "sketch": "dedup",
-    "signatures": "dedup",
-    "spark": "spark",
-    "passages": "passages",
-    "link": "link",
-    "blocks": "link",
-    "index": "index",
-    "stream": "stream",
-    "serve": "serve",
-    "decontaminate": "decontaminate",
-    "synth": "synth",
-    "warmup": "warmup",
+    "dedup": "command_dedup",
+    "plan": "command_forecast",
+    "audit": "command_result",
+    "explain": "command_inspect",
+    "evaluate": "command_result",
+    "report": "command_result",
+    "recluster": "command_result",
+    "pairs": "command_inspect",
+    "compare": "command_inspect",
+    "tune": "command_forecast",
+    "sketch": "command_dedup",
+    "signatures": "command_dedup",
+    "spark": "command_spark",
+    "passages": "command_passages",
+    "link": "command_link",
+    "blocks": "command_link",
+    "index": "of_index.command_index",
+    "stream": "of_index.command_stream",
+    "serve": "of_index.command_serve",
+    "decontaminate": "command_decontaminate",
+    "synth": "command_synth",
+    "warmup": "command_warmup",
 }
 
 
@@ -55,7 +55,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        home = importlib.import_module(f"neardup.cli.commands.command_{_COMMANDS[cmd_name]}")
+        home = importlib.import_module(f"neardup.cli.commands.{_COMMANDS[cmd_name]}")
         return cast(click.Command, getattr(home, cmd_name))
 
     def resolve_command(

@@ -47,7 +47,7 @@ def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) ->
 
 def open_run(run: Path, what: str) -> Any:
     """Open the output of a command; InputError where that is an index."""
-    from neardup.api.open_folder import open
+    from neardup.api.finished.open_folder import open
     from neardup.results.any_run import AnyRun
 
     found = open(run)

@@ -17,7 +17,7 @@ from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.engines.metadata import joined
 from neardup.errors import ColumnError
-from neardup.scratch import Scratch
+from neardup.files.scratch import Scratch
 
 _DOCUMENT = np.uint64(32)
 #: Passages that are looked at together.

@@ -10,7 +10,7 @@ import numpy as np
 from neardup.copies.finding import FoundPassages, Inputs
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
-from neardup.scratch import Scratch
+from neardup.files.scratch import Scratch
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool

@@ -15,6 +15,7 @@ from neardup.copies.result import WRITES, Result, make
 from neardup.copies.work import Work
 from neardup.engines.clock import Clock, Event
 from neardup.errors import ResumeError
+from neardup.files.private_files import system_errors
 from neardup.json_values import differences
 from neardup.output.publishing import local_output
 from neardup.output.record import digest_of
@@ -25,7 +26,6 @@ from neardup.output.writing import (
     complete_outputs,
     finish_outputs,
 )
-from neardup.private_files import system_errors
 from neardup.result_record import read_record
 from neardup.spec import plain_values
 from neardup.state.output_folder import STAGED, check_folder

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from neardup.copies.repeated.search_progress import Progress
 from neardup.engines.clock import Clock
+from neardup.files.scratch import Scratch
 from neardup.json_values import JSON
-from neardup.scratch import Scratch
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 

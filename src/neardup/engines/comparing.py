@@ -12,6 +12,7 @@ from neardup.engines.job import Job
 from neardup.engines.keys import BandKeys
 from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader, SetBuilder
+from neardup.files.scratch import Scratch
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
 from neardup.match import bucketing
@@ -20,7 +21,6 @@ from neardup.match.pairs import FoundPairs, PairCounts, edges_of, join, pairs_of
 from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import content_order
 from neardup.recipe import Recipe
-from neardup.scratch import Scratch
 from neardup.sketch.tokenising import Tokeniser
 from neardup.stages.clustering import clusters_of
 from neardup.stages.exact import expand_to_duplicates, first_of_equal

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neardup.scratch import Scratch
+from neardup.files.scratch import Scratch
 from neardup.state.band_store import BandStore
 
 #: Bytes of band keys of all documents that are cached, as each band is asked for twice.

@@ -36,10 +36,10 @@ from neardup.engines.metadata import (
 from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
+from neardup.files.scratch import Scratch, Slabs
 from neardup.io.source import Documents, Partition
 from neardup.memory_plan import COMPILER, DOCUMENT, KEY
 from neardup.recipe import Recipe
-from neardup.scratch import Scratch, Slabs
 from neardup.sketch.bands import advice_on_bands
 from neardup.sketch.sketcher import Sketcher
 from neardup.state.band_store import BandStore

@@ -12,8 +12,8 @@ from neardup.arrays import array_of, binary_of, buffer_of, numbers, words
 from neardup.engines.job import Job
 from neardup.engines.ordering import LENGTH
 from neardup.errors import ColumnError, StoreError
+from neardup.files.scratch import Scratch, Slabs
 from neardup.io.source import Documents, Partition
-from neardup.scratch import Scratch, Slabs
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
 

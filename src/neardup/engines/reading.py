@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.engines.metadata import CorpusMetadata
+from neardup.files.scratch import Scratch
 from neardup.io.formats.json_text import common_schema
 from neardup.io.source import Documents, Partition, Source
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import SET_WORDS, make_sets
-from neardup.scratch import Scratch
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError
+from neardup.files.private_files import make_private, sync_folder, system_errors
 from neardup.index.bodies import Id, Row
 from neardup.index.location import CommitNote, is_writable_disk
-from neardup.private_files import make_private, sync_folder, system_errors
 from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neardup.errors import OutputError, StoreError
-from neardup.private_files import system_errors
+from neardup.files.private_files import system_errors
 from neardup.state.output_folder import output_folder
 from neardup.state.run_state import RUN_FOLDER
 

@@ -14,11 +14,11 @@ from typing import TypeAlias
 import numpy as np
 
 from neardup.errors import NeardupError, ResumeError, StoreError
+from neardup.files.private_files import sync_folder
 from neardup.index.catalogue import BusyError, State
 from neardup.index.segments import Entries, Segment, merged, write_file
 from neardup.index.snapshot import segment_path
 from neardup.index.transactions import LOGGED, Core
-from neardup.private_files import sync_folder
 from neardup.state.database import lock_file
 
 #: So many segments of one size become one of the next.

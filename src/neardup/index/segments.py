@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from neardup.errors import NeardupError, StoreError
+from neardup.files.private_files import sync_folder, system_error, system_errors
 from neardup.kernels.lookups import ENTRIES, STRIDE, KeyBlocks, checksum, find_in_blocks
-from neardup.private_files import sync_folder, system_error, system_errors
 
 _MAGIC = b"NDINDEX2"
 _END = struct.Struct("<QQ8s")  # where the table of blocks begins, its checksum, the magic

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from neardup.engines.clock import Clock, Event, Listener
 from neardup.engines.job import Resources
 from neardup.errors import InputError, SpecError
+from neardup.files.private_files import write_private
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
 from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
 from neardup.intervals import estimate
@@ -22,7 +23,6 @@ from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.memory_plan import PrivatePeak, Workload, plan_memory, show_size
-from neardup.private_files import write_private
 from neardup.result_record import AUDIT
 from neardup.results.results import Results
 from neardup.results.shown import Shown

@@ -25,6 +25,7 @@ from neardup.engines.local import Outcome, run
 from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
+from neardup.files.scratch import Scratch
 from neardup.io.opening import Reading
 from neardup.io.remote import is_remote, located, location
 from neardup.io.source import Columns, Layout, Partition, Source
@@ -34,7 +35,6 @@ from neardup.output.record import record
 from neardup.output.writing import OUTPUTS, Writing, check_inputs, check_outside, write_outputs
 from neardup.results.folder_results import FolderResults
 from neardup.results.results import MemoryResults, Results
-from neardup.scratch import Scratch
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.state.band_store import BandStore

@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from neardup.arrays import PAD
 from neardup.errors import EncodingError, FormatError, InputError
+from neardup.files.private_files import replacing
 from neardup.io.formats.large_records import RecordLimit, leave_out, too_large
 from neardup.io.remote import open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import SourceFile, changed, unreadable
-from neardup.private_files import replacing
 
 STDIN = "-"
 

@@ -11,10 +11,10 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
+from neardup.files.private_files import open_private, system_errors
 from neardup.io.formats.json_text import conform, json_rows
 from neardup.io.source import Layout, Records, TextFiles
 from neardup.io.streams import view_of
-from neardup.private_files import open_private, system_errors
 
 _GROUP_BYTES = 32 << 20  # of a row group or record batch, about
 

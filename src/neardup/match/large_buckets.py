@@ -3,10 +3,10 @@
 import numpy as np
 
 from neardup.cluster.edges import Allocate
+from neardup.files.scratch import Scratch
 from neardup.kernels.jaccard import Sets, slack_of
 from neardup.kernels.resolving import FOLDED_WORDS, LANES, Answers, BitmapLanes, Buckets
 from neardup.match.prefix_index import RarestIndex
-from neardup.scratch import Scratch
 from neardup.threads import Local, Pool
 
 #: Members from which on a bucket counts as large.

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.files.scratch import Scratch
 from neardup.kernels import resolving as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Answers, Buckets, KeptMembers
 from neardup.match.large_buckets import LargeBuckets, bitmap_lanes
 from neardup.match.pairs import PairCounts
-from neardup.scratch import Scratch
 from neardup.threads import Local, Pool
 
 #: Documents that are compared with those before them at the same time.

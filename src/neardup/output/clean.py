@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.reading import PartitionRows, Reader
+from neardup.files.private_files import sync_folder
 from neardup.io.formats.json_text import common_schema, joined_tables
 from neardup.io.outputs import OutputFile, plan_outputs
 from neardup.io.source import Records
 from neardup.io.writers import open_writer
-from neardup.private_files import sync_folder
 from neardup.state.run_state import RunState
 from neardup.threads import Pool, in_threads
 

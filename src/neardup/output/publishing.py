@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from neardup.errors import NeardupError, OutputError, SpecError
+from neardup.files.private_files import system_errors
 from neardup.io import remote
 from neardup.io.remote_errors import failed
 from neardup.output.writing import OUTPUTS
-from neardup.private_files import system_errors
 from neardup.result_record import RECORD
 from neardup.state.run_state import RUN_FOLDER
 from neardup.threads import in_threads

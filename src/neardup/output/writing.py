@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from neardup.engines.local import Outcome
 from neardup.errors import OutputError, SpecError
+from neardup.files.private_files import sync_folder, system_errors
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, located
 from neardup.io.source import Source
@@ -18,7 +19,6 @@ from neardup.io.writers import write_tables
 from neardup.output import tables
 from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form, Stamp, is_as_written, stamp
 from neardup.output.record import record
-from neardup.private_files import sync_folder, system_errors
 from neardup.result_record import RECORD, read_record
 from neardup.state.output_folder import STAGED, publish, recover, write_record
 from neardup.state.run_state import RunState

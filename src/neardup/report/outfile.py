@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from neardup.errors import OutputError
+from neardup.files.private_files import replacing
 from neardup.output.writing import check_outside
-from neardup.private_files import replacing
 from neardup.result_record import AUDIT, read_record
 from neardup.state.run_state import RUN_FOLDER
 

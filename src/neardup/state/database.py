@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from neardup.errors import NeardupError, OutputError, ResumeError
-from neardup.private_files import CHECK, make_private, system_error, system_errors
+from neardup.files.private_files import CHECK, make_private, system_error, system_errors
 
 PAGE = 65536
 _CACHE_KIB = 16384  # further pages are written out before the commit

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from neardup.errors import SpecError
-from neardup.scratch import Slabs
+from neardup.files.scratch import Slabs
 from neardup.state.band_store import BandStore, Entry
 
 

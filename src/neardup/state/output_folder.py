@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.errors import OutputError
-from neardup.private_files import replacing, sync_folder, system_errors, write_private
+from neardup.files.private_files import replacing, sync_folder, system_errors, write_private
 from neardup.result_record import RECORD, read_record
 from neardup.state.run_state import RUN_FOLDER, RunState, remove_path
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self, cast
 
 from neardup.errors import NeardupError, OutputError, ResumeError
+from neardup.files.private_files import replacing, sync_folder, system_errors
 from neardup.json_values import JSON
-from neardup.private_files import replacing, sync_folder, system_errors
 from neardup.state.blob_table import Blob, BlobTable
 from neardup.state.database import Database, FileKind, lock_file, refuse_links
 from neardup.state.sqlite_store import RunStore

@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple
 import pyarrow as pa
 
 from neardup.errors import OutputError, SpecError
-from neardup.private_files import replacing
+from neardup.files.private_files import replacing
 
 
 class Written(NamedTuple):

@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from neardup.errors import InputError, InputNotFoundError, RecipeError, SpecError
+from neardup.files.private_files import system_errors, write_private
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.index_check import require_last_commit
 from neardup.index.location import index_folder, require_local
 from neardup.index.merging import clean
 from neardup.index.snapshot import segment_path
 from neardup.index.transactions import Core
-from neardup.private_files import system_errors, write_private
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability, recipe_for
 from neardup.spec import Spec
 from neardup.spec import preset as preset_of
 
 if TYPE_CHECKING:
+    from neardup.api.finished.runs import Run
     from neardup.api.indexes.indexing import Index
-    from neardup.api.runs import Run
     from neardup.results.results import Results
 
 _FILE = "index.sqlite"

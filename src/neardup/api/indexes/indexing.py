@@ -56,7 +56,7 @@ from neardup.sketch.baskets import basket_items
 from neardup.spec import ShingleSpec, Spec, check_integer
 
 if TYPE_CHECKING:
-    from neardup.api.runs import Run
+    from neardup.api.finished.runs import Run
 
 
 class Index:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from neardup.api.finished.runs import Run
 from neardup.api.indexes.index_folders import index_of
 from neardup.api.indexes.indexing import Index
-from neardup.api.runs import Run
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.of_run import results_of
 from neardup.engines.identifiers import take_ids

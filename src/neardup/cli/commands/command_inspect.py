@@ -39,7 +39,7 @@ def explain(
     have changed. RUN may be the output folder of neardup link too, or its index of records: then
     the match weights of two records are shown. Put -- before ids that begin with -.
     """
-    from neardup.api.runs import Run
+    from neardup.api.finished.runs import Run
     from neardup.inspect.explain import Explanation
     from neardup.json_values import plain_id
     from neardup.report.views import view
@@ -79,8 +79,8 @@ def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool
     all); else each removed document, id_b, and the one that it is a duplicate of, id_a. A text or
     an id that begins like a formula of a spreadsheet gets an apostrophe before it.
     """
+    from neardup.files.private_files import replacing
     from neardup.inspect.pair_texts import pairs
-    from neardup.private_files import replacing
     from neardup.report.outfile import check_file
     from neardup.report.spreadsheet import csv_rows
 

@@ -37,7 +37,7 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
-    from neardup.api.runs import Run
+    from neardup.api.finished.runs import Run
     from neardup.engines.clock import Clock, process_start
     from neardup.inspect.recluster import Reclustering, changed
 
@@ -108,7 +108,7 @@ def report(
     from neardup.memory_plan import show_size
 
     if (run / "index.sqlite").is_file():
-        from neardup.cli.commands.command_index import report_index
+        from neardup.cli.commands.of_index.command_index import report_index
 
         path = report_index(run, out, options["title"], options["overwrite"])
     else:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
+from neardup.files.private_files import replacing_path
 from neardup.io.writers import write_tables
-from neardup.private_files import replacing_path
 from neardup.records.link_steps import Linked
 from neardup.records.outputs import link_tables as tables
 from neardup.records.outputs.link_opening import FORMAT

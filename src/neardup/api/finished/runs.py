@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.arguments import checked
+from neardup.api.finished.run_tables import RunTables
 from neardup.api.progress import Progress, show_progress
-from neardup.api.run_tables import RunTables
 from neardup.api.running import save
 from neardup.engines.clock import Clock
 from neardup.engines.job import Resources

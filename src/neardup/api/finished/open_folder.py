@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from neardup.api.arguments import checked
-from neardup.api.listed_report import ListedReport
-from neardup.api.runs import Run
+from neardup.api.finished.listed_report import ListedReport
+from neardup.api.finished.runs import Run
 from neardup.errors import SpecError
 from neardup.io.remote import is_remote, located
 from neardup.results.any_run import AnyRun

@@ -22,7 +22,7 @@ from neardup.report.visible import visible
 from neardup.results.shown import Bar, Chart, Views
 
 if TYPE_CHECKING:
-    from neardup.api.runs import Run
+    from neardup.api.finished.runs import Run
     from neardup.forecast.plan import Plan
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation

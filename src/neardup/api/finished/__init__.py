@@ -1,0 +1,1 @@
+"""Finished runs: opened, shown, and their tables."""
