@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
+import click
 import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
@@ -13,6 +15,7 @@ from made_records import NAMES
 
 import neardup
 from common import Command
+from neardup.cli.showing import on_run
 from neardup.records.outputs.link_text import draw_histogram
 
 People = tuple[pa.Table, pa.Table]
@@ -158,7 +161,9 @@ def test_a_truth_of_other_ids_is_refused(
         ([(known, "y")], "'b'"),
         ([("x", known)], "'a'"),
     ):
-        with pytest.raises(neardup.InputError, match=f"ids that the linkage has, in {column}$"):
+        with pytest.raises(
+            neardup.InputError, match=rf"ids that the linkage has, in {column}(\n|$)"
+        ):
             linked.evaluate(rows, missing="skip")
     pq.write_table(people[0].slice(0, 300), tmp_path / "people.parquet")
     pairs, truth = tmp_path / "pairs.parquet", tmp_path / "truth.csv"
@@ -186,3 +191,11 @@ def test_progress(people: People) -> None:
         assert neardup.link(
             table.slice(0, 1).set_column(0, "id", [["new"]]), against=index, progress=False
         )
+
+
+def test_no_option_is_ignored_silently() -> None:
+    run = SimpleNamespace(command="old", report=lambda path: path)
+    with click.Context(click.Command("report")):
+        assert on_run(run, "report", "page", texts=True) == "page"
+        with pytest.raises(neardup.SpecError, match="`texts` does not apply to an output"):
+            on_run(run, "report", "page", texts=False)

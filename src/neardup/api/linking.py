@@ -92,7 +92,7 @@ def link(
         threads: Number of threads; all cores by default. The result does not depend on it.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Where it does not
             suffice for the records, the linkage is refused before they are compared.
-        progress: As for `neardup.dedup`; a linkage only tells that kernels are compiled.
+        progress: As for `neardup.dedup`; only the compilation of kernels is shown.
 
     Returns:
         The records and clusters that were found.
