@@ -206,7 +206,7 @@ def check_pattern(pattern: str) -> None:
     except pa.ArrowInvalid as error:
         reason = str(error).partition("expression: ")[2] or str(error)
         raise SpecError(
-            f"`ignore` has {spelled(pattern)}, which is no regular expression of RE2: {reason}",
+            f"`ignore` has '{pattern}', which is no regular expression of RE2: {reason}",
             "RE2 has no look-around and no back-references; "
             "see https://github.com/google/re2/wiki/Syntax",
         ) from error

@@ -61,7 +61,7 @@ def test_charts_as_axes(run: neardup.Run, monkeypatch: pytest.MonkeyPatch) -> No
     assert run.audit(sample=4, progress=False).plot(mine) is mine
     assert run.explain("two").plot() is not None
     pyplot.close("all")
-    with pytest.raises(neardup.SpecError, match="no chart of a Evaluation"):
+    with pytest.raises(neardup.SpecError, match="no chart of these results"):
         run.evaluate([("one", "two")]).plot()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(neardup.DependencyError, match="Matplotlib is not installed") as caught:

@@ -116,6 +116,10 @@ def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
     found = neardup.dedup(["a", "a", "One two three four five six"], against=old)
     assert repr(found) == "<Against: 3 documents, 1 kept, 1 similar to the old corpus, 1 within>"
     assert found.labels.tolist() == [0, 0, -1]
+    with pytest.raises(neardup.InputError, match="a duplicate of one of the old corpus") as caught:
+        found.cluster(2)
+    assert "`duplicate_of`" in caught.value.hint
+    assert "in no cluster of the batch" in str(found.explain(2))
     nothing = neardup.dedup({"t": ["One two three four five six"]}, text="t", against=old)
     assert nothing.clean("arrow").schema.names == ["t"] and not nothing.keep_mask.any()
     with pytest.raises(SpecError, match="is written by neardup"):

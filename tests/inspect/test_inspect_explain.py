@@ -272,6 +272,18 @@ def test_damaged_tables(tmp_path: Path, kernels: None) -> None:
 def test_what_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(InputNotFoundError, match="no finished run of neardup is there"):
         neardup.open(written(tmp_path))
+    with pytest.raises(InputNotFoundError, match="nowhere: no such folder"):
+        neardup.open(tmp_path / "nowhere")
+    (tmp_path / "clean").mkdir()
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(InputNotFoundError) as caught:
+        neardup.open(tmp_path / "clean")
+    assert caught.value.hint == f"did you mean {tmp_path}?"
+    (tmp_path / "run.json").unlink()
+    (tmp_path / ".run").mkdir()
+    with pytest.raises(InputNotFoundError) as caught:
+        neardup.open(tmp_path)
+    assert caught.value.hint.endswith("with --resume")
     for damaged in ("", "[]", "[" * 100_000, '{"format": 3}'):
         (tmp_path / "run.json").write_text(damaged)
         with pytest.raises(InputError, match=r"run\.json: not readable, or damaged") as caught:

@@ -86,7 +86,7 @@ def test_a_weight_below_0() -> None:
         ({"fields": "name:fuzzy"}, "comparison of the field 'name' is 'fuzzy'; expected one of"),
         ({"fields": "name:text:much"}, "weight of the field 'name' is 'much'"),
         ({"fields": "name:text:0"}, "all fields have weight 0"),
-        ({"fields": [3]}, "`fields` holds a int"),
+        ({"fields": [3]}, "`fields` has a int"),
         ({"block_at": 0}, "`block_at` is 0"),
         ({"recall": 1}, "`recall` is 1"),
         ({"decide_at": "hill"}, "`decide_at` is 'hill'"),

@@ -175,7 +175,7 @@ def test_other_files_of_pairs_are_refused(tmp_path: Path, command: Command) -> N
     (tmp_path / "pairs.csv").write_text("id_a,id_b\nx,y\n")
     for name in ("other.parquet", "pairs.csv"):
         done = command("evaluate", tmp_path / name, "--truth", tmp_path / "pairs.csv")
-        assert "holds no candidates of neardup blocks as Parquet" in done.error
+        assert "has no candidates of neardup blocks as Parquet" in done.error
 
 
 def test_two_files_by_command(people: People, tmp_path: Path, command: Command) -> None:

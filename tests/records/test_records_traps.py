@@ -124,7 +124,7 @@ def test_fields_that_can_not_be_used_are_noted() -> None:
     assert run.notes[:3] == (
         "the table: the field 'b' has no number in 100% of the records",
         "the table: the field 'c' has no digit in 100% of the records",
-        "the table: the field 'd' holds NA or the like in 67% of the records, and these agree; "
+        "the table: the field 'd' has NA or the like in 67% of the records, and these agree; "
         "leave such values empty",
     )
     second = {"n": names, "b": ["1", "2", "3"], "c": ["4", "5", "6"], "d": ["", "x", "y"]}

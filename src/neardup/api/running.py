@@ -115,7 +115,8 @@ def _run_in_folder(
         return FolderResults(out)
     if resume and RunState.exists(folder):
         state = RunState.open(folder)
-        request.clock.emit(Event("read and sketch", note=f"continuing the run in {folder}"))
+        if state.manifest:  # else it was killed before it had begun
+            request.clock.emit(Event("read and sketch", note=f"continuing the run in {folder}"))
     else:
         state = RunState.create(folder, overwrite=overwrite or resume)
     with state, resumable(state) as jobs, PrivatePeak() as peak:

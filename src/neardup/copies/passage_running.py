@@ -117,7 +117,8 @@ def _run(asked: PassageRequest, target: Target, out: Path, clock: Clock) -> None
         return
     if interrupted:
         state = RunState.open(folder)
-        clock.emit(Event("find anchors", note=f"continuing the run in {folder}"))
+        if state.manifest:  # else it was killed before it had begun
+            clock.emit(Event("find anchors", note=f"continuing the run in {folder}"))
     else:
         state = RunState.create(folder, overwrite=target.overwrite or target.resume)
     with state, resumable(state):

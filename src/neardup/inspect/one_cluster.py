@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.arrays import array_of
-from neardup.errors import SpecError
+from neardup.errors import InputError, SpecError
 from neardup.results.results import Results
 from neardup.results.shown import Shown
 
@@ -43,8 +43,12 @@ def cluster_of(results: Results, id: object, limit: int, threads: int | None) ->
         raise SpecError(f"`limit` is {limit}; expected 1 or more")
     (asked,) = results.numbers([id]).tolist()
     labels, kept = results.array("cluster"), results.array("kept")
-    # A duplicate of an old corpus has no cluster.
-    docs = np.flatnonzero(labels == labels[asked]) if labels[asked] >= 0 else np.array([asked])
+    if labels[asked] < 0:
+        raise InputError(
+            "the document is a duplicate of one of the old corpus, and has no cluster",
+            "`clusters` names that one in `duplicate_of`; `explain` shows the similarity",
+        )
+    docs = np.flatnonzero(labels == labels[asked])
     similarity = results.array("similarity")[docs]
     order = np.lexsort((docs, np.where(kept[docs], -np.inf, -similarity), ~kept[docs]))
     shown = docs[order][:limit]

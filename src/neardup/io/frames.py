@@ -283,7 +283,7 @@ def _arrow_errors(name: str) -> Iterator[None]:
     except pa.ArrowException as error:
         raise InputError(
             f"{name}: can't be converted to Arrow ({type(error).__name__})",
-            "give every column one type",
+            "give every column one type, and all columns the same length",
         ) from error
     except UnicodeEncodeError as error:  # strings of Python objects, which Arrow can't take
         raise EncodingError(

@@ -153,7 +153,9 @@ def _described(document: Document, this: str) -> str:
     if not document.kept:
         of = name(document.duplicate_of)
         state = f"removed, a duplicate of {of} at {document.similarity:.4f}"
-    if document.members > 1:
+    if document.in_old:
+        cluster = "in no cluster of the batch; the text of the other one is not compared here"
+    elif document.members > 1:
         kept = f"{document.members_kept:,} kept"
         cluster = f"cluster {document.cluster} of {document.members:,} documents, {kept}"
     return f"{this}: number {document.doc}{size}{form}; {state}; {cluster}"

@@ -29,6 +29,7 @@ from neardup.result_record import RECORD
 from neardup.results.results import Results, Selection
 from neardup.sketch.sketcher import Sketcher
 from neardup.state.about_work import FORMAT
+from neardup.state.run_state import RUN_FOLDER
 from neardup.threads import Pool
 
 #: Further errors that damaged tables and records raise.
@@ -107,6 +108,17 @@ class FolderResults(Results):
             lines = pacsv.ParseOptions(newlines_in_values=True)
             return pacsv.read_csv(file, parse_options=lines, convert_options=options)
 
+    def _no_run(self) -> InputNotFoundError:
+        """Return the error for a folder without a record, with the likely reason."""
+        if self.folder is not None and not self.folder.exists():
+            return InputNotFoundError(f"{self.name}: no such folder", "check the path")
+        hint = "name the output folder of a command"
+        if self.folder is not None and (self.folder / RUN_FOLDER).exists():
+            hint = "a run was interrupted there: give its command again, with --resume"
+        elif self.folder is not None and (self.folder.parent / RECORD).is_file():
+            hint = f"did you mean {self.folder.parent}?"
+        return InputNotFoundError(f"{self.name}: no finished run of neardup is there", hint)
+
     @contextmanager
     def _reading(self, name: str) -> Iterator[Any]:
         """Open one of its files, and turn errors of reading into ours."""
@@ -116,10 +128,7 @@ class FolderResults(Results):
                 yield file
         except (FileNotFoundError, NotADirectoryError) as error:
             if name == RECORD:
-                raise InputNotFoundError(
-                    f"{self.name}: no finished run of neardup is there",
-                    "name the output folder of a command",
-                ) from error
+                raise self._no_run() from error
             raise InputNotFoundError(f"{path} is gone", self._again) from error
         except (OSError, pa.ArrowException, *_DAMAGED) as error:
             if isinstance(error, InputError):

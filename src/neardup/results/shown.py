@@ -64,7 +64,7 @@ class Shown:
         """
         views = _views(self)
         if views is None or views.chart is None:
-            raise SpecError(f"there is no chart of a {type(self).__name__}")
+            raise SpecError(f"there is no chart of these results ({type(self).__name__})")
         return _drawn(views.chart(self), ax)
 
     def _repr_html_(self) -> str | None:

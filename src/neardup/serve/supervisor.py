@@ -120,6 +120,7 @@ class _Supervisor:
             writing.cancel()
             if self._decider is not None:
                 await asyncio.to_thread(self._decider.close)
+            LOG.info("ended")
 
     def _decide(self, requests: object) -> list[Reply]:
         assert self._decider is not None  # nothing is asked before the index is open

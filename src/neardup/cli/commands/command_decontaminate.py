@@ -147,7 +147,7 @@ def dedup_against(inputs: tuple[str, ...], out: str, against: str, options: dict
     for name in o.given_options():
         if name in (*_SETTINGS, "old_text", "old_id") and name not in fits:
             raise SpecError(
-                f"`{name}` does not go with this `against`, an index or a run with settings",
+                f"`{name}` does not go with this `against`, an index or a run: its settings apply",
                 "leave it out",
             )
         if name not in fits:

@@ -74,7 +74,7 @@ def cluster_records(pairs: Scored, ranks: np.ndarray, method: str) -> np.ndarray
         int32[n]: the lowest record of each one's cluster.
 
     Examples:
-        >>> chain = Scored(np.array([0, 1]), np.array([1, 2]), np.array([4.0, 3.0]))
+        >>> chain = Scored(np.array([0, 1]), np.array([1, 2]), np.array([4.0, 2.0]))
         >>> cluster_records(chain, np.arange(3), "average").tolist()
         [0, 0, 2]
         >>> closer = Scored(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([4.0, -1.0, 3.0]))
