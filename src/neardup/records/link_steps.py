@@ -120,8 +120,8 @@ def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
     candidates = find_candidates(features, spec, records.first, pool)
     asked = Asked(spec, records.first)
     candidates = add_field_blocks(candidates, features, records.columns, asked, pool)
-    notes = tuple(constant_fields(records, features, spec))
-    notes += block_notes(records, features, candidates, spec)
+    notes = block_notes(records, features, candidates, spec)
+    notes += tuple(constant_fields(records, features, spec))
     return Blocked(records, spec, features, candidates, notes)
 
 
