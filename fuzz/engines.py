@@ -19,7 +19,7 @@ import pyarrow as pa
 
 import neardup
 from fuzz import paths  # noqa: F401  (the tests can be imported)
-from neardup.cli.commands.command_stream import stream
+from neardup.cli.commands.of_index.command_stream import stream
 from neardup.index import merging, transactions
 
 _FIELDS = ("kept", "duplicate_of", "similarity")

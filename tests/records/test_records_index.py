@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from made_records import NAMES
+from made_records import NAMES, made_persons
 
 import neardup
 from common import Command
@@ -90,6 +90,114 @@ def test_replaced_records(index: neardup.RecordIndex, people: People) -> None:
     assert [c.as_py() for c in run.pairs["id_a"]].count(other["id"][0].as_py()) == 1
 
 
+def small_index(**more: object) -> neardup.RecordIndex:
+    table, _ = made_persons(60, seed=2)
+    return neardup.link(table, id="id", fields=NAMES, **more).index()  # type: ignore[arg-type]
+
+
+def groups_of(index: neardup.RecordIndex) -> set[frozenset[str]]:
+    groups: dict[int, set[str]] = {}
+    for id_, cluster in clusters_of(index).items():
+        groups.setdefault(cluster, set()).add(id_)
+    return {frozenset(group) for group in groups.values()}
+
+
+@pytest.mark.parametrize("segments", [False, True])
+@pytest.mark.parametrize("rows", [[0], [7, 20, 3], list(range(36))])
+def test_unchanged_records_are_updated_as_if_they_came_last(
+    rows: list[int], segments: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if segments:
+        monkeypatch.setattr("neardup.index.transactions.LOGGED", 1)
+    table, _ = made_persons(300)
+    given = table.take(rows)
+    rest = table.filter(pa.array(~np.isin(np.arange(len(table)), rows)))
+    with neardup.link(table, id="id", fields=NAMES).index() as index:
+        before = clusters_of(index)
+        run = index.update(given)
+        assert index.check() == []
+        after = clusters_of(index)
+        last = groups_of(index)
+    ids = given["id"].to_pylist()
+    assert list(after) == [id_ for id_ in before if id_ not in ids] + ids
+    assert all(after[id_] == before[id_] for id_ in rest["id"].to_pylist())
+    assert run.clusters["id"].to_pylist() == ids
+    with neardup.link(rest, id="id", fields=NAMES).index() as index:
+        neardup.link(given, against=index)
+        assert groups_of(index) == last
+
+
+def test_removed_records_are_no_candidates(tmp_path: Path) -> None:
+    table, _ = made_persons(300)
+    given = table.slice(0, 36)
+    run = neardup.link(table, id="id", fields=NAMES)
+    with run.index() as one, run.index(tmp_path / "other") as other, run.index() as third:
+        one.update(given)
+        other.remove(given["id"].to_pylist())
+        third.remove(given["id"].to_pylist())
+        found = neardup.link(given, against=third)
+        assert not set(found.pairs["id_a"].to_pylist()) - set(table["id"].to_pylist())
+        other.close()
+        with neardup.RecordIndex.open(tmp_path / "other") as again:
+            neardup.link(given, against=again)
+            assert again.check() == third.check() == []
+            assert clusters_of(again) == clusters_of(one) == clusters_of(third)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_histories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if seed % 2:
+        monkeypatch.setattr("neardup.index.transactions.LOGGED", 5)
+    random = np.random.default_rng(seed)
+    table, _ = made_persons(60, seed=2)
+    persons = {row["id"]: row for row in table.to_pylist()}
+    out: dict[str, dict[str, str]] = {}
+    with small_index() as index:
+        for step in range(12):
+            before = clusters_of(index)
+            assert list(before) == list(persons)
+            count = int(random.integers(1, 12))
+            kind = ("update", "remove", "link")[step % 3 if step < 6 else random.integers(3)]
+            chosen = random.permutation(list(out if kind == "link" else persons))[:count].tolist()
+            if not chosen:
+                continue
+            if kind == "link":
+                rows = {id_: out.pop(id_) for id_ in chosen}
+                neardup.link(pa.Table.from_pylist(list(rows.values())), against=index)
+            else:
+                rows = {id_: persons.pop(id_) for id_ in chosen}
+                if kind == "remove":
+                    index.remove(chosen)
+                    out |= rows
+                    rows = {}
+                else:  # by the values of somebody else, or their own
+                    other = random.choice(list(persons or rows))
+                    rows[chosen[0]] = {**(persons | rows)[other], "id": chosen[0]}
+                    index.update(pa.Table.from_pylist(list(rows.values())))
+            persons |= rows
+            after = clusters_of(index)
+            assert index.check() == [] and list(after) == list(persons)
+            assert all(after[id_] == before[id_] for id_ in persons if id_ not in rows)
+            if kind == "update" and other in persons:
+                assert after[chosen[0]] == after[other]
+            stored = index._store.everything().columns
+            names = [name.partition(":")[0] for name in NAMES]
+            for name, column in zip(names, stored, strict=True):
+                assert column.to_pylist() == [row[name] or "" for row in persons.values()]
+
+
+def test_notes_are_on_the_new_records() -> None:
+    two = {"id": ["1", "2"], "name": ["anna bell", "karl zorn"], "month": ["7", "7"]}
+    run = neardup.link(two, id="id", fields="name,month:digits")
+    assert any("'month' has one value" in note for note in run.notes)
+    table, _ = made_persons(100)
+    months = [str(k % 12) for k in range(100)]
+    new = {"id": table["id"], "name": table["surname"], "month": months}
+    with run.index() as index:
+        assert not any("one value" in note for note in neardup.link(new, against=index).notes)
+        assert set(index.stats()).isdisjoint({"pending", "removed", "segments", "bytes_segments"})
+
+
 def test_relinking_says_what_would_change(people: People) -> None:
     table = people[0]
     run = neardup.link(table.slice(0, 750), id="id", fields=NAMES)
@@ -119,10 +227,14 @@ def test_commands(index: neardup.RecordIndex, people: People, command: Command) 
     assert command("index", "check", folder).code == 0
     assert command("explain", folder, *ids).out == expected[1] + "\n"
     assert command("index", "remove", folder, ids[0]).code == 0
-    assert "no record with the id" in command("index", "remove", folder, ids[0]).error
+    answer = command("index", "remove", folder, ids[0])
+    assert "no record with the id" in answer.error
+    assert "clusters.parquet" in answer.lines[1]
     changed = folder.parent / "changed.parquet"
     pq.write_table(people[0].slice(0, 1), changed)
     assert command("index", "update", folder, changed).code == 0
+    answer = command("link", changed, "--against", folder.parent / "none", "-o", folder / "x")
+    assert answer.lines[1] == "hint: make one with neardup link --index"
     assert "agreement" in command("index", "relink", folder).out
     for line in (("add", folder, changed), ("query", folder, changed), ("compact", folder)):
         assert "is an index of records" in command("index", *line).error

@@ -167,13 +167,16 @@ def _interrupt_soon() -> None:
     _thread.interrupt_main()
 
 
-#: Arguments of the library whose option has another name.
+#: Arguments of the library whose option has another name, and methods by what a command has.
 _RENAMED = {
     "out": "-o",
     "num_bands": "--bands",
     "progress": "--quiet",
     "clean": "--no-clean",
     "texts": "--no-text",
+    "Index.create": "neardup index create",
+    "LinkRun.index": "neardup link --index",
+    "RecordIndex.clusters": "clusters.parquet of the linkages, before records were removed,",
 }
 
 
@@ -184,6 +187,8 @@ def as_options(message: str) -> str:
     '--memory is 1 MB; use --overwrite, --store sqlite:a'
     >>> as_options("use `Index.add_if_new()`, or `threshold`=0.3")
     'use Index.add_if_new(), or --threshold 0.3'
+    >>> as_options("make one with `LinkRun.index`")
+    'make one with neardup link --index'
     """
 
     def named(found: re.Match[str]) -> str:
@@ -195,7 +200,8 @@ def as_options(message: str) -> str:
     values = r"`?\b(?P<name>[a-z_]+)`?=(?:True|False|'(?P<value>[^']*)')`?"
     message = re.sub(values, named, message)
     message = re.sub("`(?P<name>[a-z_]+)`", named, message)
-    message = re.sub(r"`([^`\s]+)`", r"\1", message)  # of code that is no argument
+    # Of code that is no argument.
+    message = re.sub(r"`([^`\s]+)`", lambda code: _RENAMED.get(code[1], code[1]), message)
     return message.replace("the same call", "the same command")
 
 

@@ -344,6 +344,10 @@ class Catalogue:
             Row(*row) for row in self._selected("doc, id, body, checksum", "documents", "doc", docs)
         ]
 
+    def stored(self, docs: Sequence[int]) -> list[int]:
+        """Return those of some numbers whose documents are still there, in any order."""
+        return [doc for (doc,) in self._selected("doc", "documents", "doc", docs)]
+
     def numbers(self, ids: Sequence[Id]) -> dict[Id, int]:
         """Return the numbers of documents by their ids; ids that are not there are left out."""
         return dict(self._selected("id, doc", "documents", "id", ids))

@@ -77,7 +77,8 @@ class Sketched(NamedTuple):
 def no_document(id_: Id) -> UnknownIdError:
     """Return the error for an id that no document has."""
     return UnknownIdError(
-        f"the index has no document with the id {id_!r}", "ask with `in` whether there is one"
+        f"the index has no document with the id {id_!r}",
+        "documents that were removed, or answered as duplicates, are not there",
     )
 
 

@@ -28,21 +28,32 @@ _WITHOUT = {"digits": "has no digit", "numeric": "has no number"}
 
 def field_notes(records: Records, features: Features, spec: LinkSpec) -> Iterator[str]:
     """Name the fields without a value in most records, and those with words for missing ones."""
-    first = records.first
-    for source, rows in zip(records.names, (slice(first), slice(first, None)), strict=False):
+    for source, rows in _sources(records):
         for k, field in enumerate(spec.fields):
             missing = 1 - features.present[rows, k].mean()
             if missing > _EMPTY:
                 what = _WITHOUT.get(field.compare, "is empty")
                 yield f"{source}: the field {field.name!r} {what} in {missing:.0%} of the records"
-            if features.distinct[k] == 1 and missing < 1:
-                yield f"{source}: the field {field.name!r} has one value, which says nothing"
             placed = _placeholders(records.columns[k][rows])
             if placed >= _PLACED and field.compare in ("text", "exact"):
                 yield (
                     f"{source}: the field {field.name!r} has NA or the like in {placed:.0%} of "
                     "the records, and these agree; leave such values empty"
                 )
+
+
+def constant_fields(records: Records, features: Features, spec: LinkSpec) -> Iterator[str]:
+    """Name the fields with one value; the features have the distinct values of these records."""
+    for source, rows in _sources(records):
+        for k, field in enumerate(spec.fields):
+            if features.distinct[k] == 1 and features.present[rows, k].any():
+                yield f"{source}: the field {field.name!r} has one value, which says nothing"
+
+
+def _sources(records: Records) -> Iterator[tuple[str, slice]]:
+    """Yield the names of the files, and which records are theirs."""
+    first = records.first
+    return zip(records.names, (slice(first), slice(first, None)), strict=False)
 
 
 def _placeholders(column: pa.LargeStringArray) -> float:

@@ -17,6 +17,7 @@ from neardup.records.decision.frequencies import row_hashes
 from neardup.records.decision.labels import Labels
 from neardup.records.features import Features, make_features
 from neardup.records.field_notes import (
+    constant_fields,
     decision_notes,
     dependence_note,
     dependent_fields,
@@ -120,6 +121,7 @@ def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
     asked = Asked(spec, records.first)
     candidates = add_field_blocks(candidates, features, records.columns, asked, pool)
     notes = block_notes(records, features, candidates, spec)
+    notes += tuple(constant_fields(records, features, spec))
     return Blocked(records, spec, features, candidates, notes)
 
 

@@ -73,9 +73,7 @@ def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
             "use neardup link --against, or neardup.RecordIndex",
         )
     if not (folder / _FILE).is_file():
-        raise InputNotFoundError(
-            f"{folder}: there is no index", "make one with neardup index create, or Index.create"
-        )
+        raise InputNotFoundError(f"{folder}: there is no index", "make one with `Index.create`")
     require_local(folder)
     if not options.readonly:
         require_last_commit(folder / _FILE)

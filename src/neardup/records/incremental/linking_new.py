@@ -71,8 +71,7 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
             remove_stored(store, list(store.core.catalogue.numbers(ids)))
             state = store.core.catalogue.state()
         store.require_new(ids)
-        found = [store.candidates(keys, part) for part in range(len(store.blocks) + 1)]
-        docs = np.unique(np.concatenate([part.doc for part in found]))
+        docs, found = store.candidates(keys)
         old, against = store.fetch(docs), Against(state.documents, len(docs))
         every = _together(old, ids, records)
         if len(docs):

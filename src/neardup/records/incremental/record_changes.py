@@ -86,7 +86,8 @@ def _numbers(store: RecordStore, ids: Sequence[Id]) -> dict[Id, int]:
     for id_ in ids:
         if id_ not in found:
             raise UnknownIdError(
-                f"the index has no record with the id {id_!r}", "RecordIndex.clusters has all ids"
+                f"the index has no record with the id {id_!r}",
+                "`RecordIndex.clusters` has all ids",
             )
     return found
 

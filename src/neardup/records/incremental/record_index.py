@@ -167,10 +167,14 @@ class RecordIndex:
         return problems_in(self._store)
 
     def stats(self) -> dict[str, Any]:
-        """Return numbers of records, clusters, segments and bytes, and settings, by name."""
+        """Return numbers of records, clusters and bytes, and settings, by name.
+
+        ``clusters`` are those of two records and more; ``entities`` are all, a record that is like
+        no other one being a cluster by itself.
+        """
         from neardup.index.answers import storage_of
 
-        clusters = self.clusters
+        clusters, storage = self.clusters, storage_of(self._store.core)
         sizes = np.unique(np.asarray(clusters["cluster"]), return_counts=True)[1]
         spec = self._store.spec
         return {
@@ -178,7 +182,9 @@ class RecordIndex:
             "clusters": int((sizes > 1).sum()),
             "entities": len(sizes),
             "largest": int(sizes.max(initial=0)),
-            **storage_of(self._store.core),
+            "bytes": storage["bytes_documents"] + storage["bytes_segments"],
+            "num_bands": storage["num_bands"],
+            "rows": storage["rows"],
             "learnt_from": self._store.counted,
             "fields": ",".join(spec.names),
             "block_at": spec.block_at,

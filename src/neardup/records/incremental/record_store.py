@@ -165,13 +165,25 @@ class RecordStore:
 
     # Within a transaction.
 
-    def candidates(self, keys: Keys, part: int) -> BucketPairs:
+    def candidates(self, keys: Keys) -> tuple[np.ndarray, list[BucketPairs]]:
         """Find the records that share a bucket with new ones.
 
         Args:
             keys: Of the new records.
-            part: 0 for the buckets of complete records; k + 1 for those of block k.
+
+        Returns:
+            int64[d], ascending, the numbers of these records; and the pairs, first those that share
+            a bucket of complete records, then those of each block.
         """
+        found = [self._sharing(keys, part) for part in range(len(keys.ends))]
+        docs = np.unique(np.concatenate([pairs.doc for pairs in found]))
+        # Buckets keep removed records until segments are merged.
+        there = np.array(self.core.catalogue.stored(docs.tolist()), np.int64)
+        there.sort()
+        return there, [_of_stored(pairs, there) for pairs in found]
+
+    def _sharing(self, keys: Keys, part: int) -> BucketPairs:
+        """Return the pairs of a part of the keys; records that were removed are there too."""
         none = np.empty(0, np.int64)
         rows, docs = [none], [none]
         first, last = keys.ends[part - 1] if part else 0, keys.ends[part]
@@ -261,6 +273,11 @@ class RecordStore:
         self._merger.after_insert()
 
 
+def _of_stored(pairs: BucketPairs, there: np.ndarray) -> BucketPairs:
+    stored = np.isin(pairs.doc, there)
+    return pairs._replace(row=pairs.row[stored], doc=pairs.doc[stored])
+
+
 def make_store(linked: Linked, folder: Path | None) -> RecordStore:
     """Make an index of the records of a linkage.
 
@@ -291,7 +308,7 @@ def open_store(folder: Path) -> RecordStore:
     """
     if not (folder / DATABASE).is_file():
         raise InputNotFoundError(
-            f"{folder}: there is no index of records", "make one with LinkRun.index"
+            f"{folder}: there is no index of records", "make one with `LinkRun.index`"
         )
     require_local(folder)
     return RecordStore(folder, Catalogue(folder / DATABASE, Options()))

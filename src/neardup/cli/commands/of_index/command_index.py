@@ -288,7 +288,7 @@ def check(folder: Path) -> None:
 @o.json_option
 @o.debug_option
 def stats(folder: Path, json_: bool) -> None:
-    """Print numbers of documents or records, segments and bytes."""
+    """Print numbers of documents and segments, or of records and clusters, and bytes."""
     with _opened(folder) as found:
         values = found.stats()
     if json_:
