@@ -374,8 +374,9 @@ def given_options(*names: str) -> list[str]:
 
 
 def spec_of(options: dict[str, Any]) -> Spec:
-    """Return the preset with what options override; None, or False for a flag, does not."""
-    given = {k: value for k, value in options.items() if value not in (None, False, ())}
+    """Return the preset with what options override; None, False and () for none do not."""
+    # By identity: 0 equals False, and is a value to refuse.
+    given = {k: v for k, v in options.items() if v is not None and v is not False and v != ()}
     if "recall" in given and ("num_bands" in given or "rows" in given):
         raise SpecError("recall and bands with rows exclude each other", "leave one out")
     if "hash_bytes" in given:
