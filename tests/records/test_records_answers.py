@@ -183,6 +183,7 @@ def test_one_record_is_removed(people: People, tmp_path: Path, command: Command)
 
 def test_progress(people: People) -> None:
     table = people[0].slice(0, 300)
+    assert neardup.decontaminate(["a b c"], ["a b c"], progress=False).matches.num_rows
     assert neardup.blocks(table, fields="surname", progress=False).pairs.num_rows
     with pytest.raises(neardup.SpecError, match="`progress` is 'loud'"):
         neardup.link(table, fields="surname", progress="loud")

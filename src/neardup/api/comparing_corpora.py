@@ -26,6 +26,7 @@ from neardup.api.indexes.old_corpora import (
     is_corpus,
     open_corpus,
 )
+from neardup.api.progress import Progress, show_progress
 from neardup.cluster.methods import counts_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.cuts.text_cuts import TextCuts
@@ -365,6 +366,7 @@ def decontaminate(
     max_document: int | str = "256MB",
     skip_large: bool = False,
     private_ids: bool = False,
+    progress: Progress = "auto",
 ) -> Decontamination:
     """Find the training documents that contain a test item, exactly.
 
@@ -397,6 +399,7 @@ def decontaminate(
         threads: Number of threads; all cores by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
             refused before the training corpus is read; each match takes some 100 bytes more.
+        progress: As for `neardup.dedup`; only the compilation of kernels is shown.
 
     Returns:
         The matches.
@@ -451,7 +454,7 @@ def decontaminate(
     if allowed is not None:
         plan.check()
         threads = plan.threads
-    with Pool(threads) as pool:
+    with show_progress(progress), Pool(threads) as pool:
         with naming("test_"):
             prepared = Items(items, asked, pool)
         found = matches_of(corpus, items, prepared)

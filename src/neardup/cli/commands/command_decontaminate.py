@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
-from neardup.cli.showing import show_record
+from neardup.cli.showing import show_events, show_record
 from neardup.errors import SpecError
 
 #: Options that go with --against, besides those that say how the input is read.
@@ -117,13 +117,15 @@ def decontaminate(
         raise SpecError(
             "`passage` defines a match by itself", "leave out `shingle`, `by` and `threshold`"
         )
-    found = decontaminate(
-        [Path(name) for name in inputs],
-        [Path(name) for name in tests],
-        text=text.split(","),
-        test_text=None if test_text is None else test_text.split(","),
-        **options,
-    ).summary
+    with show_events(not quiet) as listener:
+        found = decontaminate(
+            [Path(name) for name in inputs],
+            [Path(name) for name in tests],
+            text=text.split(","),
+            test_text=None if test_text is None else test_text.split(","),
+            progress=listener or False,
+            **options,
+        ).summary
     show_record(found, str(options["out"]), json_, quiet)
 
 
