@@ -53,7 +53,7 @@ def test_errors(tmp_path: Path, command: Command) -> None:
         assert done.code == code and says in done.error
     assert command("recluster", run, "-o", run / "sub").code == 2
     nothing = command("recluster", tmp_path / "no", "-o", out)
-    assert nothing.code == 1 and "no finished run" in nothing.error
+    assert nothing.code == 1 and "no such folder" in nothing.error
     (run / "run.json").write_text("{")
     assert "damaged" in command("recluster", run, "-o", out).error
     assert not out.exists()

@@ -365,6 +365,8 @@ def test_options_without_effect_are_refused(
     command: Command, notes: Path, tmp_path: Path, args: list[Any]
 ) -> None:
     places = {"OUT": tmp_path / "out", "RUN": tmp_path / "run", "NOTES": notes}
+    if args[0] == "dedup":
+        assert command("dedup", notes, "-o", places["RUN"]).code == 0
     answer = command(*(places.get(name, name) for name in args))
     assert answer.code == 2 and "leave" in answer.err
     assert not (tmp_path / "out").exists()

@@ -201,7 +201,7 @@ def test_an_old_corpus_at_a_url(
     args = ("dedup", notes, "--id", "id", "--against")
     assert command(*args, old, "-o", "fresh").code == 0
     assert json.loads(Path("fresh/run.json").read_text())["counts"]["kept"] == 0
-    assert "no finished run" in command(*args, f"{old}er", "-o", "none").error
+    assert "no file is there" in command(*args, f"{old}er", "-o", "none").error
     refused = command(*args, old, "-o", "other", "--annotate")
     assert refused.code == 2 and "--annotate does not go with --against" in refused.error
 

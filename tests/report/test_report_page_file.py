@@ -240,7 +240,7 @@ def test_the_command_and_its_refusals(
         assert f"{own} is {'an input' if own == notes else 'a file of a run'}" in refused.error
     assert "is a folder" in command("report", "run", "-o", ".").error
     assert "there is no folder" in command("report", "run", "-o", "none/page.html").error
-    assert "no finished run" in command("report", "none", "-o", "other.html").error
+    assert "none: no such folder" in command("report", "none", "-o", "other.html").error
     unknown = command("report", "run", "-o", "other.html", "--by", "nothing")
     assert "no column 'nothing'" in unknown.error or "has a column 'nothing'" in unknown.error
     both = command("report", "run", "-o", "other.html", "--by", "number", "--no-text")
@@ -326,7 +326,7 @@ def test_what_was_not_compared(star_run: Run, path_run: Run, tmp_path: Path) -> 
     """Only with a limit on buckets may kept documents be alike."""
     for name, run, limit, words in (
         ("star", star_run, 5, "Kept documents may still be alike."),
-        ("paths", path_run, None, "what is kept and removed does not depend on them"),
+        ("paths", path_run, None, "kept and removed documents do not depend on them"),
     ):
         results = FolderResults(run.path)
         assert "were not compared" not in remarks_of(results, tmp_path / f"{name}-none.html")

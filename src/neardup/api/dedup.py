@@ -57,7 +57,7 @@ def dedup(
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
-    against: Any = None,
+    against: object = None,
     old_text: str | Sequence[str] | None = None,
     old_id: str | None = None,
     old_only: bool = False,

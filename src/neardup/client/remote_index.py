@@ -153,8 +153,8 @@ class RemoteIndex:
         id: str | None = None,
     ) -> pa.Table:
         """Return the documents that are similar to some texts; see `Index.query`."""
-        if top is not None and (type(top) is not int or top < 1):
-            raise SpecError(f"`top` is {spelled(top)}; expected an integer, 1 or more")
+        if top is not None:
+            check_integer("`top`", top, 1, 2**31)
         if threshold is not None and (
             not isinstance(threshold, int | float) or not 0 < threshold <= 1
         ):

@@ -567,7 +567,7 @@ class Index:
             ArgumentError: It is a path, or another thing that is no index.
         """
         if not isinstance(other, Index):
-            raise ArgumentError(f"`other` is {spelled(other)}; expected an Index", "open it first")
+            raise ArgumentError(f"`other` is {spelled(other)}; expected an Index", "use Index.open")
         check_conflict(on_conflict)
         count = merge_all(self._core, other._core, on_conflict)
         self._merger.after_insert()
