@@ -31,7 +31,7 @@ def check(ending: str, data: bytes, folder: Path) -> None:
     """Read a file in every way: it is refused in one clear line, or all of it is sound."""
     path = folder / f"input.{ending}"
     path.write_bytes(data)
-    ways = [Columns(), Columns(id="id", encoding_errors="replace", wanted=("number",))]
+    ways = [Columns(), Columns(id="id", encoding_errors="replace", extra=("number",))]
     if ending == "txt":
         ways[1] = Columns(encoding_errors="replace")
     # What is refused in one way is refused in the other nearly always: one case in four tries both.
@@ -54,7 +54,7 @@ def _read(path: Path, columns: Columns) -> None:
     source = open_source(path, columns, partition_bytes=1 << 10)
     layout = source.layout(0)
     for partition in source.partitions():
-        found = partition.read(columns.wanted)
+        found = partition.read(columns.extra)
         found.text.validate(full=True)
         found.columns.validate(full=True)
         count = len(found.text)

@@ -334,7 +334,7 @@ def test_tables_alone_as_far_as_they_go(tmp_path: Path, kernels: None) -> None:
     assert same.summary["bands"]["predicted_recall"] > run.summary["bands"]["predicted_recall"]
     # 2 is a duplicate of 1 from 0.66 on, which only edges or texts say.
     for changes, says in (
-        ({"threshold": 0.7}, "1 of 2 removed documents have a similarity below 0.7, so that the"),
+        ({"threshold": 0.7}, "1 of 2 removed documents have a similarity below 0.7: the texts are"),
         ({"threshold": 0.3}, "a threshold below 0.4, that of the run, needs the texts"),
         ({"keep": "longest"}, "another `keep` needs the texts"),
         ({"cluster": "components"}, "edges or clusters of other settings need the texts"),
