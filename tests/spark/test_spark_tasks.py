@@ -97,7 +97,7 @@ def test_the_command_notes_that_there_is_nothing(
     args = ["spark", tmp_path / "a.jsonl", "--against", tmp_path / "a.jsonl", "--id", "key"]
     answer = command(*args, "-o", tmp_path / "out")
     assert answer.code == 0, answer.err
-    assert "kept 0 of 0 documents\nnote: the input has no documents\n" in answer.err
+    assert "the input has no documents" in answer.err
     assert pq.read_table(tmp_path / "out" / "clusters").num_rows == 0
 
 
