@@ -167,7 +167,7 @@ def _interrupt_soon() -> None:
     _thread.interrupt_main()
 
 
-#: Arguments of the library whose option has another name, and methods by what a command has.
+#: Arguments and methods of the library, and the options and commands that are the same.
 _RENAMED = {
     "out": "-o",
     "num_bands": "--bands",
