@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -70,8 +71,11 @@ def _run_all(folder: Path) -> None:
 def _stored() -> Warmed:
     """Return where the kernels are that Numba has stored, and how many files of code."""
     from neardup.kernels import tokens
+    from neardup.kernels.passages import anchoring
 
     if not hasattr(tokens.words, "stats"):  # the compiler is switched off
         return Warmed(Path(), 0)
-    folder = Path(tokens.words.stats.cache_path)
-    return Warmed(folder, sum(1 for _ in folder.glob("*.nbc")))
+    # Numba has a folder for each folder of modules.
+    folders = {kernel.stats.cache_path for kernel in (tokens.words, anchoring.divide)}
+    count = sum(1 for folder in folders for _ in Path(folder).glob("*.nbc"))
+    return Warmed(Path(os.path.commonpath(folders)), count)
