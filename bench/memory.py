@@ -1,7 +1,10 @@
 """Private memory against ``--memory``: each command with the least that it accepts.
 
     python bench/memory.py [--documents 10000000] [--threads 1,4,16] [--commands dedup,plan]
+    python bench/memory.py --documents 3000000 --group 100000 --commands dedup --threads 16 \
+        --memory 1700,2300
 
+With the least one thread works, whatever --threads is; give --memory to have more of them work.
 Writes bench/data/short-N.parquet (texts of 12 words, of which a half are near-duplicates of
 another one) and bench/results/memory-N.json. The peak is that of the pages of no file (`RssAnon`)
 of all processes together. A command whose least is above --most is only asked for it.
@@ -25,7 +28,7 @@ COMMANDS = ("dedup", "against", "decontaminate", "link", "plan")
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.large_string())])
 
 
-def short_texts(documents: int, path: Path) -> Path:
+def short_texts(documents: int, path: Path, group: int = TOGETHER) -> Path:
     """Write short texts with ids, unless they are there."""
     if path.exists():
         return path
@@ -44,7 +47,8 @@ def short_texts(documents: int, path: Path) -> Path:
             ends = np.arange(0, len(data) + 1, WORDS * 6, dtype=np.int64)
             buffers = pa.py_buffer(ends), pa.py_buffer(data)
             text = pa.LargeStringArray.from_buffers(rows, *buffers)
-            writer.write_table(pa.table([np.arange(low, low + rows), text], schema=SCHEMA))
+            table = pa.table([np.arange(low, low + rows), text], schema=SCHEMA)
+            writer.write_table(table, row_group_size=group)
     return path
 
 
@@ -77,9 +81,12 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=10_000_000)
     parser.add_argument("--threads", default="1,4,16", help="by comma")
     parser.add_argument("--commands", default=",".join(COMMANDS), help="by comma")
+    parser.add_argument("--group", type=int, default=TOGETHER, help="documents of a row group")
+    parser.add_argument("--memory", default="", help="MB by comma, instead of the least")
     parser.add_argument("--most", type=int, default=16_000, help="MB that may be used")
     args = parser.parse_args()
-    source = short_texts(args.documents, DATA / f"short-{args.documents}.parquet")
+    name = f"{args.documents}" + (f"-{args.group}" if args.group != TOGETHER else "")
+    source = short_texts(args.documents, DATA / f"short-{name}.parquet", args.group)
     few = short_texts(10_000, DATA / "short-10000.parquet")
     clear(DATA / "out-memory-few")
     dedup = ["dedup", str(few), "--id", "id", "-o", str(DATA / "out-memory-few"), "--quiet"]
@@ -89,25 +96,27 @@ def main() -> None:
         for threads in map(int, args.threads.split(",")):
             words = [*arguments(command, source, few), "--threads", str(threads)]
             clear(DATA / f"out-memory-{command}")
-            memory = least(words)
-            row = {"command": command, "threads": threads, "least_mb": memory}
-            if memory is None or memory <= args.most:
-                given = ["--memory", f"{memory or 1000}MB"]
-                row |= measure([NEARDUP, *words, *given])
-            clear(DATA / f"out-memory-{command}")
-            say(str(row))
-            results.append(row)
-    save(f"memory-{args.documents}", {"documents": args.documents, "runs": results})
+            minimum = least(words)
+            for memory in map(int, args.memory.split(",")) if args.memory else [minimum or 1000]:
+                row = {"command": command, "threads": threads, "least_mb": minimum}
+                if memory <= args.most:
+                    row |= {"memory_mb": memory}
+                    row |= measure([NEARDUP, *words, "--memory", f"{memory}MB"])
+                clear(DATA / f"out-memory-{command}")
+                say(str(row))
+                results.append(row)
+    save(f"memory-{name}", {"documents": args.documents, "runs": results})
     cells = [
         [
             row["command"],
             str(row["threads"]),
             str(row["least_mb"]),
+            str(row.get("memory_mb", "")),
             f"{row['anonymous_bytes'] / 1e6:,.0f}" if "anonymous_bytes" in row else "refused",
         ]
         for row in results
     ]
-    print(table(["command", "threads", "least MB", "peak MB"], cells))
+    print(table(["command", "threads", "least MB", "given MB", "peak MB"], cells))
 
 
 if __name__ == "__main__":

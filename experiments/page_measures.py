@@ -68,7 +68,7 @@ time for a note of any length. {_growth(found, "words")}
 ### Figure 7: the spikes at each write
 
 The synthetic notes of section 9, sketched one by one; after every {fixed["flush"]} notes their keys
-are written, as in the paper. The stores take turns in {fixed["passes"]} passes. The chart has the
+are written, as in the paper. The stores alternate in {fixed["passes"]} passes. The chart has the
 fastest pass of each note, the table medians of the passes.
 
 {chart("fig7-writes", "Milliseconds for each note, by store")}

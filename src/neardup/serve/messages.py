@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from typing import Any, cast
 
 from msgspec import Struct, msgpack
@@ -107,7 +108,7 @@ class Reply(Struct, array_like=True):
 encode = msgpack.Encoder().encode
 
 
-class Frames(asyncio.Protocol):
+class Frames(asyncio.Protocol, ABC):
     """One end of the pair of sockets."""
 
     def __init__(self) -> None:
@@ -137,6 +138,6 @@ class Frames(asyncio.Protocol):
         if low:
             del self._buffer[:low]
 
+    @abstractmethod
     def received(self, message: bytes) -> None:
-        """Take a message; subclasses do."""
-        raise NotImplementedError
+        """Take a message."""

@@ -43,7 +43,7 @@ class List {
     this.find();
   }
 
-  /** Search and sort anew, and show the first page. */
+  /** Search and sort again, and show the first page. */
   find() {
     this.terms = termsOf(this.parts.search.value);
     const compare = ORDERS[this.parts.order.value];

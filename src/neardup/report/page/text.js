@@ -5,7 +5,7 @@
 const HIDDEN =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
 
-/** What stands for a character that can't be seen. */
+/** The character shown for one that can't be seen. */
 function signOf(character) {
   const point = character.codePointAt(0);
   if (point < 0x20) return String.fromCharCode(0x2400 + point);
