@@ -17,6 +17,8 @@ BASE = 230_000_000
 THREAD = 24_000_000
 #: Of each byte of the texts of a partition that a thread works on, by words and by characters.
 _TEXT_BYTE, _CHAR_BYTE = 4, 8
+#: The same, while matches of patterns in them become spaces.
+_IGNORED_BYTE = 3
 #: Of each document of a partition, and of each band key of it: while a thread sketches it.
 _ROW, _ROW_KEY = 240, 24
 #: Of a document of a partition whose sketches wait to be stored, besides its keys.
@@ -97,6 +99,7 @@ class Workload:
     edges: bool = False  # pairs are listed
     partition: int = 0  # bytes of texts and columns in the largest partition
     rows: int = 0  # documents of that partition
+    ignored: bool = False  # parts of texts are not compared
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,8 @@ def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
     memory = available_memory(memory)
     row_keys, rows = workload.num_bands * KEY, workload.rows
     waiting = rows * (row_keys + _SKETCH)
-    text = workload.partition * (_CHAR_BYTE if workload.char else _TEXT_BYTE)
+    each = _CHAR_BYTE if workload.char else _TEXT_BYTE
+    text = workload.partition * (each + _IGNORED_BYTE * workload.ignored)
     thread = THREAD + text + rows * (_ROW + _ROW_KEY * workload.num_bands)
     # The first partition waits while the bands are chosen, and two are stored together.
     sketching = thread + workload.partition + 2 * waiting

@@ -145,6 +145,11 @@ class ShingleSpec:
         for pattern in self.ignore:
             check_pattern(pattern)
 
+    @property
+    def ignores(self) -> bool:
+        """Whether parts of texts are not compared."""
+        return bool(self.ignore or self.stop_passages)
+
     def _check_texts(self, name: str) -> None:
         value = getattr(self, name)
         many = isinstance(value, Sequence) and not isinstance(value, str | bytes)

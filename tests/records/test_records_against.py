@@ -86,6 +86,16 @@ def test_similarities_are_those_with_the_weights_of_the_first() -> None:
     number = {row["id"]: k for k, row in enumerate(rows)}
     found = run.candidates.to_pylist()
     assert len(found) > 100
+    compared = {(row["id_a"], row["id_b"]) for row in found}
+    alike = 0
+    for a, b in itertools.product(range(360), range(300, 360)):
+        both = [k for k in range(4) if sets[a][k] and sets[b][k]]
+        weights = [math.log(distinct[k]) for k in both]
+        shared = [len(sets[a][k] & sets[b][k]) / len(sets[a][k] | sets[b][k]) for k in both]
+        if a < b and sum(weights) and np.dot(weights, shared) / sum(weights) >= 0.6:
+            alike += 1  # and a candidate: no pair as similar as this one is lost
+            assert (rows[a]["id"], rows[b]["id"]) in compared
+    assert alike > 20
     for row in found:
         a, b = number[row["id_a"]], number[row["id_b"]]
         both = [k for k in range(4) if sets[a][k] and sets[b][k]]

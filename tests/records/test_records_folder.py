@@ -120,3 +120,28 @@ def test_dependent_fields_make_scores() -> None:
     run = neardup.link(data, fields=list(data))
     assert "score" in run.pairs.column_names and "probability" not in run.pairs.column_names
     assert any("called scores" in note for note in run.notes)
+
+
+def test_a_field_named_id_leaves_the_ids(people: People) -> None:
+    table = people[0].slice(0, 200).rename_columns(
+        ["id" if name == "surname" else f"key_{name}" if name == "id" else name
+         for name in people[0].column_names]
+    )  # fmt: skip
+    run = neardup.link(table, fields=["id", "given_name"])
+    rows = run.pairs_with_records().to_pylist()
+    names = table.column("id").to_pylist()
+    shown = {row["id_field_a"] for row in rows}
+    assert shown and shown <= {name or "" for name in names}
+    assert [(row["id_a"], row["id_b"]) for row in rows] == [
+        (row["id_a"], row["id_b"]) for row in run.pairs.to_pylist()
+    ]
+
+
+def test_an_index_that_is_opened_as_a_result_is_only_read(
+    linked: neardup.LinkRun, tmp_path: Path
+) -> None:
+    linked.index(tmp_path / "i").close()
+    index = neardup.open(tmp_path / "i")
+    with pytest.raises(neardup.NeardupError, match=r"only|readonly"):
+        index.remove(linked.pairs["id_a"][0].as_py())
+    index.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +171,16 @@ def test_a_file_without_passages_is_refused(tmp_path: Path) -> None:
     (tmp_path / "stop.txt").write_text("\n \n")
     with pytest.raises(InputError, match="there are no stop passages"):
         neardup.dedup(["a"], stop_passages=tmp_path / "stop.txt")
+
+
+def test_a_pattern_that_matches_all_takes_little_memory() -> None:
+    texts = pa.array(["the date 2024-05-06 is here and 12 others " * 20] * 4000, pa.large_string())
+    tokeniser = Tokeniser(ShingleSpec(ignore=("[a-z]", r"\d")))
+    tracemalloc.start()
+    try:
+        found = tokeniser.compared(texts.slice(7))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * texts.nbytes
+    assert found.to_pylist() == [re.sub(r"[a-z\d]", " ", text) for text in texts[7:].to_pylist()]

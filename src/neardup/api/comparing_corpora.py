@@ -275,18 +275,19 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         if old.spec is None:
             known = index_of_old(old.corpus, opened)
         spec = old.spec or known.spec  # type: ignore[union-attr]
-        items = (old.spec or known.index.spec).shingle.unit == "item"  # type: ignore[union-attr]
+        shingle = (old.spec or known.index.spec).shingle  # type: ignore[union-attr]
+        items = shingle.unit == "item"
         corpus = InputCorpus.open(
             source, dataclasses.replace(reading, items=items), needed_columns(spec, None)
         )
         check_output(corpus.reader.source, old.format)
-        load, before = corpus.workload(old.threads, False), documents_of(old.corpus)
+        load, before = corpus.workload(old.threads, shingle), documents_of(old.corpus)
         inputs: list[tuple[object, InputCorpus]] = [(source, corpus)]
         if old.spec is not None:
             first = open_corpus(old.corpus, dataclasses.replace(old.reading, items=items))
             inputs.append((old.corpus, first))
             with naming("old_"):
-                before = first.workload(1, False).documents
+                before = first.workload(1, shingle).documents
         if out is not None:
             _check_out(out, *inputs)
         plan = plan_against(load, before, old.memory)
@@ -443,14 +444,14 @@ def decontaminate(
         delimiter=None,
         skip_large=False,
     )
-    allowed, char = memory_of(memory), asked.shingle.unit == "char"
+    allowed = memory_of(memory)
     with naming("test_"):
         items = InputCorpus.open(against, how_items)
-        size = items.workload(1, char).text
+        size = items.workload(1, asked.shingle).text
     if folder is not None:
         check_folder(folder, overwrite, writes=_MATCHES)
         _check_out(folder, (train, corpus), (against, items))
-    plan = plan_decontamination(corpus.workload(threads, char), size, allowed)
+    plan = plan_decontamination(corpus.workload(threads, asked.shingle), size, allowed)
     if allowed is not None:
         plan.check()
         threads = plan.threads

@@ -23,7 +23,7 @@ from neardup.io.source import Documents, Partition
 from neardup.memory_plan import Workload
 from neardup.output.clean import CleanCorpus, Form
 from neardup.output.record import about_frame, about_source
-from neardup.spec import Spec
+from neardup.spec import ShingleSpec, Spec
 from neardup.threads import Pool, available_cores
 
 #: The ids, among the columns that are kept.
@@ -92,9 +92,10 @@ class InputCorpus:
         ids = (self.id_column,) if self.id_column else ()
         return partition.read(tuple(dict.fromkeys((*ids, *self.extra))))
 
-    def workload(self, threads: int | None, char: bool) -> Workload:
+    def workload(self, threads: int | None, shingle: ShingleSpec) -> Workload:
         """Estimate the corpus by its first partition; by its bytes where it is read only once."""
         source, number = self.reader.source, threads or available_cores()
+        char = shingle.unit == "char"
         first = next(iter(source.partitions()), None) if source.rereadable else None
         if first is None:
             return Workload(0, source.total_bytes or 0, 0, 0, number, char)
@@ -102,7 +103,7 @@ class InputCorpus:
         scale = max(1.0, (source.total_bytes or 0) / max(1, first.size))
         documents, text, columns = len(found.text), found.text.nbytes, found.columns.nbytes
         size = int(documents * scale), int(text * scale), int(columns * scale)
-        return Workload(*size, 0, number, char, False, text + columns, documents)
+        return Workload(*size, 0, number, char, False, text + columns, documents, shingle.ignores)
 
     def enter(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
         """Note that a partition was read; in the order of the input.

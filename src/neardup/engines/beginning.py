@@ -137,6 +137,7 @@ def _plan(job: Job, recipe: Recipe, head: Head | None = None) -> MemoryPlan:
         edges=job.spec.enumerates,
         partition=max(texts, default=0),
         rows=max((len(found.text) for found in read), default=0),
+        ignored=recipe.shingle.ignores,
     )
     return plan_memory(load, job.resources.memory)
 

@@ -196,7 +196,7 @@ def _memory_for(job: Job, recipe: Recipe, head: Head, threads: int) -> tuple[int
         int(sum(found.text.nbytes for found in head.read) * head.scale(job.source.total_bytes)),
     )
     char = job.spec.shingle.unit == "char"
-    about = min(text, PARTITION_BYTES), _DOCUMENTS
+    about = min(text, PARTITION_BYTES), _DOCUMENTS, job.spec.shingle.ignores
     load = Workload(_DOCUMENTS, text, 0, recipe.num_bands, threads, char, False, *about)
     comparing = plan_memory(load, memory)
     # The head, and the partition that is read now, which takes twice its size.
@@ -246,6 +246,7 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         spec.enumerates,
         looked.partition,
         looked.rows,
+        spec.shingle.ignores,
     )
     memory = plan_memory(load, job.resources.memory)
     sets = 8 * counts["shingles"] * compared.share * growth

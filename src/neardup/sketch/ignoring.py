@@ -85,12 +85,17 @@ def _spaced(text: pa.LargeStringArray, first: np.ndarray, last: np.ndarray) -> p
     if not len(first):
         return text
     data, offsets = text_buffers(text)
-    size = int(offsets[-1])
-    depth = np.zeros(size + 1, np.int32)
-    np.add.at(depth, first, 1)
-    np.subtract.at(depth, last, 1)
-    spaced = data[:size].copy()
-    spaced[np.cumsum(depth[:-1]) > 0] = _SPACE
+    begin, end = offsets[[0, -1]].tolist()
+    order = np.argsort(first)
+    first, last = first[order] - begin, np.maximum.accumulate(last[order]) - begin
+    # Ranges that overlap or touch become one: the marks of the others are distinct bytes.
+    new = np.append(True, first[1:] > last[:-1])
+    inside = np.zeros(end - begin + 1, np.int8)
+    inside[first[new]] = 1
+    inside[last[np.append(new[1:], True)]] -= 1
+    np.cumsum(inside, out=inside, dtype=np.int8)
+    spaced = data[begin:end].copy()
+    spaced[inside[:-1].view(np.bool_)] = _SPACE
     made: Any = pa.LargeStringArray
-    buffers = text.buffers()[1], pa.py_buffer(cast(Any, spaced))
-    return cast(pa.LargeStringArray, made.from_buffers(len(text), *buffers, offset=text.offset))
+    buffers = (pa.py_buffer(cast(Any, array)) for array in (offsets - begin, spaced))
+    return cast(pa.LargeStringArray, made.from_buffers(len(text), *buffers))

@@ -133,7 +133,12 @@ class Tokeniser:
     def compared(self, texts: Texts) -> pa.LargeStringArray:
         """Return texts of the same sizes in bytes, with spaces where something is ignored."""
         text = as_text(texts, self.spec.unit == "item")
-        return text if self._ignored is None else self._ignored(text)
+        if self._ignored is None or not len(text):
+            return text
+        # A pattern may match every character: that takes many times the size of the text.
+        ranges = batches(text_buffers(text)[1])
+        parts = [self._ignored(text.slice(first, last - first)) for first, last in ranges]
+        return pa.concat_arrays(parts)
 
     def normalise(self, texts: Texts) -> tuple[np.ndarray, np.ndarray]:
         """Return (data uint8[], offsets int64[documents + 1]) of texts, ready for `tokens`."""

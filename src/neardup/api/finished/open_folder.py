@@ -79,7 +79,7 @@ def _index(folder: str | os.PathLike[str]) -> Any:
     if (Path(target) / "records.sqlite").is_file():
         from neardup.records.incremental.record_index import RecordIndex
 
-        return RecordIndex.open(target)
+        return RecordIndex.open(target, readonly=True)
     return None
 
 

@@ -39,18 +39,19 @@ class RecordIndex:
         self._store = store
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> RecordIndex:
+    def open(cls, path: str | os.PathLike[str], *, readonly: bool = False) -> RecordIndex:
         """Open an index.
 
         Args:
             path: Its folder.
+            readonly: Refuse to write.
 
         Raises:
             InputNotFoundError: There is none.
             RecipeError: It was made by other versions of what keys depend on.
             StoreError: It is damaged, or on a network file system.
         """
-        return cls(open_store(Path(path)))
+        return cls(open_store(Path(path), readonly))
 
     def __repr__(self) -> str:
         where = f" in {self.path}" if self.path else ""

@@ -298,7 +298,7 @@ def make_store(linked: Linked, folder: Path | None) -> RecordStore:
     return open_store(folder)
 
 
-def open_store(folder: Path) -> RecordStore:
+def open_store(folder: Path, readonly: bool = False) -> RecordStore:
     """Open an index of records.
 
     Raises:
@@ -311,7 +311,7 @@ def open_store(folder: Path) -> RecordStore:
             f"{folder}: there is no index of records", "make one with `LinkRun.index`"
         )
     require_local(folder)
-    return RecordStore(folder, Catalogue(folder / DATABASE, Options()))
+    return RecordStore(folder, Catalogue(folder / DATABASE, Options(readonly)))
 
 
 def _filled(linked: Linked, folder: Path | None, path: Path | None) -> RecordStore:

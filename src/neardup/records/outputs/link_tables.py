@@ -172,14 +172,17 @@ def record_table(blocked: Blocked) -> pa.Table:
 def pairs_with_records(linked: Linked) -> pa.Table:
     """Return the pairs that are one record with the values of both, field by field.
 
-    Columns: ``id_a``, ``id_b``, ``probability`` or ``score``, then ``FIELD_a`` and ``FIELD_b``.
+    Columns: ``id_a``, ``id_b``, ``probability`` or ``score``, then ``FIELD_a`` and ``FIELD_b``; for
+    a field named ``id``, ``id_field_a`` and ``id_field_b``.
     """
     blocked, found = linked.blocked, linked.blocked.candidates
     scored = scored_table(linked, linked.pairs).select(["id_a", "id_b", linked.named])
     columns: dict[str, Any] = {name: scored.column(name) for name in scored.column_names}
     for name, values in zip(blocked.spec.names, blocked.records.columns, strict=True):
+        # A field of that name would replace the ids.
+        shown = "id_field" if name == "id" else name
         for side, docs in (("a", found.a), ("b", found.b)):
-            columns[f"{name}_{side}"] = values.take(array_of(docs[linked.pairs]))
+            columns[f"{shown}_{side}"] = values.take(array_of(docs[linked.pairs]))
     return pa.Table.from_arrays(list(columns.values()), list(columns))
 
 
