@@ -83,11 +83,11 @@ def test_killed(
         again.wait()
     before = all_steps(out, store, settings)
     resumed = work.start(out, *settings, "--resume", trace=True)
-    resumed.wait().check()
+    ended = resumed.wait().check()
     work.same(out, *matters(settings))
     check_nothing_twice(resumed, before)
     # What several processes may share is left empty; it may have been there before.
-    assert not store.exists() or store.stat().st_size < 200_000
+    assert not store.exists() or store.stat().st_size < 200_000, ended.err
 
 
 def all_steps(out: Path, store: Path, settings: list[str]) -> dict[str, set[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,16 @@ def test_four_at_once(work: Work, tmp_path: Path) -> None:
 
 
 def entries(path: Path) -> int:
-    """How many partitions are in a store."""
-    try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=0.1) as connection:
-            text = "SELECT count(*) FROM store WHERE space = 'partition'"
-            return int(connection.execute(text).fetchone()[0])
-    except sqlite3.Error:
+    """How many partitions are in a store; 0 where there is none, or an empty one."""
+    if not path.exists():
         return 0
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        assert tables <= {"bands", "bands_data"}
+        if not tables:
+            return 0
+        text = "SELECT count(*) FROM bands WHERE space = 'partition'"
+        return int(connection.execute(text).fetchone()[0])
 
 
 def test_a_missing_shard_is_named(few: Work, tmp_path: Path) -> None:
@@ -337,3 +341,23 @@ def test_recipes_of_different_files_make_the_same_keys(few: Work, tmp_path: Path
     assert found["whole"][0] == found["half"][0]
     for whole, part in zip(found["whole"][1], found["half"][1], strict=True):
         assert whole[700 * 8 :] == part
+
+
+def test_a_store_that_can_not_be_cleared_is_noted(
+    few: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: None
+) -> None:
+    """The results are there; the same call with ``resume`` removes the keys."""
+    store, out, events = tmp_path / "keys", tmp_path / "out", list[Any]()
+    given: dict[str, Any] = {"id": "id", "out": out, "store": f"sqlite:{store}"}
+
+    def refused(self: Any) -> None:
+        raise StoreError("the store is busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "_drop", refused)
+        patch.setattr("neardup.engines.clock.Clock.emit", lambda self, event: events.append(event))
+        neardup.dedup(few.notes, progress=False, **given)
+    assert "the store is busy; resume=True removes them" in events[-1].note
+    assert entries(store) > 0 and (out / "run.json").exists() and (out / ".run").exists()
+    neardup.dedup(few.notes, progress=False, resume=True, **given)
+    assert entries(store) == 0 and not (out / ".run").exists()

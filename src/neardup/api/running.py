@@ -137,10 +137,9 @@ def _run_in_folder(
                 request.writing,
                 lambda: {"peak_private_memory": peak.peak, "disk": state.size()},
             )
-        if not job.resources.keep_run:
-            # In this order: without the run state, no later run would remove the keys in the store.
-            if job.resources.shared:
-                drop_store(job)
+        # In this order: without the run state, no later run would remove the keys in the store.
+        keep = job.resources.keep_run or (job.resources.shared and not drop_store(job))
+        if not keep:
             state.remove()
     results = FolderResults(out, found)
     if job.source.format == "frame":  # which no folder contains

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from neardup.engines.clock import Event
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, RecipeError, ResumeError, StoreError
@@ -211,13 +211,28 @@ def _about(job: Job) -> dict[str, Any]:
     return {**job.identity(), "run": _owner(job)} if job.resources.shared else job.identity()
 
 
-def drop_store(job: Job) -> None:
-    """Remove the keys that a run left in its store; those of other runs stay."""
-    with store_of(job) as store:
-        _drop(job, store)
+def drop_store(job: Job) -> bool:
+    """Remove the keys that a run left in its store; those of other runs stay.
+
+    The results are complete by then: an error of the store becomes a note.
+
+    Returns:
+        Whether they are gone.
+    """
+    try:
+        with store_of(job) as store:
+            _drop(job, store)
+    except StoreError as error:
+        note = f"keys of this run may be left in the store: {error}; resume=True removes them"
+        job.clock.emit(Event("finish", note=note))
+        return False
+    return True
 
 
 def _drop(job: Job, store: BandStore) -> None:
-    with suppress(StoreError):
-        if store.open().about.get("run") == _about(job).get("run"):
-            store.drop()
+    try:
+        run = store.open().about.get("run")
+    except StoreError:  # there is none, or what is there is of others
+        return
+    if run == _about(job).get("run"):
+        store.drop()

@@ -90,12 +90,12 @@ def _spaced(text: pa.LargeStringArray, first: np.ndarray, last: np.ndarray) -> p
     first, last = first[order] - begin, np.maximum.accumulate(last[order]) - begin
     # Ranges that overlap or touch become one: the marks of the others are distinct bytes.
     new = np.append(True, first[1:] > last[:-1])
-    inside = np.zeros(end - begin + 1, np.int8)
-    inside[first[new]] = 1
-    inside[last[np.append(new[1:], True)]] -= 1
-    np.cumsum(inside, out=inside, dtype=np.int8)
+    covered = np.zeros(end - begin + 1, np.int8)
+    covered[first[new]] = 1
+    covered[last[np.append(new[1:], True)]] -= 1
+    np.cumsum(covered, out=covered, dtype=np.int8)
     spaced = data[begin:end].copy()
-    spaced[inside[:-1].view(np.bool_)] = _SPACE
+    spaced[covered[:-1].view(np.bool_)] = _SPACE
     made: Any = pa.LargeStringArray
     buffers = (pa.py_buffer(cast(Any, array)) for array in (offsets - begin, spaced))
     return cast(pa.LargeStringArray, made.from_buffers(len(text), *buffers))
