@@ -232,7 +232,7 @@ def drop_store(job: Job) -> bool:
 def _drop(job: Job, store: BandStore) -> None:
     try:
         run = store.open().about.get("run")
-    except StoreError:  # there is none, or what is there is of others
+    except StoreError:  # there is none, or another program's
         return
     if run == _about(job).get("run"):
         store.drop()
