@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One process of tests more than there are cores: servers and killed processes are waited for.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: demo spark-demo test kernels test-quick test-lowest test-bare test-spark test-stores lint docs site bench kills \
 	profile experiments fuzz soak coverage audit release browser cassandra cassandra-stop clean
@@ -41,7 +43,7 @@ spark-demo: $(SPARK)/.done demo
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory -j2 lint kernels
 	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Processes that test would compile the same kernels at the same time; mypy leaves a core idle.
 kernels: $(VENV)/.test
@@ -49,7 +51,7 @@ kernels: $(VENV)/.test
 
 # Without lint, and without the tests that take long: those of real texts, servers, kills, pages.
 test-quick: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow"
 
 # On Apache Spark: `make test` leaves these out, since pyspark is not there. Needs Java 17.
 test-spark: $(SPARK)/.done
@@ -142,7 +144,7 @@ soak: $(VENV)/.test
 # can't while coverage is measured, which takes time and writes files where they forbid it.
 coverage: $(VENV)/.checks
 	$(BIN)/python -m coverage erase
-	-$(BIN)/python -m coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	-$(BIN)/python -m coverage run -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	@test ! -e $(SPARK)/.done || { \
 		$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check 'coverage>=7.10' && \
 		$(SPARK)/bin/python -m coverage run -m pytest tests/spark; }
