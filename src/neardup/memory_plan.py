@@ -38,8 +38,9 @@ _INDEXED = 1000
 _RECORD, _FIELD_BYTE = 2500, 60
 #: Of a band key.
 KEY = 8
-#: Of documents that are cached, at most; they are not read again.
-CACHED = 256 << 20
+#: Share of the memory above the minimum that documents are cached in, which are not read again; and
+#: the share of all texts that is worth it: shingle sets need the memory too.
+_CACHE, _WORTH = 0.25, 0.25
 #: Of a second process, which compiles kernels where they are not on disk yet.
 COMPILER = 350_000_000
 
@@ -158,8 +159,9 @@ def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
     free = max(0, memory - minimum)
     threads = max(1, min(workload.threads, 1 + free // thread))
     free = max(0, free - (threads - 1) * thread)
-    # A small share of a large corpus saves little time, and its sets need the memory.
-    cached = min(CACHED, free // 4) if workload.text < 4 * CACHED else 0
+    # (Arrays of offsets and columns come on top of the texts.)
+    cached = min(int(free * _CACHE), 2 * workload.text)
+    cached = cached if cached >= _WORTH * workload.text else 0
     keys = row_keys * workload.documents
     return MemoryPlan(workload, memory, minimum, thread, threads, keys, free - cached, cached)
 

@@ -228,7 +228,9 @@ def test_the_plan_divides_what_there_is() -> None:
         further = (found.threads - 1) * found.thread
         assert found.minimum + further + found.arrays + found.cached <= memory
         assert found.keys == 8 * 20 * 10**6
-    assert plan(10**10).cached > plan(6 * 10**8).cached
+    # A quarter of the texts, or nothing of them.
+    assert plan(10**10).cached > plan(2 * 10**9).cached > 10**9 // 4
+    assert plan(6 * 10**8).cached == 0
     # More of anything needs more.
     base = plan(10**9).minimum
     assert plan(10**9, 2 * 10**6).minimum > base

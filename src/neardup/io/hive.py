@@ -1,6 +1,6 @@
 """Folders such as ``year=2024/month=5``, whose names are values of columns of their files."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
@@ -31,6 +31,10 @@ class HivePartition(Partition):
     def __init__(self, inner: Partition, values: Mapping[str, str | None]) -> None:
         self.file, self.start, self.size = inner.file, inner.start, inner.size
         self._inner, self._values = inner, values
+
+    @property
+    def sequence(self) -> Hashable:
+        return self._inner.sequence
 
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
         if columns is None:

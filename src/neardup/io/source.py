@@ -6,7 +6,7 @@ the data that it needs: texts and a few columns, texts of some documents, or rec
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,6 +128,11 @@ class Partition(ABC):
     file: int  # index into `Source.files`; -1 for frames
     start: int  # bytes of its file before it
     size: int  # bytes of its file, as on disk; those of all partitions add up to the file's size
+
+    @property
+    def sequence(self) -> Hashable:
+        """Partitions of one sequence are decoded one after the other; None for one by itself."""
+        return None
 
     @abstractmethod
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:

@@ -80,11 +80,23 @@ class CleanCorpus:
             return int(self._starts[output.end] - self._starts[output.first])
 
         # Compression takes most of the time, and a file is compressed by one thread: some at once.
-        self._together = min(self.pool.threads, max(1, len(outputs)))
+        together = 1 if self._in_sequence(outputs) else len(outputs)
+        self._together = min(self.pool.threads, max(1, together))
         for written in in_threads(write, range(len(outputs)), self._together):
             advance(written)
         for path in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
             sync_folder(path)
+
+    def _in_sequence(self, outputs: list[OutputFile]) -> bool:
+        """Return whether two files have documents that are decoded one after the other."""
+        if len(outputs) < 2 or len(self.reader.source.files) > 1:
+            return False
+        sequences = [partition.sequence for _, partition in self.reader.partitions()]
+        return any(
+            sequences[output.first] is not None
+            and sequences[output.first] == sequences[output.first - 1]
+            for output in outputs[1:]
+        )
 
     def table(self) -> pa.Table:
         """Return all documents to write as a table in memory."""

@@ -1,7 +1,7 @@
 """Parquet by row groups: small ones together, large ones in slices that are decoded in order."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -50,7 +50,7 @@ class _ParquetFile:
         except DAMAGE as error:
             raise damaged(file.path, "Parquet", error) from error
         self._lock = threading.Lock()
-        self._cursors: dict[tuple[int, Names], _Cursor] = {}
+        self._cursors: list[_Cursor] = []  # the one that was used last comes last
 
     def __reduce__(self) -> "tuple[type[_ParquetFile], tuple[SourceFile]]":
         return _ParquetFile, (self.file,)
@@ -76,12 +76,19 @@ class _ParquetFile:
             return opened.read_row_groups(list(groups), cast(Any, names), use_threads=False)
 
     def slice(self, group: int, step: int, number: int, names: Names) -> pa.Table:
-        """Decode rows of a large row group; cheap where slices are asked for about in order."""
+        """Decode rows of a large row group; cheap where slices are asked for about in order.
+
+        Threads may need slices far from each other: each takes the nearest cursor before its slice.
+        """
         with self._lock:
-            cursor = self._cursors.pop((group, names), None) or _Cursor(self, group, step, names)
-            self._cursors[group, names] = cursor
-            while len(self._cursors) > _CURSORS:
-                self._cursors.pop(next(iter(self._cursors)))
+            found = [c for c in self._cursors if c.of == (group, names) and c.reaches(number)]
+            cursor = max(found, key=lambda c: c.next, default=None)
+            if cursor is None:
+                cursor = _Cursor(self, group, step, names)
+            else:
+                self._cursors.remove(cursor)
+            self._cursors.append(cursor)
+            del self._cursors[:-_CURSORS]
         return cursor.take(number)
 
 
@@ -93,21 +100,26 @@ class _Cursor:
 
     def __init__(self, file: _ParquetFile, group: int, step: int, names: Names) -> None:
         self._file, self._group, self._step, self._names = file, group, step, names
+        self.of = group, names
         self._lock = threading.Lock()
         self._stash: dict[int, pa.Table] = {}
-        self._next, self._slices = 0, self._decoded()
+        self.next, self._slices = 0, self._decoded()
+
+    def reaches(self, number: int) -> bool:
+        """Return whether a slice is still to come, or waits."""
+        return number >= self.next or number in self._stash
 
     def take(self, number: int) -> pa.Table:
         """Return a slice; one that was released or already returned is decoded again."""
         with self._lock:
-            if number not in self._stash and number < self._next:
-                self._next, self._slices = 0, self._decoded()
+            if number not in self._stash and number < self.next:
+                self.next, self._slices = 0, self._decoded()
             while number not in self._stash:
                 found = next(self._slices, None)
                 if found is None:
                     raise changed(self._file.file.path)
-                self._stash[self._next] = found
-                self._next += 1
+                self._stash[self.next] = found
+                self.next += 1
                 if len(self._stash) > _STASH:
                     self._stash.pop(min(self._stash))
             return self._stash.pop(number)
@@ -157,6 +169,10 @@ class _ParquetPartition(TablePartition):
 
     def schema(self) -> pa.Schema:
         return self.opened.schema
+
+    @property
+    def sequence(self) -> Hashable:
+        return (self.file, self.groups.start) if self.step else None
 
 
 def cut(
