@@ -160,7 +160,9 @@ def _look(job: Job, head: Head, pool: Pool, most: int) -> _Looked:
     parts: Iterable[Partition] = (partition for _, partition, *_ in every)
     if spread:
         known = list(source.partitions())
-        parts = (known[number] for number in _spread_order(len(known)))
+        first = max((len(found.text) for found in head.read), default=0)
+        numbers = _spread_order(len(known), -(-_DOCUMENTS // max(1, first)))
+        parts = (known[number] for number in numbers)
     texts: list[pa.LargeStringArray] = []
     documents = text = columns = size = partition = rows = 0
     reads = pool.ordered(lambda part: (part.read(job.needed), part.size), parts, most)
@@ -208,11 +210,14 @@ def _memory_for(job: Job, recipe: Recipe, head: Head, threads: int) -> tuple[int
     return min(fit, 2 * threads + 1), comparing.threads
 
 
-def _spread_order(number: int) -> list[int]:
-    """Return all numbers in an order in which the first ones, however many, are spread evenly."""
+def _spread_order(number: int, begin: int = 0) -> list[int]:
+    """Return all numbers in an order in which the first ones, however many, are spread evenly.
+
+    Only the ``begin`` first ones ascend: slices of a row group are decoded one after another.
+    """
     golden = (math.sqrt(5) - 1) / 2  # whose multiples fill 0 to 1 most evenly
     order: list[int] = np.argsort(np.arange(number) * golden % 1).tolist()
-    return order
+    return sorted(order[:begin]) + order[begin:]
 
 
 def _measured(job: Job, looked: _Looked, size: int) -> Outcome:
