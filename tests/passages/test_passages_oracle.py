@@ -98,6 +98,7 @@ def check_corpus(seed: int) -> int:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "SPILL_SHARE", rng.choice([4, 1 << 30]))
+        patch.setattr(work.Work, "cached", rng.choice([0, 300, 2000, 1 << 30]))
         patch.setattr(repeats, "_SORTED", rng.choice([1, 5, 1 << 20]))
         patch.setattr(repeats, "_PART", rng.choice([1, 16, 1 << 20]))
         patch.setattr(repeats, "_MOST_PARTS", rng.randrange(1, 65))

@@ -15,6 +15,8 @@ from neardup.threads import Pool
 
 #: Parts of the memory that rows of a kind, and arrays, may take before they go to files.
 SPILL_SHARE, SCRATCH_SHARE = 8, 4
+#: Bytes that suffice for all but cached tokens, which take a half of the rest.
+_SUFFICES = 10**9
 
 
 @dataclass
@@ -32,6 +34,11 @@ class Work:
         self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.folder)
         self.temporary = 0  # bytes that were in files at the same time, at most
         self.progress = Progress(self.state, self.manifest)
+
+    @property
+    def cached(self) -> int:
+        """Bytes of tokens that may be kept from the first pass to the second."""
+        return max(0, self.memory - _SUFFICES) // 2
 
     @property
     def spilled(self) -> int:

@@ -7,6 +7,7 @@ to sort.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from neardup.kernels.passages.hashing import runs_of_anchors
 from neardup.kernels.passages.positions import NONE
 from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
+from neardup.match.verifying import taken
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
 
@@ -108,6 +110,7 @@ class Finder:
     def __init__(self, words: int, tokeniser: Tokeniser, work: Work) -> None:
         self.length = RunLength(words)
         self._tokeniser, self.work = tokeniser, work
+        self.cache = _TokenCache(work.cached)
 
     def _spill(
         self,
@@ -168,7 +171,8 @@ class Finder:
                 return number, []
             numbers = corpus.numbers[first + rows]
             of_rows = chosen[np.repeat(with_anchors, counts)]
-            return number, self._runs(texts(rows), numbers, of_rows, runs.parts)
+            tokens = self.cache.pop(number, rows) or self.tokens_of(texts(rows))
+            return number, self._runs(tokens, numbers, of_rows, runs.parts)
 
         for number, found in self.work.pool.ordered(work, read(done)):
             if found:
@@ -179,13 +183,17 @@ class Finder:
         return self._sources(runs, corpus, Rule(self.length.words, groups, boilerplate))
 
     def _runs(
-        self, text: pa.LargeStringArray, numbers: np.ndarray, marked: np.ndarray, parts: int
+        self,
+        batches: Iterable[tuple[int, int, Ragged]],
+        numbers: np.ndarray,
+        marked: np.ndarray,
+        parts: int,
     ) -> list[np.ndarray]:
         """Return hashes and positions of the runs of marked anchors, by part, and their ends."""
         parts_of: list[list[np.ndarray]] = []
         recent = np.full((_RECENT, 3), NONE)
         done = 0
-        for first, last, tokens in self.tokens_of(text):
+        for first, last, tokens in batches:
             keys, since, counts = self.anchors_of(tokens)
             chosen = marked[done : done + len(keys)]
             done += len(keys)
@@ -272,6 +280,50 @@ class Finder:
         return values.take(order, out=self._allocate(len(order), values.dtype), mode="clip")
 
 
+class _TokenCache:
+    """Tokens of the partitions that were read first, for the second pass.
+
+    Args:
+        size: Bytes that they may have.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._left, self._lock = size, threading.Lock()
+        self._tokens: dict[int, list[Ragged]] = {}
+
+    @property
+    def is_full(self) -> bool:
+        return self._left <= 0
+
+    def put(self, number: int, tokens: list[Ragged]) -> None:
+        """Keep the tokens of a partition, in batches of documents, if they fit."""
+        size = sum(each.values.nbytes + each.offsets.nbytes for each in tokens)
+        with self._lock:
+            self._left -= size  # the first that does not fit is the last one
+            if self._left >= 0:
+                self._tokens[number] = tokens
+
+    def pop(self, number: int, rows: np.ndarray) -> Iterator[tuple[int, int, Ragged]] | None:
+        """Return an iterator over documents, as `Finder.tokens_of`, once; None where they are not.
+
+        ``rows``, int64[], are the documents of the partition that are wanted, ascending.
+        """
+        with self._lock:
+            tokens = self._tokens.pop(number, None)
+        return None if tokens is None else _of_rows(tokens, rows)
+
+
+def _of_rows(tokens: list[Ragged], rows: np.ndarray) -> Iterator[tuple[int, int, Ragged]]:
+    begin = first = 0
+    for batch in tokens:
+        end = begin + len(batch.offsets) - 1
+        last = int(np.searchsorted(rows, end))
+        if last > first:
+            chosen = rows[first:last] - begin
+            yield first, last, batch if last - first == end - begin else taken(batch, chosen)
+        begin, first = end, last
+
+
 class Anchors:
     """The first pass: partition by partition, in the order of the input."""
 
@@ -281,23 +333,36 @@ class Anchors:
         self._ends: list[int] = []
         self._anchors = self._documents = 0
 
-    def of(self, text: pa.LargeStringArray) -> list[np.ndarray]:
+    def of(self, text: pa.LargeStringArray) -> tuple[list[np.ndarray], list[Ragged]]:
         """Return what `add` takes of the texts of a partition; from any thread."""
+        kept: list[Ragged] = []
         tokens, counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         keys = [np.empty(0, np.uint64)]
-        for _, _, found in self._finder.tokens_of(text):
-            key, _, count = self._finder.anchors_of(found)
+        for _, _, batch in self._finder.tokens_of(text):
+            key, _, count = self._finder.anchors_of(batch)
             keys.append(key)
             counts.append(count)
-            tokens.append(np.diff(found.offsets).astype(np.int32))
+            tokens.append(np.diff(batch.offsets).astype(np.int32))
+            if not self._finder.cache.is_full:
+                kept.append(Ragged(batch.values.copy(), batch.offsets))
         every = np.concatenate(keys)
         order, ends = np.empty(len(every), np.int64), np.empty(self._spill.parts + 1, np.int64)
         divide(every, self._spill.parts, order, ends)
-        return [np.concatenate(tokens), np.concatenate(counts), every[order], order, ends]
+        found: list[np.ndarray] = [np.concatenate(tokens), np.concatenate(counts)]
+        found += [every[order], order, ends]
+        return found, kept if len(kept) == len(tokens) - 1 else []
 
-    def add(self, found: list[np.ndarray], corpus: int, about: list[int], table: pa.Table) -> None:
+    def add(
+        self,
+        found: tuple[list[np.ndarray], list[Ragged]],
+        corpus: int,
+        about: list[int],
+        table: pa.Table,
+    ) -> None:
         """Enter a partition: what `of` and `InputCorpus.enter` have returned of it."""
-        tokens, counts, keys, order, ends = found
+        (tokens, counts, keys, order, ends), kept = found
+        if kept:
+            self._finder.cache.put(len(self._ends), kept)
         self._spill.add_divided([keys, order + self._anchors], ends)
         columns: dict[str, Any] = {_TOKENS: array_of(tokens), _ANCHORS: array_of(counts)}
         columns |= zip(table.column_names, table.columns, strict=True)
