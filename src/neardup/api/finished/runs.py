@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -237,9 +237,13 @@ class Run(AnyRun, RunTables):
         Raises:
             InputError: The input is gone or has changed.
         """
+        return pa.concat_tables(self._pairs(texts, warnings.warn))
+
+    def _pairs(self, texts: bool, note: Callable[[str], object]) -> Iterator[pa.Table]:
+        """Yield the same, some rows at a time; ``note`` gets the reason for texts that are missing."""
         from neardup.inspect.pair_texts import pairs
 
-        return pa.concat_tables(pairs(self._results, texts))
+        return pairs(self._results, texts)
 
     @checked
     def recluster(
