@@ -37,7 +37,7 @@ from neardup.copies.cuts.records import check_changer
 from neardup.copies.cuts.text_cuts import TextCuts
 from neardup.corpora.against import Decided, OldCorpus, decide
 from neardup.corpora.corpus import InputCorpus, naming
-from neardup.corpora.decontaminating import Asked, Items, by_file, matches_of
+from neardup.corpora.decontaminating import Asked, Items, by_file, frequent_items, matches_of
 from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
@@ -530,8 +530,6 @@ def decontaminate(
         with naming("test_"):
             prepared = Items(items, asked, pool)
         found = matches_of(corpus, items, prepared)
-    if not items.documents:
-        raise InputError("the input has no test items", "is this the right file?")
     kept = np.ones(corpus.documents, dtype=np.bool_)
     if not cut:
         kept[found.table.column("train_doc").to_numpy()] = False
@@ -560,6 +558,7 @@ def decontaminate(
         "mask": mask,
     }
     about = {"settings": settings, "counts": counts, "test_files": by_file(items, found.table)}
+    about["frequent_items"] = frequent_items(items, prepared, found.table, len(kept))
     about |= corpus.record(format=format)
     if folder is None:
         about = {"command": Decontamination.command, **about, **about_clock(clock)}

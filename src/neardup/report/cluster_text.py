@@ -16,7 +16,8 @@ def headline(found: Cluster) -> str:
     if found.texts < found.documents:
         what += f" with {counted(found.texts, 'text')}"
     if found.left_out:
-        what += f"; {counted(found.left_out, 'document')} with other texts left out, raise limit= for more"
+        more = counted(found.left_out, "document")
+        what += f"; {more} with other texts left out, raise limit= for more"
     return f"Cluster {found.cluster}: {what}."
 
 
