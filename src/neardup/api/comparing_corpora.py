@@ -374,6 +374,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         "bands": bands_of(recipe, spec.threshold),
         "old_only": old.only,
         "counts": counts,
+        "notes": found.notes,
         "old": about_old(old.corpus, first),
         **corpus.record(format=old.format, removed=old.removed),
     }

@@ -211,6 +211,8 @@ class Reclustering:
             else ()
         )
         of_input = {name: self.results.record[name] for name in names}
+        if self.used == "tables":
+            of_input["notes"] = self.results.record.get("notes", [])
         about = {"run": self.results.name, "used": self.used}
         return {"peak_private_memory": peak, "recluster": about, **of_input}
 

@@ -72,6 +72,7 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
             what = "pairs in buckets above --max-bucket; kept documents may still be alike"
         yield "not compared", f"{counts['not_compared']:,}", what
     yield from _of_input(counts)
+    yield from _notes(record)
     if counts["short"] > total / 2:
         what = "of the texts are shorter than a shingle; of them only equal ones are found"
         yield "warning", share(counts["short"], total), what
@@ -89,6 +90,11 @@ def _of_input(counts: dict[str, Any]) -> Iterator[Row]:
         yield "left out", f"{counts['skipped']:,}", "documents above --max-document"
     if not counts["documents"]:
         yield "note", "", NO_DOCUMENTS
+
+
+def _notes(record: dict[str, Any]) -> Iterator[Row]:
+    for note in record.get("notes", []):
+        yield "note", "", note
 
 
 def _recall(record: dict[str, Any]) -> float:
@@ -152,6 +158,7 @@ def of_batch(record: dict[str, Any]) -> Iterator[Row]:
     )
     yield "clusters", f"{counts['clusters_of_two_or_more']:,}", largest
     yield from _of_input(counts)
+    yield from _notes(record)
     if not counts["old_documents"]:
         yield "note", "", _NO_OLD
     yield from _compared(record)
