@@ -192,7 +192,7 @@ def _note_short(spec: PassageSpec, corpus: Corpus, notes: list[str]) -> None:
     elif short := int(np.count_nonzero(corpus.tokens < spec.words)):
         notes.append(
             f"{having(short, 'document')} fewer than {spec.words} words; such are never copied; "
-            "`neardup dedup` finds equal ones"
+            "neardup dedup finds equal ones"
         )
 
 

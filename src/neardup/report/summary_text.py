@@ -187,11 +187,11 @@ def of_matches(record: dict[str, Any]) -> Iterator[Row]:
     size = settings["shingle"]
     if short := counts["test_items_shorter_than_a_shingle"]:
         only = counted(counts["only_by_short_items"], "document")
-        what = f"test items are shorter than {size}, and were looked for as they are; {only} for "
+        what = f"of the test items, shorter than {size}, looked for as they are; {only} for "
         yield "short", f"{short:,}", what + "them only"
     if short := counts["test_items_too_short"]:
         least = counted(settings["min_words"], "word")
-        yield "too short", f"{short:,}", f"test items have less than {least}: not looked for"
+        yield "too short", f"{short:,}", f"of the test items, of fewer than {least}, not looked for"
     yield from _of_input(counts)
     if not items:
         yield "note", "", _NO_ITEMS
