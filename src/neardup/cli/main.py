@@ -203,7 +203,8 @@ def as_options(message: str) -> str:
     message = re.sub(values, named, message)
     message = re.sub("`(?P<name>[a-z_]+)`", named, message)
     # Of code that is no argument.
-    message = re.sub(r"`([^`\n]+)`", lambda code: _RENAMED.get(code[1], code[1]), message)
+    codes = r"`(neardup [^`\n]+|[^`\s]+)`"
+    message = re.sub(codes, lambda code: _RENAMED.get(code[1], code[1]), message)
     return message.replace("the same call", "the same command")
 
 
