@@ -4,6 +4,10 @@ A message names the problem, the value, and the values that are expected; ``hint
 Messages name files, lines, records and columns, never the text of a document.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
 
 def spelled(value: object) -> str:
     """Return a value as messages show it; of one that may contain a text, only the type."""
@@ -19,10 +23,19 @@ class NeardupError(Exception):
         hint: The remedy, in one line; empty where none is known.
     """
 
+    #: The same without ids, and the row of the document that it is about, where a message has one.
+    without_id: str = ""
+    row: int | None = None
+
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message, hint)  # pickling restores `args`
         self.message = message
         self.hint = hint
+
+    def private(self, message: str, row: int | None = None) -> Self:
+        """Add the message for those who keep ids private; return the error."""
+        self.without_id, self.row = message, row
+        return self
 
     @property
     def __notes__(self) -> list[str]:  # type: ignore[override]  # a traceback shows them as well
@@ -30,6 +43,29 @@ class NeardupError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+
+@contextmanager
+def rows_from(first: int) -> Iterator[None]:
+    """Count rows in errors from another one on."""
+    try:
+        yield
+    except NeardupError as error:
+        if error.row is not None:
+            error.row += first
+        raise
+
+
+@contextmanager
+def ids_left_out(private: bool) -> Iterator[None]:
+    """Raise errors with messages that have no ids, if these are private."""
+    try:
+        yield
+    except NeardupError as error:
+        if not private or not error.without_id:
+            raise
+        where = "" if error.row is None else f"row {error.row}: "
+        raise type(error)(f"{where}{error.without_id}", error.hint) from None
 
 
 class SpecError(NeardupError, ValueError):

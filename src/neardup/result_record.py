@@ -33,7 +33,7 @@ _WORK: dict[str, tuple[str, str]] = {
     "dedup": ("report explain audit evaluate recluster pairs", ""),
     "recluster": ("report explain audit evaluate recluster pairs", ""),
     "dedup --against": (
-        "report explain",
+        "report explain pairs",
         "the old corpus is not in it; run neardup dedup over both corpora for this",
     ),
     "decontaminate": ("report", "matches.parquet in it has a row for each match"),

@@ -169,8 +169,7 @@ def test_nothing_has_the_types_of_the_frame() -> None:
     run = neardup.dedup(frame, id="key", keep="max:key", order_by="key", cluster="bounded")
     assert run.clusters.schema.field("doc_id").type == pa.int64()
     assert list(run.clean().columns) == ["text", "key"]
-    with pytest.raises(InputError, match="no documents"):
-        neardup.plan(frame)
+    assert "the input has no documents" in str(neardup.plan(frame))
 
 
 def test_a_text_of_several_types_is_refused() -> None:

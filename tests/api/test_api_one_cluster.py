@@ -30,21 +30,44 @@ def run(kernels: None) -> neardup.Run:
 
 def test_a_cluster_has_its_texts_side_by_side(run: neardup.Run) -> None:
     found = run.cluster("two")
-    assert [one.doc_id for one in found.members] == ["one", "three", "two"]
-    assert found.documents == 3 and found.members[0].kept
+    assert [one.doc_id for one in found.members] == ["one", "two"]
+    assert (found.documents, found.texts, found.members[0].copies) == (3, 2, 1)
+    assert found.members[0].kept
     text = str(found)
-    assert text == repr(found) and text.startswith("Cluster 0: 3 documents.\n\none: kept\nw0 w1")
-    assert "three: removed, 1.0000 to one" in text
+    assert text == repr(found) and text.startswith(
+        "Cluster 0: 3 documents with 2 texts.\n\none: kept, and 1 more with this text\nw0 w1"
+    )
     assert "[-w39-]{+b>changed</b+}" in text.replace("{+<b", "{+b"), text
     page = found._repr_html_()
-    assert page is not None and "<b>changed" not in page and page.count("white-space") == 3
+    assert page is not None and "<b>changed" not in page and page.count("white-space") == 2
     few = run.cluster("two", limit=1)
-    assert [one.doc_id for one in few.members] == ["two"] and "1 of them shown" in str(few)
+    assert [one.doc_id for one in few.members] == [
+        "two"
+    ] and "; 2 documents with other texts left out" in str(few)
+    # A copy that is asked about has a row of its text in any case.
+    three = run.cluster("three")
+    assert [one.doc_id for one in three.members] == ["one", "three", "two"]
+    assert [one.copies for one in three.members] == [0, 0, 0] and three.left_out == 0
+    assert "three: removed, 1.0000 to one" in str(three)
     assert run.cluster("other").documents == 1
     with pytest.raises(neardup.SpecError, match="`limit` is 0"):
         run.cluster("one", limit=0)
     with pytest.raises(neardup.InputError, match="no document has the id nobody"):
         run.cluster("nobody")
+
+
+@pytest.mark.parametrize("order_by", [None, "rank"])
+def test_many_copies_are_a_number(kernels: None, order_by: str | None) -> None:
+    near = [" ".join([*WORDS[:-2], f"y{i}", f"z{i}"]) for i in range(3)]
+    texts = [TEXTS["text"][0], *near, TEXTS["text"][0]] * 60
+    frame = {"text": texts, "rank": [*range(len(texts))][::-1]}
+    found = neardup.dedup(frame, order_by=order_by).cluster(150)
+    assert (found.documents, found.texts, found.left_out) == (300, 4, 0)
+    assert found.members[0].text == texts[0] and len(found.members) <= 5
+    assert sum(1 + one.copies for one in found.members) == 300
+    few = neardup.dedup(frame, order_by=order_by).cluster(1, limit=2)
+    assert len(few.members) == 2 and few.left_out == 120
+    assert "300 documents with 4 texts; 120 documents with other texts left out" in str(few)
 
 
 def test_charts_as_axes(run: neardup.Run, monkeypatch: pytest.MonkeyPatch) -> None:

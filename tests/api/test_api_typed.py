@@ -46,3 +46,14 @@ def test_no_public_signature_has_any() -> None:
                     loose.append(f"{where}: {argument} is {kind}")
     assert loose == []
     assert seen > 60
+
+
+def test_a_corpus_has_a_precise_type() -> None:
+    for function, arguments in (
+        (neardup.dedup, {"source": "Corpus", "against": "OldCorpus | None"}),
+        (neardup.plan, {"source": "Corpus"}),
+        (neardup.passages, {"source": "Corpus", "against": "Corpus | None"}),
+        (neardup.decontaminate, {"train": "Corpus", "against": "Corpus"}),
+    ):
+        parameters = inspect.signature(function).parameters
+        assert {name: str(parameters[name].annotation) for name in arguments} == arguments

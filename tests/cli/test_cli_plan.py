@@ -48,8 +48,6 @@ def test_options_are_named(
 
 BAD = {
     "missing": (None, "no such file"),
-    "empty": ("", "has no documents"),
-    "blank": ("\n\n", "has no documents"),
     "no text column": ('{"body": "x"}\n', "no column 'text'; there is body"),
     "not JSON": ("zebrafinch\n", "line 1"),
     "not text": ('{"text": 5}\n', "'text'"),
@@ -69,7 +67,13 @@ def test_bad_inputs(case: str, command: Command, tmp_path: Path) -> None:
 
 def test_no_documents_in_a_table(command: Command, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n")
-    assert "has no documents" in command("plan", tmp_path / "a.csv").error
+    (tmp_path / "b.jsonl").write_text("\n\n")
+    for name in ("a.csv", "b.jsonl"):
+        for more in ([], ["--passages", 10]):
+            answer = command("plan", tmp_path / name, *more)
+            assert answer.code == 0 and "the input has no documents" in answer.out, answer.err
+        plan = json.loads(command("plan", tmp_path / name, "--json").out)
+        assert plan["documents"] == plan["sampled"] == plan["disk"] == 0 and plan["num_bands"]
 
 
 def test_an_empty_text(command: Command, tmp_path: Path) -> None:

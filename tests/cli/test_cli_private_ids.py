@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
-from common import Command, some_rows, write_lines
+from common import Answer, Command, some_rows, write_lines
 
 PATIENT = "patient-4711-"
 
@@ -72,6 +73,76 @@ def test_two_documents_with_one_private_id(command: Command, tmp_path: Path) -> 
         assert PATIENT in command(*line).error
         found = command(*line, "--private-ids").error
         assert PATIENT not in found and "record 2 has an id" in found
+
+
+def test_ids_of_an_index_are_in_no_message(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*line: Any) -> Answer:
+        given = io.TextIOWrapper(io.BytesIO(changed.read_bytes()))
+        monkeypatch.setattr("sys.stdin", given)
+        return command(*line)
+
+    texts = [row["text"] for row in some_rows(4)]
+    rows = [{"id": f"{PATIENT}{i}", "text": text} for i, text in enumerate(texts)]
+    source = write_lines(tmp_path / "a.jsonl", rows)
+    changed = write_lines(tmp_path / "b.jsonl", [*rows[:2], {**rows[2], "text": "other words"}])
+    new = [{**row, "id": f"{PATIENT}new-{i}"} for i, row in enumerate(rows)]
+    mixed = write_lines(tmp_path / "c.jsonl", [*new[:3], rows[3]])
+    folder, other = tmp_path / "index", tmp_path / "other"
+    for made in (folder, other):
+        assert command("index", "create", made).code == 0
+        assert command("index", "add", made, source, "--id", "id").code == 0
+    for line, says in (
+        (["index", "add", folder, source, "--id", "id"], "row 0: the index has a document"),
+        (["index", "add", folder, mixed, "--id", "id"], "row 3: the index has a document"),
+        (["index", "remove", folder, f"{PATIENT}99"], "the index has no document with that id"),
+        (["index", "merge", folder, other], "row 0: the index has a document with this id"),
+        (["stream", "--index", folder], "row 2: the index has a document with this id and another"),
+    ):
+        assert PATIENT in asked(*line).error
+        answer = asked(*line, "--private-ids")
+        assert answer.code == 1 and PATIENT not in answer.err and says in answer.error, answer.err
+    answer = asked("stream", "--index", folder, "--line-buffered", "--private-ids")
+    assert "row 2: " in answer.error and len(answer.out.splitlines()) == 2
+
+
+def test_ids_of_records_are_in_no_page(command: Command, tmp_path: Path) -> None:
+    names = ["anna schmidt", "ana schmidt", "peter huber", "petra maier"]
+    for which in "ab":
+        lines = (
+            f"{PATIENT}{which}{i},{name} {i // 2},19{50 + i // 2}"
+            for i, name in enumerate(names * 8)
+        )
+        (tmp_path / f"{which}.csv").write_text("key,name,born\n" + "\n".join(lines) + "\n")
+    for files, pair in ((["a.csv"], ("a0", "a1")), (["a.csv", "b.csv"], ("a0", "b1"))):
+        out, page = tmp_path / f"out{len(files)}", tmp_path / f"{len(files)}.html"
+        paths = [tmp_path / file for file in files]
+        line = ["link", *paths, "--id", "key", "--fields", "name,born", "-o", out, "--report", page]
+        assert command(*line).code == 0 and PATIENT in page.read_text()
+        line += ["--private-ids", "--overwrite"]
+        index = tmp_path / "people"
+        done = command(*line, *(["--index", index] if len(files) == 1 else []))
+        assert done.code == 0, done.err
+        assert PATIENT not in page.read_text() + done.err and "row 1<" in page.read_text()
+        assert PATIENT in str(pq.read_table(out / "pairs.parquet").column("id_a")[0])
+        run = neardup.open(out)
+        again = run.report(tmp_path / "again.html", overwrite=True)
+        assert again.read_text().count("row ") and PATIENT not in again.read_text()
+        by_id = command("explain", out, *(f"{PATIENT}{name}" for name in pair))
+        assert by_id.out == command("explain", out, "row 0", "row 1").out != ""
+        assert PATIENT not in command("explain", out, f"{PATIENT}x", "row 1").err
+        marked = tmp_path / "marked.csv"
+        marked.write_text("id_a,id_b\nrow 0,row 1\n")
+        assert run.evaluate(marked)["truth"]["pairs"] == 1
+        marked.write_text("id_a,id_b,duplicate\nrow 0,row 1,true\n")
+        assert command(*line, "--labels", marked).code == 0
+    line = [*line[:3], "--fields", "key,name", "--id", "key", "-o", tmp_path / "no"]
+    refused = command(*line, "--private-ids")
+    assert refused.code == 2 and "those of the field 'key'" in refused.error
+    assert PATIENT in command("index", "remove", index, f"{PATIENT}x").error
+    answer = command("index", "remove", index, f"{PATIENT}x", "--private-ids")
+    assert answer.code == 1 and PATIENT not in answer.err and "no record with that id" in answer.err
 
 
 def test_private_ids_in_python(kernels: None, tmp_path: Path) -> None:

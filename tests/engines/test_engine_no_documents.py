@@ -54,6 +54,10 @@ def test_nothing_is_found(kind: str, tmp_path: Path) -> None:
     assert neardup.dedup(["a b"], against=neardup.open(tmp_path / "out0")).keep_mask.all()
     found = neardup.decontaminate(source, ["a test item of some words"])
     assert found.summary["counts"]["documents"] == 0
+    found = neardup.decontaminate(["some words"], source, out=out, overwrite=True)
+    assert found.keep_mask.tolist() == [True] and "there are no test items" in str(found)
+    found = neardup.dedup(["some words"], against=source)
+    assert found.keep_mask.all() and "the old corpus has no documents" in str(found)
 
 
 def test_commands_note_it(command: Command, tmp_path: Path) -> None:
@@ -69,3 +73,10 @@ def test_commands_note_it(command: Command, tmp_path: Path) -> None:
         answer = command(name, path, "-o", tmp_path / f"{name}{len(args)}", *args)
         assert answer.code == 0, answer.err
         assert NOTE in answer.err
+    for name, says in (
+        ("dedup", "the old corpus has no documents"),
+        ("decontaminate", "there are no test items"),
+    ):
+        line = (name, old, "--against", path, "-o", tmp_path / f"{name}-of-nothing")
+        answer = command(*line)
+        assert answer.code == 0 and says in answer.err, answer.err

@@ -13,7 +13,7 @@ import pytest
 from ordered_values import COLUMNS, expected_order
 
 import neardup
-from common import write_lines
+from common import Command, write_lines
 from neardup import Spec
 from neardup.engines import comparing, ordering
 from neardup.errors import ColumnError, DuplicateIdError
@@ -42,6 +42,47 @@ def test_decimals_in_text_are_compared_as_numbers() -> None:
     assert kept_of(table, keep="max:q") == [False, True]
     table = pa.table({"text": [TEXT, TEXT], "q": ["9.5", "10.25 stars"]})
     assert kept_of(table, keep="max:q") == [True, False]  # as text, then
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (["3.2.2024", "12.1.2024"], "dates"),
+        (["2024-2-3", "2024-11-12"], "dates"),
+        (["03/02/2024 10:15", "12/01/2024 9:00"], "dates"),
+        (["2021-02-03", "2024/01/12"], "dates"),
+        (["3. Februar 2024", "12. März 2024"], "dates"),
+        (["Feb 3, 2024", None], "dates"),
+        (["12", "7", "n/a"], "numbers"),
+        (["2024-02-03", "2024-11-12T10:00:00Z", "", None], ""),
+        (["2024/02/03", "2024/11/12"], ""),
+        (["1.2", "1.10"], ""),
+        (["a", "b", "3.2.2024"], ""),
+        ([None, ""], ""),
+    ],
+)
+def test_text_that_looks_like_dates_is_noted(
+    values: list[str | None], says: str, tmp_path: Path, command: Command
+) -> None:
+    count = len(values)
+    table = pa.table({"text": [TEXT] * count, "when": pa.array(values, pa.string())})
+    run = neardup.dedup(table, order_by="when", keep="min:when")
+    notes = run.summary["notes"]
+    assert len(notes) == bool(says) and all(says in note and "'when'" in note for note in notes)
+    assert not any(value and value in note for value in values for note in notes)
+    assert ("as text" in str(run)) == bool(says)
+    old = neardup.dedup(table, against=["x"], order_by="when")
+    assert old.summary["notes"] == notes
+    assert notes == neardup.dedup(table, keep="max:when").summary["notes"]
+    passages = neardup.passages(table, order_by="when", words=3, progress=False)
+    assert all(note in passages.summary["notes"] for note in notes)
+    if says:
+        source = write_lines(tmp_path / "a.jsonl", table.to_pylist())
+        out = tmp_path / "out"
+        shown = command("dedup", source, "-o", out, "--order-by", "when")
+        assert f"note{' ' * 9}" in shown.err and "as text" in shown.err
+        again = command("recluster", out, "-o", tmp_path / "again", "--no-clean", "--threshold", 1)
+        assert "as text" in again.err
 
 
 @pytest.mark.parametrize(

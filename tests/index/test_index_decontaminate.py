@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
+from common import Command, write_lines
 from neardup.errors import ColumnError, SpecError
 
 TRAIN = [
@@ -48,6 +49,33 @@ def test_short_items_are_looked_for_as_they_are() -> None:
     # Whatever the unit: of characters, too, short items are words in a row.
     of_characters = neardup.decontaminate(TRAIN, ["of Perú"], shingle="char:20", texts=True)
     assert of_characters.matches.column("passage_text").to_pylist() == ["of Perú"]
+
+
+def test_an_item_that_many_documents_have_is_named(command: Command, tmp_path: Path) -> None:
+    train = [{"id": f"t{i}", "text": f"in the beginning, w{i} x{i}"} for i in range(30)]
+    train += [{"id": f"u{i}", "text": f"other words {i}, and of the end"} for i in range(20)]
+    items = [{"key": "secret-1", "text": "of the"}, {"key": "secret-2", "text": "In THE beginning"}]
+    items += [{"key": f"secret-{i}", "text": f"W{i} x{i}"} for i in range(3, 9)]
+    paths = [write_lines(tmp_path / f"{i}.jsonl", rows) for i, rows in enumerate((train, items))]
+    line = ["decontaminate", paths[0], "--id", "id", "--against", paths[1], "--test-id", "key"]
+    shown = command(*line, "-o", tmp_path / "out").lines
+    assert [" ".join(row.split()) for row in shown if row.startswith("warning")] == [
+        "warning 60.0 % of the documents (30) have the test item secret-2, of 3 words; "
+        "--min-words 4 leaves out such short ones",
+        "warning 40.0 % of the documents (20) have the test item secret-1, of 2 words; "
+        "--min-words 3 leaves out such short ones",
+    ]
+    assert "min_words=4 leaves" in str(neardup.open(tmp_path / "out"))
+    private = command(*line, "-o", tmp_path / "private", "--private-ids").err
+    assert "the test item in row 1, of 3 words" in private and "secret" not in private
+    assert "secret-" not in (tmp_path / "private" / "run.json").read_text()
+    few = command(*line, "-o", tmp_path / "few", "--min-words", 4).lines
+    assert not [row for row in few if row.startswith("warning")]
+    # One that is no short item has another remedy.
+    write_lines(paths[1], [{"key": "k", "text": train[0]["text"]}])
+    write_lines(paths[0], [train[0]] * 30)
+    line.remove("--id"), line.remove("id")
+    assert "take it out of the test items" in command(*line, "-o", tmp_path / "long").err
 
 
 def test_cut_takes_the_passage_and_keeps_the_document(tmp_path: Path) -> None:
@@ -127,7 +155,7 @@ def test_counts_of_each_file(tmp_path: Path, command: Any) -> None:
     found = [tuple(file.values())[1:] for file in record["test_files"]]
     assert found == [(2, 1, 1, 1), (1, 1, 2, 2)]
     assert "of 2 found, in 1 document: " in answer.err and "a.jsonl" in answer.err
-    assert "were looked for as they are" in answer.err and "words, of 2 documents" in answer.err
+    assert "looked for as they are" in answer.err and "words, of 2 documents" in answer.err
     names = pq.read_schema(tmp_path / "out" / "matches.parquet").names
     assert names[4:] == [
         *("by", "containment", "passage", "train_start", "train_end", "test_start", "test_end"),

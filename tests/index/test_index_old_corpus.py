@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
 import neardup
 import parity_corpus as corpus
+from common import Command, write_lines
 from neardup.errors import ColumnError, InputNotFoundError, SpecError
 from neardup.spec import Spec
+from neardup.state.run_state import RunState
 
 
 @pytest.mark.parametrize("keep", corpus.KEEPS)
@@ -115,6 +120,129 @@ def test_the_command(tmp_path: Path, command: Any) -> None:
         assert answer.code == 2 and f"{option} does not go with this --against" in answer.err
     answer = command("dedup", tmp_path / "new.jsonl", "-o", tmp_path / "x", "--old-only")
     assert answer.code == 2 and "--old-only needs an old corpus" in answer.err
+
+
+def old_and_new() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Documents of an old corpus, and a batch: of it, of itself, and a new one."""
+    body = [f"w{i}" for i in range(20)]
+    old = [{"id": 40 + i, "text": " ".join([*body[i:], "x" * (i + 1)])} for i in (0, 9)]
+    new = [old[0], {"text": " ".join(body[10:]) + " yes"}, {"text": "a b c d e f"}]
+    texts = [row["text"] for row in [*new, new[-1]]]
+    return old, [{"id": f"patient-{i}", "text": text} for i, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_removed_documents_are_written(command: Command, tmp_path: Path, format: str) -> None:
+    old, new = old_and_new()
+    paths = [write_lines(tmp_path / f"{i}.jsonl", rows) for i, rows in enumerate((old, new))]
+    line = ["dedup", paths[1], "--id", "id", "--against", paths[0], "--threshold", 0.5]
+    if format != "jsonl":
+        line += ["--format", format]
+    done = command(*line, "-o", tmp_path / "out", "--removed")
+    assert done.code == 0 and "clean/, removed/, clusters.parquet" in done.err, done.err
+    run = neardup.open(tmp_path / "out")
+    (file,) = (tmp_path / "out" / "removed").iterdir()
+    assert file.name == f"part-00000.{format}"
+    if format == "jsonl":
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+    else:
+        rows = (pacsv.read_csv(file) if format == "csv" else pq.read_table(file)).to_pylist()
+    names = ("duplicate_of", "similarity", "in_old")
+    assert [(r["id"], *(str(r[n]) for n in names)) for r in rows] == [
+        (r["doc_id"], *(str(r[n]) for n in names))
+        for r in run.clusters.to_pylist()
+        if not r["kept"]
+    ]
+    assert [row["text"] for row in rows] == [new[i]["text"] for i in (0, 1, 3)]
+    # Another one without them leaves none behind; where nothing is removed, there are none.
+    assert command(*line, "-o", tmp_path / "out", "--overwrite").code == 0
+    assert not (tmp_path / "out" / "removed").exists()
+    with_field = write_lines(tmp_path / "2.jsonl", [{**row, "in_old": 1} for row in new])
+    line[1] = with_field
+    assert "in_old" in command(*line, "-o", tmp_path / "out2", "--removed").error
+    with pytest.raises(SpecError, match="`removed` needs an output folder"):
+        neardup.dedup(["a"], against=["a"], removed=True)
+
+
+@pytest.mark.parametrize("kind", ["corpus", "run", "index", "shingles", "frame"])
+def test_pairs_of_a_batch_have_the_texts_of_both(
+    command: Command, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    old, new = old_and_new()
+    write_lines(tmp_path / "old.jsonl", old)
+    write_lines(tmp_path / "new.jsonl", new)
+    settings: dict[str, Any] = {"threshold": 0.5}
+    against: Any = "old.jsonl"
+    if kind != "corpus":
+        run = neardup.dedup("old.jsonl", id="id", out="run", threshold=0.5)
+        assert len(run.kept) == 2
+        against, settings = run if kind == "frame" else "run", {}
+    if kind in ("index", "shingles"):
+        with neardup.Index.create("index", threshold=0.5, store_text=kind == "index") as index:
+            index.add(Path("old.jsonl"), id="id")
+        against = "index"
+    if kind == "frame":
+        against, settings = pa.Table.from_pylist(old), {"threshold": 0.5}
+    found = neardup.dedup("new.jsonl", id="id", against=against, out="out", **settings)
+    expected = [
+        ("40", "patient-0", 1.0, True, old[0]["text"], new[0]["text"]),
+        ("49", "patient-1", pytest.approx(2 / 3), True, old[1]["text"], new[1]["text"]),
+        ("patient-2", "patient-3", 1.0, False, new[2]["text"], new[3]["text"]),
+    ]
+    names = ["id_a", "id_b", "similarity", "in_old", "text_a", "text_b"]
+    with pytest.warns(match="has no texts") if kind == "shingles" else nullcontext():
+        table = found.pairs_with_texts()
+    assert table.column_names == names
+    if kind == "shingles":
+        expected = [(*row[:4], None if row[3] else row[4], row[5]) for row in expected]
+    assert [tuple(row.values()) for row in table.to_pylist()] == expected
+    shown = command("pairs", "out", "--texts")
+    assert shown.code == 0, shown.err
+    rows = list(csv.reader(shown.out.splitlines()))
+    assert rows[0] == names and [row[:2] for row in rows[1:]] == [list(r[:2]) for r in expected]
+    unread = {"shingles": "has no texts", "frame": "a frame or a pipe"}.get(kind)
+    if unread:
+        assert unread in shown.err and [row[4] for row in rows[1:]] == ["", "", new[2]["text"]]
+        return
+    assert shown.err == "" and [row[4] for row in rows[1:]] == [row[4] for row in expected]
+    if kind == "index":  # which has the texts itself
+        return
+    # What has changed is not shown.
+    write_lines(tmp_path / "old.jsonl", [{**row, "text": "other"} for row in old])
+    answer = command("pairs", "out", "--texts", "-o", "pairs.csv")
+    assert answer.code == 0 and "has changed" in answer.lines[0], answer.err
+    assert answer.lines[0].startswith("note         the texts of the old corpus")
+    assert "40,patient-0,1.0,True,," in Path("pairs.csv").read_text()
+    assert "text_a" not in command("pairs", "out").out
+
+
+def test_all_pairs_of_an_old_corpus_without_ids_of_either(command: Command, tmp_path: Path) -> None:
+    old, new = old_and_new()
+    paths = [write_lines(tmp_path / f"{i}.jsonl", rows) for i, rows in enumerate((old, new))]
+    out = tmp_path / "out"
+    line = ["dedup", paths[1], "--id", "id", "--against", paths[0], "--threshold", 0.5]
+    line += ["--old-only", "--private-ids", "-o", out]
+    assert command(*line).code == 0
+    shown = command("pairs", out, "--texts")
+    rows = list(csv.reader(shown.out.splitlines()))[1:]
+    assert [row[:4] for row in rows] == [
+        ["old document 0", "row 0", "1.0", "True"],
+        ["old document 1", "row 1", rows[1][2], "True"],
+    ]
+    assert [row[4:] for row in rows] == [[old[i]["text"], new[i]["text"]] for i in (0, 1)]
+
+
+def test_an_interrupted_comparison_starts_again(command: Command, tmp_path: Path) -> None:
+    old, new = old_and_new()
+    paths = [write_lines(tmp_path / f"{i}.jsonl", rows) for i, rows in enumerate((old, new))]
+    line = ["dedup", paths[1], "--id", "id", "--against", paths[0], "-o", tmp_path / "out"]
+    answer = command(*line, "--resume")
+    assert answer.code == 2 and "--resume does not go with --against" in answer.error
+    assert "the same command starts again" in answer.lines[1]
+    # Of one that was killed, this is left.
+    RunState.create(tmp_path / "out" / ".run", overwrite=True, resumable=False).close()
+    assert command(*line).code == 0
 
 
 def test_refused(tmp_path: Path) -> None:

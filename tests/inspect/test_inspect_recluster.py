@@ -210,7 +210,7 @@ def test_a_lower_threshold_is_said_to_miss_more(source: list[Path]) -> None:
     assert found.record["bands"]["predicted_recall"] == pytest.approx(0.977, abs=1e-3)
 
 
-def test_a_lower_threshold_never_misleads(source: list[Path]) -> None:
+def test_a_lower_threshold_never_misleads(source: list[Path], tmp_path: Path) -> None:
     run = neardup.dedup(source, id="id", threshold=0.9, shingle="word:4")
     assert "still alike" in str(run)
     with pytest.warns(neardup.RecallWarning, match=r"chosen for 0\.9; .* run dedup again") as found:
@@ -220,9 +220,17 @@ def test_a_lower_threshold_never_misleads(source: list[Path]) -> None:
     for shown in (str(lower), lower._repr_html_()):
         assert "still alike" not in shown
         assert "run dedup again at this threshold to find the others" in shown
+    page = lower.report(tmp_path / "lower.html", progress=False).read_text()
+    assert "Still alike" not in page and "Run dedup again at this threshold" in page
+    assert "Still alike" in run.report(tmp_path / "run.html", progress=False).read_text()
+    # An old corpus that misses so much is refused, with a remedy.
+    with pytest.raises(neardup.RecipeError) as refused:
+        neardup.dedup(["a"], against=lower)
+    assert refused.value.hint == "run neardup dedup again at the threshold 0.5"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        run.recluster(threshold=0.95)
+        higher = run.recluster(threshold=0.95)
+        higher.recluster(threshold=0.92)  # its bands find these, too
 
 
 def test_annotated_and_converted(source: list[Path], tmp_path: Path) -> None:

@@ -116,3 +116,20 @@ def test_lists_that_scroll_show_it(visit: Callable[..., Visit], page_file: Path)
     for name in ("#rows", ".note", ".members .scroll"):
         image = one.page.locator(name).evaluate("(e) => getComputedStyle(e).backgroundImage")
         assert image.count("gradient") == 4, name
+
+
+def test_long_texts_are_left_out_from_some_length_on(
+    visit: Callable[..., Visit], tmp_path: Path
+) -> None:
+    texts = [
+        " ".join(f"w{k}" if k % 9 or not number else f"{'long' * 9}{k}" for k in range(2000))
+        for number in range(2)
+    ]
+    one = bars_of(visit, texts, tmp_path / "long.html", threshold=0.4)
+    one.page.emulate_media(media="print")
+    example = one.page.locator(".example")
+    assert "The rest of both texts is left out on paper." in example.inner_text()
+    assert 2000 < len(example.inner_text()) < 8000 and one.said == []
+    # On the screen it is complete.
+    one.page.emulate_media(media="screen")
+    assert len(one.page.locator("#clusters").inner_text()) > 8000

@@ -6,11 +6,12 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -18,25 +19,31 @@ import pyarrow as pa
 from neardup.api.arguments import checked, is_given
 from neardup.api.finished.listed_report import ListedReport
 from neardup.api.finished.runs import Run
+from neardup.api.indexes.indexing import Index
 from neardup.api.indexes.old_corpora import (
     OldIndex,
+    about_old,
     documents_of,
     index_of_corpus,
     index_of_old,
     is_corpus,
+    old_texts,
     open_corpus,
 )
 from neardup.api.progress import Progress, show_progress
+from neardup.arrays import array_of
 from neardup.cluster.methods import counts_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.cuts.text_cuts import TextCuts
 from neardup.corpora.against import Decided, OldCorpus, decide
 from neardup.corpora.corpus import InputCorpus, naming
-from neardup.corpora.decontaminating import Asked, Items, by_file, matches_of
+from neardup.corpora.decontaminating import Asked, Items, by_file, frequent_items, matches_of
+from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
 from neardup.engines.job import needed_columns
 from neardup.errors import InputError, SpecError
+from neardup.inspect.pair_texts import pairs_of_batch
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, paths_of
 from neardup.io.outputs import check_output
@@ -44,7 +51,7 @@ from neardup.io.remote import local_target, located
 from neardup.io.source import Source
 from neardup.io.writers import write_tables
 from neardup.memory_plan import memory_of, plan_against, plan_decontamination
-from neardup.output.clean import CLEAN, Form
+from neardup.output.clean import CLEAN, REMOVED, Form
 from neardup.output.record import about_clock
 from neardup.output.writing import check_inputs, check_outside
 from neardup.result_record import RECORD
@@ -56,13 +63,18 @@ from neardup.state.about_work import bands_of
 from neardup.state.output_folder import check_folder, output_folder, write_record
 from neardup.threads import Pool, check_threads
 
+if TYPE_CHECKING:
+    from neardup.api.corpus_types import Corpus
+
 _BY = ("containment", "similarity")
 #: Files of an output folder.
-_AGAINST = (CLEAN, "clusters.parquet", "matches.parquet", RECORD)
+_AGAINST = (CLEAN, REMOVED, "clusters.parquet", "matches.parquet", RECORD)
 _MATCHES = (CLEAN, "matches.parquet", "cuts.parquet", RECORD)
+#: Columns that removed documents have.
+_ADDED = ["duplicate_of", "similarity", "in_old"]
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
-    "source against text id out format overwrite input_format delimiter encoding_errors "
+    "source against text id out format removed overwrite input_format delimiter encoding_errors "
     "max_document skip_large private_ids progress memory threads old_only"
 )
 #: Those that apply besides where the old corpus is sketched first.
@@ -106,6 +118,8 @@ class Against(ListedReport, Run):  # type: ignore[misc]
     """
 
     command = "dedup --against"
+    #: Opens the texts of the old corpus, where this process has it.
+    _old: Callable[[], OldTexts] | None = None
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
@@ -140,7 +154,38 @@ class Against(ListedReport, Run):  # type: ignore[misc]
         )
 
     audit, evaluate, recluster = AnyRun.audit, AnyRun.evaluate, AnyRun.recluster
-    pairs_with_texts = AnyRun.pairs_with_texts
+
+    def pairs_with_texts(self, *, texts: bool = True) -> pa.Table:
+        """Return pairs next to each other, for a person who goes through them.
+
+        With ``old_only`` they are the matches; else each removed document, ``id_b``, and the one
+        that it is a duplicate of, ``id_a``. All of them are in memory; ``neardup pairs`` writes
+        them one by one.
+
+        Args:
+            texts: Add both texts, which are read again.
+
+        Returns:
+            ``id_a``, ``id_b``, ``similarity``, ``in_old`` (whether ``id_a`` is of the old corpus)
+            and, with ``texts``, ``text_a`` and ``text_b``.
+
+        Raises:
+            InputError: The batch is gone or has changed.
+
+        Warns:
+            UserWarning: The texts of the old corpus can't be read again, and are null.
+        """
+        return pa.concat_tables(self._pairs(texts, warnings.warn))
+
+    def _pairs(self, texts: bool, note: Callable[[str], object]) -> Iterator[pa.Table]:
+        with ExitStack() as opened:
+            old: OldTexts | None = None
+            if texts:
+                try:
+                    old = self._old() if self._old else old_texts(self.record["old"], opened)
+                except InputError as error:
+                    note(f"the texts of the old corpus can't be read again: {error}")
+            yield from pairs_of_batch(self._results, texts, old)
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,6 +244,7 @@ class Old(NamedTuple):
         spec: Settings, where it is a corpus; else None.
         reading: How it is read then.
         only: Whether documents stay that are similar to others of the batch only.
+        removed: Whether the removed documents are written too.
         out: The output folder; None for none.
     """
 
@@ -206,6 +252,7 @@ class Old(NamedTuple):
     spec: Spec | None = None
     reading: Reading = Reading()
     only: bool = False
+    removed: bool = False
     out: str | os.PathLike[str] | None = None
     format: str | None = None
     overwrite: bool = False
@@ -245,6 +292,7 @@ def dedup_as_asked(given: dict[str, Any], settings: Callable[[], Spec]) -> Again
             input_format=None,
         ),
         given["old_only"],
+        given["removed"],
         memory=memory_of(given["memory"]),
         **{name: given[name] for name in names},
     )
@@ -270,6 +318,8 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     out = None if old.out is None else local_target(old.out)
     if out is not None:
         check_folder(out, old.overwrite, writes=_AGAINST)
+    elif old.removed:
+        raise SpecError("`removed` needs an output folder", "give `out`")
     with ExitStack() as opened:
         known: OldIndex | None = None
         if old.spec is None:
@@ -281,8 +331,12 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
             source, dataclasses.replace(reading, items=items), needed_columns(spec, None)
         )
         check_output(corpus.reader.source, old.format)
+        if old.removed:
+            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in _ADDED]
+            check_output(corpus.reader.source, old.format, pa.schema(fields))
         load, before = corpus.workload(old.threads, shingle), documents_of(old.corpus)
         inputs: list[tuple[object, InputCorpus]] = [(source, corpus)]
+        first: InputCorpus | None = None
         if old.spec is not None:
             first = open_corpus(old.corpus, dataclasses.replace(old.reading, items=items))
             inputs.append((old.corpus, first))
@@ -294,6 +348,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         if old.memory is not None:
             plan.check()
         if known is None:
+            assert first is not None
             with clock.stage("sketch the old corpus", first.reader.source.total_bytes, "bytes"):
                 known = index_of_corpus(first, spec, opened)
         with clock.stage("compare", corpus.reader.source.total_bytes, "bytes"):
@@ -319,14 +374,19 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         "bands": bands_of(recipe, spec.threshold),
         "old_only": old.only,
         "counts": counts,
-        **corpus.record(format=old.format),
+        "notes": found.notes,
+        "old": about_old(old.corpus, first),
+        **corpus.record(format=old.format, removed=old.removed),
     }
     results = _Found(corpus, found, {"command": Against.command, **about, **about_clock(clock)})
     if out is None:
-        return Against(results)
+        return _with_old(Against(results), old.corpus, first)
     with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
         with clock.stage("write clean corpus", len(kept)):
             corpus.write(kept, folder / CLEAN, Form(old.format), pool)
+        if old.removed:
+            with clock.stage("write removed documents", len(kept)):
+                corpus.write(~kept, folder / REMOVED, _form_of_removed(old.format, table), pool)
         with clock.stage("write tables"):
             write_tables(folder / "clusters.parquet", [table])
             if found.matches is not None:
@@ -336,13 +396,34 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     of_folder.reader, of_folder.ends = corpus.reader, results.ends
     if isinstance(corpus.reader.source, FrameSource):
         of_folder.source = corpus.reader.source
-    return Against(of_folder)
+    return _with_old(Against(of_folder), old.corpus, first)
+
+
+def _with_old(found: Against, against: Any, first: InputCorpus | None) -> Against:
+    """Have a result read texts of an old corpus that is in memory, or that was sketched first."""
+    if first is not None:
+        found._old = functools.partial(of_corpus, first)
+    elif isinstance(against, Index):
+        found._old = functools.partial(of_index, against._core)
+    elif isinstance(against, Run):
+        found._old = functools.partial(of_run, against._results)
+    return found
+
+
+def _form_of_removed(format: str | None, table: pa.Table) -> Form:
+    """Return how removed documents are written: each with the one that it is a duplicate of."""
+    added = table.select(_ADDED)
+
+    def adding(positions: np.ndarray) -> pa.Table:
+        return added.take(array_of(positions))
+
+    return Form(format, adding=adding, added=added.schema)
 
 
 @checked
 def decontaminate(
-    train: object,
-    against: object,
+    train: Corpus,
+    against: Corpus,
     *,
     by: str = "containment",
     threshold: float = 0.8,
@@ -422,16 +503,7 @@ def decontaminate(
     _check_cut(asked, mask)
     clock, folder = Clock(), None if out is None else local_target(out)
     check_threads(threads)
-    reading = Reading(
-        text,
-        id,
-        input_format,
-        encoding_errors,
-        delimiter,
-        max_document,
-        skip_large,
-        private_ids=private_ids,
-    )
+    reading = Reading.of(locals())
     corpus = InputCorpus.open(train, reading)
     check_output(corpus.reader.source, format)
     if cut:
@@ -459,8 +531,6 @@ def decontaminate(
         with naming("test_"):
             prepared = Items(items, asked, pool)
         found = matches_of(corpus, items, prepared)
-    if not items.documents:
-        raise InputError("the input has no test items", "is this the right file?")
     kept = np.ones(corpus.documents, dtype=np.bool_)
     if not cut:
         kept[found.table.column("train_doc").to_numpy()] = False
@@ -489,6 +559,7 @@ def decontaminate(
         "mask": mask,
     }
     about = {"settings": settings, "counts": counts, "test_files": by_file(items, found.table)}
+    about["frequent_items"] = frequent_items(items, prepared, found.table, len(kept))
     about |= corpus.record(format=format)
     if folder is None:
         about = {"command": Decontamination.command, **about, **about_clock(clock)}

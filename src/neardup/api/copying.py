@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from neardup.api.corpus_types import Corpus
     from neardup.api.finished.run_tables import Frame
 
 #: A table of a run.
@@ -256,7 +257,7 @@ class PassageRun(AnyRun):
 
 @checked
 def passages(
-    source: object,
+    source: Corpus,
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
@@ -265,7 +266,7 @@ def passages(
     order_by: str | None = None,
     within: str | None = None,
     across: str | None = None,
-    against: object = None,
+    against: Corpus | None = None,
     by: str | None = None,
     name_source: str = "longest",
     boilerplate: int = 0,
@@ -378,16 +379,7 @@ def passages(
     )
     if cut_boilerplate and not boilerplate:
         raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")
-    reading = Reading(
-        text,
-        id,
-        input_format,
-        encoding_errors,
-        delimiter,
-        max_document,
-        skip_large,
-        private_ids=private_ids,
-    )
+    reading = Reading.of(locals())
     columns = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
     inputs = Inputs(InputCorpus.open(source, reading, columns), _old(against, reading, spec))
     check_output(

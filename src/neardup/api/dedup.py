@@ -25,6 +25,7 @@ from neardup.spec import preset as settings_of
 from neardup.state.shards import Shard
 
 if TYPE_CHECKING:
+    from neardup.api.corpus_types import Corpus, OldCorpus
     from neardup.forecast.plan import Plan
 
 #: Settings that are separate arguments.
@@ -53,11 +54,11 @@ def _shingle_of(source: object, text: object, shingle: str | ShingleSpec, *other
 
 @checked
 def dedup(
-    source: object,
+    source: Corpus,
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
-    against: object = None,
+    against: OldCorpus | None = None,
     old_text: str | Sequence[str] | None = None,
     old_id: str | None = None,
     old_only: bool = False,
@@ -113,9 +114,10 @@ def dedup(
             sketched first. All of its documents stay, and documents that are similar to one of them
             are removed too. The settings are those of an index or a run, where ``keep``,
             ``order_by`` and ``max_bucket`` are for the batch. Of the other arguments only
-            ``text``, ``id``, ``out``, ``format``, ``overwrite``, ``input_format``,
-            ``delimiter``, ``encoding_errors`` and ``old_only`` apply; of a corpus that is sketched
-            first also the settings.
+            ``text``, ``id``, ``out``, ``format``, ``removed``, ``overwrite``, ``input_format``,
+            ``delimiter``, ``encoding_errors``, ``max_document``, ``skip_large``, ``private_ids``,
+            ``memory``, ``threads``, ``progress`` and ``old_only`` apply; of a corpus that is
+            sketched first also the settings.
         old_text: Column with the text of an old corpus that is sketched first; as ``text``.
         old_id: Column with its ids; as ``id``.
         old_only: Remove only documents that are similar to the old corpus, and give all such pairs;
@@ -212,16 +214,7 @@ def dedup(
             "`resume`, `keep_run`, `annotate`, `removed`, `format`, `compression`, `tables` and "
         )
         raise SpecError(f"{which}`work` need an output folder", "give `out`")
-    reading = Reading(
-        text,
-        id,
-        input_format,
-        encoding_errors,
-        delimiter,
-        max_document,
-        skip_large,
-        private_ids=private_ids,
-    )
+    reading = Reading.of(locals())
     with show_progress(progress) as listener:
         request = Request(source, reading, asked, resources, writing, Clock(listener))
         if out is None:
@@ -232,7 +225,7 @@ def dedup(
 
 @checked
 def plan(
-    source: object,
+    source: Corpus,
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
@@ -269,7 +262,7 @@ def plan(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     asked = asked.replace(**ignored(ignore, stop_passages))
     resources = Resources(memory_of(memory), threads)
-    reading = Reading(text, id, input_format, encoding_errors, None, max_document, skip_large)
+    reading = Reading.of(locals())
     with show_progress(progress) as listener:
         request = Request(source, reading, asked, resources, clock=Clock(listener))
         return forecast.plan(request.job())
@@ -277,7 +270,7 @@ def plan(
 
 @checked
 def sketch_corpus(
-    source: object,
+    source: Corpus,
     *,
     store: str,
     run: str,
@@ -321,16 +314,7 @@ def sketch_corpus(
     asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
-    reading = Reading(
-        text,
-        id,
-        input_format,
-        encoding_errors,
-        None,
-        max_document,
-        skip_large,
-        private_ids=private_ids,
-    )
+    reading = Reading.of(locals())
     with show_progress(progress) as listener:
         request = Request(source, reading, asked, resources, clock=Clock(listener))
         return sketch_into_store(request, share)

@@ -50,6 +50,7 @@ def link(
     max_document: int | str = "256MB",
     threads: int | None = None,
     memory: int | str | None = None,
+    private_ids: bool = False,
     progress: Progress = "auto",
 ) -> LinkRun:
     """Find the records that are one, within a file or across two files.
@@ -92,6 +93,8 @@ def link(
         threads: Number of threads; all cores by default. The result does not depend on it.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Where it does not
             suffice for the records, the linkage is refused before they are compared.
+        private_ids: Keep ids out of messages and pages; ``row 17``, the row in its file from 0,
+            replaces one. Tables have them.
         progress: As for `neardup.dedup`; only the compilation of kernels is shown.
 
     Returns:
@@ -130,8 +133,13 @@ def link(
         seed,
     )
     check_threads(threads)
+    if private_ids and id in spec.names:
+        raise SpecError(
+            f"ids are private, and are those of the field {id!r}, whose values a page shows",
+            "link the records with other ids, or by positions",
+        )
     how = encoding_errors, delimiter, max_document
-    given = Source(a, b, id, Reading("text", None, None, *how))
+    given = Source(a, b, id, Reading("text", None, None, *how, private_ids=private_ids))
     if against is None:
         with show_progress(progress), Pool(threads) as pool:
             blocked = block(given, spec, pool, memory_of(memory))

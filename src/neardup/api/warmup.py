@@ -39,7 +39,7 @@ def warmup() -> Warmed:
 
 def _run_all(folder: Path) -> None:
     texts = [" ".join(_WORDS[first : first + 9]) for first in (0, 0, 1, 2, 3)]
-    rows = [{"id": number, "name": text, "text": text} for number, text in enumerate(texts)]
+    rows = [{"id": f"n{number}", "name": text, "text": text} for number, text in enumerate(texts)]
     lines = folder / "texts.jsonl"
     lines.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     other = folder / "other.jsonl"
@@ -50,20 +50,20 @@ def _run_all(folder: Path) -> None:
         for cluster in ("star", "bounded", "components"):
             neardup.dedup(lines, shingle=shingle, threshold=0.3, cluster=cluster)
     old = neardup.dedup(table, id="id", out=folder / "old")
-    for spec in (neardup.Spec(method="allpairs"), neardup.preset("clinical")):
-        neardup.dedup(lines, spec=spec, id="id")
+    neardup.dedup(lines, spec=neardup.Spec(method="allpairs"), id="id")
+    listed = neardup.dedup(lines, preset="clinical", shingle="word:3", threshold=0.3, id="id")
     neardup.dedup(lines, id="id", against=folder / "old")
     neardup.decontaminate(lines, against=other, id="id")
     neardup.passages(lines, id="id", words=3, out=folder / "passages", cut=True)
     neardup.link(lines, id="id", fields=["name"])
     stored = neardup.dedup(lines, id="id", out=folder / "stored")
-    for run in (old, stored):
-        run.explain(0)
+    for run in (old, stored, listed):
+        run.explain("n0")
         run.audit()
         with suppress(DependencyError):
             run.report(folder / "report.html", overwrite=True)
     index = neardup.Index.create(folder / "index", threshold=0.3)
-    index.add_if_new(texts, ids=[str(row["id"]) for row in rows])
+    index.add_if_new(texts, ids=[row["id"] for row in rows])
     index.query(texts[0])
     index.close()
 

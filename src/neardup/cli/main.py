@@ -189,6 +189,8 @@ def as_options(message: str) -> str:
     'use Index.add_if_new(), or --threshold 0.3'
     >>> as_options("make one with `LinkRun.index`")
     'make one with neardup link --index'
+    >>> as_options("`neardup dedup` finds equal ones")
+    'neardup dedup finds equal ones'
     """
 
     def named(found: re.Match[str]) -> str:
@@ -201,7 +203,8 @@ def as_options(message: str) -> str:
     message = re.sub(values, named, message)
     message = re.sub("`(?P<name>[a-z_]+)`", named, message)
     # Of code that is no argument.
-    message = re.sub(r"`([^`\s]+)`", lambda code: _RENAMED.get(code[1], code[1]), message)
+    codes = r"`(neardup [^`\n]+|[^`\s]+)`"
+    message = re.sub(codes, lambda code: _RENAMED.get(code[1], code[1]), message)
     return message.replace("the same call", "the same command")
 
 

@@ -181,6 +181,10 @@ _SKIP = "Leave out documents above --max-document and count them."
 skip_large_option = of_input("--skip-large", help=_SKIP)
 _PRIVATE = "Keep ids out of messages and pages: rows of the table replace them."
 private_ids_option = of_input("--private-ids", help=_PRIVATE)
+#: Of commands for an index, whose answers have ids.
+hidden_ids_option = of_input(
+    "--private-ids", help="Keep ids out of messages: rows of the input replace them."
+)
 #: How inputs are read.
 input_options = all_of(
     text_option,

@@ -18,6 +18,7 @@ from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock, Event
 from neardup.engines.metadata import joined
+from neardup.engines.order_notes import order_notes
 from neardup.engines.ordering import document_order
 from neardup.io.source import Partition
 from neardup.report.numbers import having
@@ -158,6 +159,7 @@ def _numbers(inputs: Inputs, spec: PassageSpec, notes: list[str]) -> np.ndarray:
         order = document_order(table, Spec(order_by=spec.order_by))
         assert order is not None
         found[old + order] = np.arange(old, old + new)
+        notes += order_notes(table, Spec(order_by=spec.order_by))
         if none := table.column(0).null_count:
             notes.append(f"{having(none, 'document')} no {spec.order_by}; those without come last")
     return found
@@ -190,7 +192,7 @@ def _note_short(spec: PassageSpec, corpus: Corpus, notes: list[str]) -> None:
     elif short := int(np.count_nonzero(corpus.tokens < spec.words)):
         notes.append(
             f"{having(short, 'document')} fewer than {spec.words} words; such are never copied; "
-            "`neardup dedup` finds equal ones"
+            "neardup dedup finds equal ones"
         )
 
 

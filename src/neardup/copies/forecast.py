@@ -21,6 +21,7 @@ from neardup.io.opening import Reading
 from neardup.io.source import Partition
 from neardup.memory_plan import show_size
 from neardup.report.numbers import counted, percent
+from neardup.report.summary_text import NO_DOCUMENTS
 from neardup.results.shown import Shown
 
 #: Documents, bytes of text and partitions that are looked at, at most.
@@ -154,4 +155,6 @@ def render(plan: PassagePlan) -> str:
         ("disk", f"{low} of temporary files, {high} if all words are copied"),
         ("time", f"{plan.seconds[0]:,.0f} to {plan.seconds[1]:,.0f} s"),
     ]
+    if not plan.documents:
+        rows.append(("note", NO_DOCUMENTS))
     return "\n".join(f"{name:<11} {value}" for name, value in rows)

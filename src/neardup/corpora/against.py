@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from neardup.arrays import ArrowArray, array_of
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.identifiers import take_ids
+from neardup.engines.order_notes import order_notes
 from neardup.engines.ordering import LENGTH, document_order, keep_order
 from neardup.index.bodies import Id
 from neardup.index.inserting import resolve_sketched
@@ -47,12 +48,14 @@ class Decided(NamedTuple):
         matches: ``doc``, ``doc_id``, ``old_id`` and ``similarity`` of all similar pairs, if they
             were asked for.
         old_found: Documents of the old corpus among these.
+        notes: On the order of the documents.
     """
 
     table: pa.Table
     kept: np.ndarray
     matches: pa.Table | None
     old_found: int
+    notes: list[str]
 
 
 def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
@@ -109,11 +112,13 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
     target = np.full(total, -1)
     if rows_of_old:
         target[np.concatenate(rows_of_old)] = total + np.arange(len(of_old))
+    notes: list[str] = []
     if known:
         rows = np.concatenate(left)
         columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.extra}
         columns[LENGTH] = pa.chunked_array(lengths)
         table = pa.table(columns)
+        notes = order_notes(table, old.spec)
         rank = keep_order(table, total, old.spec, document_order(table, old.spec))
         order = np.argsort(rank[rows])
         limits = Limits(old.spec.max_bucket)
@@ -121,7 +126,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
         target[rows[removed]], similarity[rows[removed]] = rows[of], how
     table, kept = _table(corpus, target, similarity, old.ids(of_old))
     if not old.only:
-        return Decided(table, kept, None, 0)
+        return Decided(table, kept, None, 0, notes)
     doc = np.concatenate([np.empty(0, np.int64), *(row for row, _, _ in pairs)])
     names = [name for _, named, _ in pairs for name in named]
     columns = {
@@ -130,7 +135,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
         "old_id": old.ids(names),
         "similarity": array_of(np.concatenate([np.empty(0), *(alike for _, _, alike in pairs)])),
     }
-    return Decided(table, kept, pa.table(columns), len(set(names)))
+    return Decided(table, kept, pa.table(columns), len(set(names)), notes)
 
 
 def _table(

@@ -18,6 +18,7 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.engines.identifiers import take_ids
 from neardup.inspect.exact_search import ExactSearch, Similar
 from neardup.io.source import Documents, Partition
+from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets
 from neardup.sketch.sequences import TokenSequences
@@ -30,6 +31,9 @@ from neardup.threads import Pool
 #: How a document and an item match.
 BY = ("containment", "similarity", "passage", "item")
 _ITEM = BY.index("item")
+#: An item is frequent if more than this share of the documents has it, and more than so few; so
+#: many of them are listed.
+_FREQUENT, _FEW, _LISTED = 0.1, 5, 5
 
 
 class Asked(NamedTuple):
@@ -118,6 +122,10 @@ class Items:
         self._sizes = counted_sizes.astype(np.int64)
         self._search = ExactSearch(self._sets)
         self._pool = pool
+
+    def is_short(self, item: int) -> bool:
+        """Return whether an item is shorter than a shingle, and looked for as it is."""
+        return bool(np.isin(item, self._short))
 
     def matches(self, corpus: InputCorpus) -> Iterator[tuple[_Pairs, Stretches]]:
         """Yield the matches of a corpus that is not read yet, partition by partition."""
@@ -374,3 +382,31 @@ def by_file(test: InputCorpus, matches: pa.Table) -> list[dict[str, Any]]:
         }
         found.append({"file": str(file.path), **counts})
     return found
+
+
+def frequent_items(
+    test: InputCorpus, items: Items, matches: pa.Table, documents: int
+) -> list[dict[str, Any]]:
+    """Return the test items that a large share of the documents has, the most frequent first.
+
+    Returns:
+        For each ``test_doc`` and ``test_id``, null where no message may have it; ``documents`` that
+        have it; its ``words``; and ``short``, whether it is shorter than a shingle.
+    """
+    item = matches.column("test_doc").to_numpy()
+    counts = np.bincount(item, minlength=1)
+    many = np.flatnonzero(counts > max(_FREQUENT * documents, _FEW))
+    many = many[np.argsort(-counts[many], kind="stable")][:_LISTED]
+    ids: list[Any] = [None] * len(many)
+    if test.id_column is not None and not test.job.secret_ids:
+        ids = [plain_id(id_) for id_ in take_ids(test.ids(), many).to_pylist()]
+    return [
+        {
+            "test_doc": row,
+            "test_id": id_,
+            "documents": int(counts[row]),
+            "words": len(items.tokens[row]),
+            "short": items.is_short(row),
+        }
+        for row, id_ in zip(many.tolist(), ids, strict=True)
+    ]

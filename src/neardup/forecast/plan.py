@@ -15,7 +15,6 @@ from neardup.engines.clock import Clock
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import Outcome, run
 from neardup.engines.reading import Reader
-from neardup.errors import InputError
 from neardup.forecast.advice import Advice, advice
 from neardup.intervals import wilson
 from neardup.io.opening import PARTITION_BYTES, open_source
@@ -106,22 +105,16 @@ def plan(job: Job) -> Plan:
     """Estimate duplicates, memory and disk of a run, from some 20,000 documents.
 
     Nothing is written. Fewer documents are compared where that would take long. A source
-    that can be read only once is read.
+    that can be read only once is read. An input without documents has an empty estimate.
 
     Raises:
-        InputError: There are no documents.
         SpecError: The memory does not suffice for the sample.
     """
     with Pool(job.resources.threads) as pool:
         head = Head.of(Reader(job.source), job.needed)
         recipe = recipe_of(job)
         if not head.documents:
-            files = job.source.files
-            where = f"{files[0].path}: " if len(files) == 1 else ""
-            raise InputError(
-                f"{where}the input has no documents",
-                "there is nothing to estimate; is this the right file?",
-            )
+            return _nothing(job, recipe, pool.threads)
         threads = pool.threads
         most, comparing = _memory_for(job, recipe, head, threads)
         looked = _look(job, head, pool, most)
@@ -137,6 +130,42 @@ def plan(job: Job) -> Plan:
     if size >= 2 * _FIRST and len(looked.texts) > _FIRST:
         outcome = _measured(sampled, looked, size)
     return _estimate(job, looked, outcome, threads)
+
+
+def _nothing(job: Job, recipe: Recipe, threads: int) -> Plan:
+    """Return the estimate of an input without documents."""
+    char = job.spec.shingle.unit == "char"
+    load = Workload(0, 0, 0, recipe.num_bands, threads, char, job.spec.enumerates, 0, 0, False)
+    memory, none = plan_memory(load, job.resources.memory), Share(0.0, 0.0, 0.0)
+    return Plan(
+        documents=0,
+        exact=True,
+        text=0,
+        sampled=0,
+        sample="all",
+        tokens={"median": 0.0, "low": 0.0, "high": 0.0},
+        empty=0.0,
+        short=0.0,
+        exact_duplicates=none,
+        near_duplicates=none,
+        compared=none,
+        num_bands=recipe.num_bands,
+        rows=recipe.rows,
+        predicted_recall=_recall(job, recipe),
+        memory=memory.memory,
+        memory_minimum=memory.minimum,
+        memory_wanted=memory.minimum,
+        threads=threads,
+        disk=0,
+        disk_output=0,
+        warnings=(),
+    )
+
+
+def _recall(job: Job, recipe: Recipe) -> float:
+    if not recipe.num_bands:
+        return 1.0
+    return candidate_probability(job.spec.threshold, recipe.num_bands, recipe.rows)
 
 
 class _Looked(NamedTuple):
@@ -258,8 +287,6 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
     kept = counts["kept"] / sampled
     output = round((job.source.total_bytes or text) * kept + documents * _ROW + 2 * columns)
     low, median, high = np.percentile(tokens, [5, 50, 95]).tolist()
-    shape = recipe.num_bands, recipe.rows
-    recall = candidate_probability(spec.threshold, *shape) if recipe.num_bands else 1.0
     return Plan(
         documents=documents,
         exact=looked.complete,
@@ -274,7 +301,7 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         compared=compared,
         num_bands=recipe.num_bands,
         rows=recipe.rows,
-        predicted_recall=recall,
+        predicted_recall=_recall(job, recipe),
         memory=memory.memory,
         memory_minimum=memory.minimum,
         memory_wanted=round(memory.minimum + 2 * memory.keys + sets + text),

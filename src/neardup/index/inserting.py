@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import DuplicateIdError, InputError, SpecError
+from neardup.errors import DuplicateIdError, InputError, SpecError, rows_from
 from neardup.index.bodies import Id, pack_sets, pack_texts, unpack_sets
 from neardup.index.snapshot import bucket_names
 from neardup.index.transactions import BATCH, STEP, Batch, Core, Sketched
@@ -44,10 +44,12 @@ def check_conflict(on_conflict: str) -> None:
 
 def add_all(core: Core, batches: Iterable[Batch], on_conflict: str) -> int:
     """Do `insert_all` with documents that come in; return how many were inserted."""
-    count = 0
+    count = done = 0
     for batch in batches:
         for low in range(0, len(batch.texts), BATCH):
-            count += insert_all(core, core.with_ids(batch, low, BATCH), on_conflict)
+            with rows_from(done + low):
+                count += insert_all(core, core.with_ids(batch, low, BATCH), on_conflict)
+        done += len(batch.texts)
     return count
 
 
@@ -62,7 +64,8 @@ def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Decisions]:
     for batch in batches:
         batch_with_ids = core.with_ids(batch, 0, len(batch.texts))
         core.require_kind(batch_with_ids.ids)
-        parts.append(insert_new(core, batch_with_ids))
+        with rows_from(len(ids)):
+            parts.append(insert_new(core, batch_with_ids))
         ids += batch_with_ids.ids
         _note(core, batch_with_ids.ids, parts[-1])
     if len(parts) == 1:
@@ -220,7 +223,7 @@ def _insert_new(core: Core, batch: Batch, base: int, answers: Decisions) -> None
                 raise DuplicateIdError(
                     f"the index has a document with the id {id_!r} and another text",
                     "use `update` to replace it, or give another id",
-                )
+                ).private("the index has a document with this id and another text", base + i)
         rows = np.array([i for i, id_ in enumerate(batch.ids) if id_ not in there], np.int64)
         batch = batch.take(rows)
     if not len(rows):
@@ -304,7 +307,8 @@ def insert_all(core: Core, batch: Batch, on_conflict: str) -> int:
         high = low + _without_repetition(batch.ids, low, len(batch.ids))
         if high < len(batch.ids) and on_conflict == "error":
             raise DuplicateIdError("two documents have the same id", "give each one of its own")
-        count += _insert_all(core, batch.part(low, high), on_conflict)
+        with rows_from(low):
+            count += _insert_all(core, batch.part(low, high), on_conflict)
         low = high
     return count
 
@@ -316,7 +320,7 @@ def _insert_all(core: Core, batch: Batch, on_conflict: str) -> int:
         raise DuplicateIdError(
             f"the index has a document with the id {shown!r}",
             "use `on_conflict` to replace or skip it",
-        )
+        ).private("the index has a document with this id", batch.ids.index(shown))
     if there and on_conflict == "replace":
         core.remove(list(there))
     elif there:

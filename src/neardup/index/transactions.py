@@ -79,7 +79,7 @@ def no_document(id_: Id) -> UnknownIdError:
     return UnknownIdError(
         f"the index has no document with the id {id_!r}",
         "documents that were removed, or answered as duplicates, are not there",
-    )
+    ).private("the index has no document with that id")
 
 
 def joined_sketches(parts: Sequence[Sketched]) -> Sketched:

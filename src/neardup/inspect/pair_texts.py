@@ -1,12 +1,13 @@
 """The pairs of a run next to each other, for a person who goes through them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from neardup.arrays import array_of
+from neardup.arrays import ArrowArray, array_of
 from neardup.results.results import Results
 
 #: Pairs whose texts are in memory at once.
@@ -48,3 +49,82 @@ def pairs(results: Results, texts: bool, rows: int = _ROWS) -> Iterator[pa.Table
             columns += [found.take(array_of(rows)) for rows in (both[:half], both[half:])]
             names = (*NAMES, "text_a", "text_b")
         yield pa.table(dict(zip(names, columns, strict=True)))
+
+
+def pairs_of_batch(
+    results: Results,
+    texts: bool,
+    old_texts: Callable[[Any], list[str | None]] | None = None,
+    rows: int = _ROWS,
+) -> Iterator[pa.Table]:
+    """Yield the pairs of a batch that was compared with an old corpus, some rows at a time.
+
+    They are the matches if these were listed; else each removed document and its ``duplicate_of``.
+
+    Args:
+        results: The batch.
+        texts: Add both texts.
+        old_texts: Returns the texts of documents of the old corpus by their ids; None where they
+            can't be read again.
+        rows: Of a table.
+
+    Yields:
+        ``id_a``, of the old corpus or of the batch; ``id_b``, of the batch; ``similarity`` float64;
+        ``in_old``, whether ``id_a`` is of the old corpus; and, with ``texts``, ``text_a``, null
+        where it can't be read, and ``text_b``.
+    """
+    if results.record["old_only"]:
+        found = results.table("matches").rename_columns(["doc", "doc_id", "id_a", "similarity"])
+        docs, of = found.column("doc").to_numpy(), np.full(found.num_rows, -1)
+    else:
+        table = results.clusters(["doc", "kept", "duplicate_of", "similarity"])
+        found = table.filter(pc.invert(table.column("kept")))
+        found = found.rename_columns(["doc", "kept", "id_a", "similarity"])
+        docs = found.column("doc").to_numpy()
+        of = results.duplicate_of[docs]
+    shown: Any = results.public_ids.combine_chunks()
+    names: Any = found.column("id_a").combine_chunks()
+    shown_a = _private(names, of, shown) if results.private_ids else names
+    for first in range(0, max(1, len(docs)), rows):
+        batch = slice(first, first + rows)
+        columns: dict[str, Any] = {
+            "id_a": shown_a[batch],
+            "id_b": shown.take(array_of(docs[batch])),
+            "similarity": found.column("similarity")[batch],
+            "in_old": array_of(of[batch] < 0),
+        }
+        table = pa.table(columns)
+        if texts:
+            both = _texts_of_batch(results, docs[batch], of[batch], names[batch], old_texts)
+            for name, column in zip(("text_a", "text_b"), both, strict=True):
+                table = table.append_column(name, column)
+        yield table
+
+
+def _texts_of_batch(
+    results: Results,
+    docs: np.ndarray,
+    of: np.ndarray,
+    names: Any,
+    old_texts: Callable[[Any], list[str | None]] | None,
+) -> list[pa.LargeStringArray]:
+    docs_read = np.unique(np.append(docs, of[of >= 0]))
+    known = dict(zip(docs_read.tolist(), results.texts(docs_read), strict=True))
+    text_a = [known.get(doc) for doc in of.tolist()]
+    rows = np.flatnonzero(of < 0)
+    if old_texts is not None and len(rows):
+        found = old_texts(names.take(array_of(rows)))
+        for row, text in zip(rows.tolist(), found, strict=True):
+            text_a[row] = text
+    text_b = [known[doc] for doc in docs.tolist()]
+    return [pa.array(texts, pa.large_string()) for texts in (text_a, text_b)]
+
+
+def _private(names: ArrowArray, of: np.ndarray, rows: ArrowArray) -> ArrowArray:
+    """Return names of documents that have no ids: of the batch by row, of the old one by number."""
+    unknown: Any = pc.if_else(array_of(of < 0), names, pa.scalar(None, names.type))
+    numbers = pc.dictionary_encode(unknown).indices
+    prefix, none = (pa.scalar(text, pa.large_string()) for text in ("old document ", ""))
+    olds = pc.binary_join_element_wise(prefix, numbers.cast(pa.large_string()), none)
+    made: ArrowArray = pc.coalesce(olds, rows.take(array_of(of, null=of < 0)))
+    return made

@@ -88,6 +88,8 @@ def lower_threshold(results: Results, spec: Spec) -> str:
     if spec.threshold >= results.spec.threshold or not recipe.num_bands:
         return ""
     chance = candidate_probability(spec.threshold, recipe.num_bands, recipe.rows)
+    if chance >= spec.recall:  # as after a reclustering at a higher threshold
+        return ""
     return (
         f"warning: the bands were chosen for {results.spec.threshold:g}; of the pairs at "
         f"{spec.threshold:g} they find {100 * chance:.1f} % (predicted); run dedup again with "
@@ -211,6 +213,8 @@ class Reclustering:
             else ()
         )
         of_input = {name: self.results.record[name] for name in names}
+        if self.used == "tables":
+            of_input["notes"] = self.results.record.get("notes", [])
         about = {"run": self.results.name, "used": self.used}
         return {"peak_private_memory": peak, "recluster": about, **of_input}
 

@@ -36,6 +36,7 @@ class Records:
         id: Column of the ids; None for positions.
         origin: Of one file: a column that seems to say from which of two sources a record is, and
             bool[records], whether it is from the second one; None where there is none.
+        private_ids: Whether no message or page may have an id.
     """
 
     names: tuple[str, ...]
@@ -44,6 +45,7 @@ class Records:
     first: int
     id: str | None = None
     origin: tuple[str, np.ndarray] | None = None
+    private_ids: bool = False
 
     def __len__(self) -> int:
         return sum(len(ids) for ids in self.ids)
@@ -101,7 +103,8 @@ def read_records(given: Source, spec: LinkSpec, at_least: int = 2) -> Records:
         for field in spec.names
     )
     origin = _origin(tables[0], spec) if b is None else None
-    return Records(tuple(names), ids, columns, sizes[0], id, origin)
+    private = reading.private_ids
+    return Records(tuple(names), ids, columns, sizes[0], id, origin, private)
 
 
 def _origin(table: pa.Table, spec: LinkSpec) -> tuple[str, np.ndarray] | None:

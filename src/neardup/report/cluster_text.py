@@ -11,19 +11,23 @@ _CONTEXT = 20
 
 
 def headline(found: Cluster) -> str:
-    """Return how many documents the cluster has, and how many are shown."""
-    shown = (
-        f", {len(found.members):,} of them shown" if len(found.members) < found.documents else ""
-    )
-    return f"Cluster {found.cluster}: {counted(found.documents, 'document')}{shown}."
+    """Return how many documents and texts the cluster has, and how many are left out."""
+    what = counted(found.documents, "document")
+    if found.texts < found.documents:
+        what += f" with {counted(found.texts, 'text')}"
+    if found.left_out:
+        more = counted(found.left_out, "document")
+        what += f"; {more} with other texts left out, raise limit= for more"
+    return f"Cluster {found.cluster}: {what}."
 
 
 def about(member: Member) -> str:
-    """Return what became of a document."""
+    """Return what became of a document, and how many others have its text."""
+    more = f", and {member.copies:,} more with this text" if member.copies else ""
     if member.kept:
-        return f"{name(member.doc_id)}: kept"
+        return f"{name(member.doc_id)}: kept{more}"
     of = "a document" if member.duplicate_of is None else name(member.duplicate_of)
-    return f"{name(member.doc_id)}: removed, {member.similarity:.4f} to {of}"
+    return f"{name(member.doc_id)}: removed, {member.similarity:.4f} to {of}{more}"
 
 
 def parts(found: Cluster, member: Member) -> list[Difference | Fold]:

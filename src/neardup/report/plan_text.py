@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from neardup.forecast.plan import Plan, Share
 from neardup.memory_plan import show_size as size
 from neardup.report.numbers import labelled, percent, short
+from neardup.report.summary_text import NO_DOCUMENTS
 
 #: A label, a number where there is one, and its unit.
 Line = tuple[str, str, str]
@@ -37,6 +38,8 @@ def found(plan: Plan) -> Iterator[Line]:
     yield "near", _share(plan, plan.near_duplicates), "of the others are near-duplicates"
     shares = _share(plan, plan.compared)
     yield "compared", shares, "share a bucket with one that may be similar"
+    if not plan.documents:
+        yield "note", "", NO_DOCUMENTS
     number, bands = "", "none: an exact join of all pairs"
     if plan.num_bands:
         number, bands = (

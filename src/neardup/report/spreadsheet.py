@@ -29,5 +29,7 @@ def csv_rows(tables: Iterable[pa.Table]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> Any:
+    if value is None:
+        return None
     value = plain_id(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

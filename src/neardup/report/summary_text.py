@@ -11,10 +11,13 @@ Row = tuple[str, str, str]
 _MANY, _NEARLY_ALL = 20, 0.9
 #: A note, since it may be the wrong input.
 NO_DOCUMENTS = "the input has no documents"
+_NO_OLD = "the old corpus has no documents"
+_NO_ITEMS = "there are no test items"
 #: Recall at the threshold below which "still alike 0" would mislead.
 _ENOUGH = 0.9
 #: Files with test items that are listed.
 _FILES = 20
+_LOOK = "; take it out of the test items if it is no question of the test"
 _UNITS = {"word": "word", "char": "character", "item": "item"}
 
 
@@ -69,6 +72,7 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
             what = "pairs in buckets above --max-bucket; kept documents may still be alike"
         yield "not compared", f"{counts['not_compared']:,}", what
     yield from _of_input(counts)
+    yield from _notes(record)
     if counts["short"] > total / 2:
         what = "of the texts are shorter than a shingle; of them only equal ones are found"
         yield "warning", share(counts["short"], total), what
@@ -86,6 +90,11 @@ def _of_input(counts: dict[str, Any]) -> Iterator[Row]:
         yield "left out", f"{counts['skipped']:,}", "documents above --max-document"
     if not counts["documents"]:
         yield "note", "", NO_DOCUMENTS
+
+
+def _notes(record: dict[str, Any]) -> Iterator[Row]:
+    for note in record.get("notes", []):
+        yield "note", "", note
 
 
 def _recall(record: dict[str, Any]) -> float:
@@ -149,6 +158,9 @@ def of_batch(record: dict[str, Any]) -> Iterator[Row]:
     )
     yield "clusters", f"{counts['clusters_of_two_or_more']:,}", largest
     yield from _of_input(counts)
+    yield from _notes(record)
+    if not counts["old_documents"]:
+        yield "note", "", _NO_OLD
     yield from _compared(record)
     yield recall(record)
 
@@ -175,16 +187,31 @@ def of_matches(record: dict[str, Any]) -> Iterator[Row]:
     size = settings["shingle"]
     if short := counts["test_items_shorter_than_a_shingle"]:
         only = counted(counts["only_by_short_items"], "document")
-        what = f"test items are shorter than {size}, and were looked for as they are; {only} for "
+        what = f"of the test items, shorter than {size}, looked for as they are; {only} for "
         yield "short", f"{short:,}", what + "them only"
     if short := counts["test_items_too_short"]:
         least = counted(settings["min_words"], "word")
-        yield "too short", f"{short:,}", f"test items have less than {least}: not looked for"
+        yield "too short", f"{short:,}", f"of the test items, of fewer than {least}, not looked for"
     yield from _of_input(counts)
+    if not items:
+        yield "note", "", _NO_ITEMS
+    yield from _frequent(record)
     yield "matches", f"{counts['matches']:,}", f"of a document and a test item, by {settings['by']}"
     if settings["threshold"] is not None:
         yield "threshold", f"{settings['threshold']:g}", f"lowest {settings['by']} of a match"
     yield "recall", "1", "each document is compared with all test items, exactly"
+
+
+def _frequent(record: dict[str, Any]) -> Iterator[Row]:
+    """Yield a warning for each test item that many documents have."""
+    total = record["counts"]["documents"]
+    for item in record["frequent_items"]:
+        id_ = f"in row {item['test_doc']}" if item["test_id"] is None else str(item["test_id"])
+        count, words = item["documents"], item["words"]
+        what = f"of the documents ({count:,}) have the test item {id_}, of "
+        what += counted(words, "word")
+        what += f"; --min-words {words + 1} leaves out such short ones" if item["short"] else _LOOK
+        yield "warning", share(count, total), what
 
 
 def of_passages(record: dict[str, Any]) -> Iterator[Row]:

@@ -148,6 +148,14 @@ def _side(found: Cluster, member: Member) -> str:
     return shown
 
 
+#: Options and commands in remarks, and the same in Python.
+_CALLS = {
+    "neardup audit": "run.audit()",
+    "--max-bucket": "max_bucket",
+    "--min-words ": "min_words=",
+}
+
+
 def _rows(rows: Iterable[summary_text.Row]) -> list[tuple[str, ...]]:
     return [(label, value, _in_python(remark)) for label, value, remark in rows]
 
@@ -157,7 +165,9 @@ def _text_of_run(run: AnyRun) -> str:
 
 
 def _in_python(remark: str) -> str:
-    return remark.replace("neardup audit", "run.audit()").replace("--max-bucket", "max_bucket")
+    for command, call in _CALLS.items():
+        remark = remark.replace(command, call)
+    return remark
 
 
 def _pre(text: str) -> str:

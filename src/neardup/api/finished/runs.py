@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,9 +208,11 @@ class Run(AnyRun, RunTables):
     def cluster(self, id: object, *, limit: int = 10, threads: int | None = None) -> Cluster:
         """Return the cluster of a document, with the texts of its documents side by side.
 
+        Documents with the same text are shown once, with their number.
+
         Args:
-            id: Id of the document; its position where the run had no ids.
-            limit: Documents that are shown: the kept one, and those most similar to it.
+            id: Id of the document; its position where the run had no ids. It is shown in any case.
+            limit: Texts that are shown: that of the kept document, and those most similar to it.
             threads: Number of threads; all cores by default.
 
         Raises:
@@ -237,9 +239,13 @@ class Run(AnyRun, RunTables):
         Raises:
             InputError: The input is gone or has changed.
         """
+        return pa.concat_tables(self._pairs(texts, warnings.warn))
+
+    def _pairs(self, texts: bool, note: Callable[[str], object]) -> Iterator[pa.Table]:
+        """Yield the same, some rows at a time; ``note`` gets the reason for missing texts."""
         from neardup.inspect.pair_texts import pairs
 
-        return pa.concat_tables(pairs(self._results, texts))
+        return pairs(self._results, texts)
 
     @checked
     def recluster(

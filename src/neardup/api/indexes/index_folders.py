@@ -101,7 +101,11 @@ def index_of(
     # An index keeps the first of similar documents, and compares with all.
     spec = results.spec.replace(keep="first", order_by=None, max_bucket=None)
     options.setdefault("store_text", False)
-    index = cls.create(folder, spec=spec, recipe=results.recipe, **options)
+    try:
+        index = cls.create(folder, spec=spec, recipe=results.recipe, **options)
+    except RecipeError as error:  # of a run that was clustered again at a lower threshold
+        error.hint = f"run neardup dedup again at the threshold {spec.threshold:g}"
+        raise
     for batch in kept_batches(results, numbered):
         index._insert([batch], "error")
     return index

@@ -21,7 +21,7 @@ from neardup.api.indexes.index_folders import (
     opened_core,
     settings_of,
 )
-from neardup.errors import ArgumentError, InputError, spelled
+from neardup.errors import ArgumentError, InputError, rows_from, spelled
 from neardup.index.answers import (
     NewAnswer,
     UpdateAnswer,
@@ -415,7 +415,12 @@ class Index:
         batches = batches_of(source, ids, reading)
         if not is_file(source):
             return self._insert(batches, on_conflict)
-        return sum(self._insert([batch], on_conflict) for batch in batches)
+        count = done = 0
+        for batch in batches:
+            with rows_from(done):
+                count += self._insert([batch], on_conflict)
+            done += len(batch.texts)
+        return count
 
     def _insert(self, batches: Iterable[Batch], on_conflict: Conflict) -> int:
         with self._core.writing():

@@ -16,8 +16,9 @@ from neardup.api.indexes.index_folders import index_of
 from neardup.api.indexes.indexing import Index
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.of_run import results_of
+from neardup.corpora.old_texts import OldTexts, of_files, of_index, of_run_folder
 from neardup.engines.identifiers import take_ids
-from neardup.errors import InputNotFoundError, SpecError
+from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.transactions import Batch
@@ -27,6 +28,8 @@ from neardup.result_record import read_record
 from neardup.results.folder_results import FolderResults
 from neardup.sketch.texts import as_text
 from neardup.spec import Spec
+
+_INDEX = "index.sqlite"
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def is_corpus(against: object) -> bool:
         except InputNotFoundError:
             return True
         return False
-    return not any((Path(target) / name).is_file() for name in ("index.sqlite", "run.json"))
+    return not any((Path(target) / name).is_file() for name in (_INDEX, "run.json"))
 
 
 def documents_of(against: Any) -> int:
@@ -66,6 +69,44 @@ def documents_of(against: Any) -> int:
     if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
         found = read_record(Path(against))
     return int((found or {}).get("counts", {}).get("kept", 0))
+
+
+def about_old(against: Any, corpus: InputCorpus | None) -> dict[str, Any]:
+    """Return the record of an old corpus, by which its texts can be found again.
+
+    Args:
+        against: It, as it was given.
+        corpus: Its files or frame, where it was sketched first.
+    """
+    if corpus is not None:
+        return {"kind": "corpus", "source": corpus.record()["source"]}
+    if isinstance(against, Index | Run):
+        path = against.path
+    else:
+        target = located(against)
+        path = target if is_remote(target) else Path(target)  # type: ignore[assignment]
+    stored = path if path is None or isinstance(path, str) else str(path.absolute())
+    if isinstance(against, Index) or (isinstance(path, Path) and (path / _INDEX).is_file()):
+        return {"kind": "index", "path": stored}
+    digest = results_of(against).record["texts_digest"]
+    return {"kind": "run", "path": stored, "texts_digest": digest}
+
+
+def old_texts(about: dict[str, Any], opened: ExitStack) -> OldTexts:
+    """Return the texts of an old corpus, given its record; closed with ``opened``.
+
+    Raises:
+        InputError: It is gone, or has changed, or was in memory.
+    """
+    if about["kind"] == "corpus":
+        if about["source"] is None:
+            raise InputError("it was a frame or a pipe")
+        return of_files(about["source"])
+    if about["path"] is None:
+        raise InputError("it was in memory only")
+    if about["kind"] == "run":
+        return of_run_folder(about["path"], about["texts_digest"])
+    return of_index(opened.enter_context(Index.open(about["path"], readonly=True))._core)
 
 
 def open_corpus(against: object, reading: Reading) -> InputCorpus:
@@ -124,7 +165,7 @@ def index_of_old(against: Any, opened: ExitStack) -> OldIndex:
     """
     if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
         folder = Path(located(against))
-        if (folder / "index.sqlite").is_file():
+        if (folder / _INDEX).is_file():
             against = opened.enter_context(Index.open(folder, readonly=True))
     if isinstance(against, Index):
         core = against._core

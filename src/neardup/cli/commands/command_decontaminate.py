@@ -138,6 +138,7 @@ def dedup_against(inputs: tuple[str, ...], out: str, against: str, options: dict
     of_batch = (
         *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
         *("max_document", "skip_large", "private_ids", "memory", "threads", "old_only"),
+        "removed",
     )
     old: Any = location(against)
     known = {name: options[name] for name in of_batch}
@@ -151,6 +152,11 @@ def dedup_against(inputs: tuple[str, ...], out: str, against: str, options: dict
             raise SpecError(
                 f"`{name}` does not go with this `against`, an index or a run: its settings apply",
                 "leave it out",
+            )
+        if name == "resume":
+            raise SpecError(
+                "`resume` does not go with `against`: of an interrupted comparison nothing is kept",
+                "leave it out: the same command starts again",
             )
         if name not in fits:
             raise SpecError(f"`{name}` does not go with `against`", "leave it out")

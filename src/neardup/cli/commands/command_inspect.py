@@ -76,21 +76,23 @@ def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool
     """Write pairs as CSV, for a spreadsheet: id_a, id_b, similarity, and both texts.
 
     RUN is the output folder of neardup dedup. The pairs are the edges if these were listed (--pairs
-    all); else each removed document, id_b, and the one that it is a duplicate of, id_a. A text or
-    an id that begins like a formula of a spreadsheet gets an apostrophe before it.
+    all); else each removed document, id_b, and the one that it is a duplicate of, id_a. With
+    --against, in_old is true where id_a is of the old corpus, whose texts are read again too, where
+    they can be; with --old-only, the pairs are the matches. A text or an id that begins like a
+    formula of a spreadsheet gets an apostrophe before it.
     """
+    from neardup.api.finished.runs import Run
     from neardup.files.private_files import replacing
-    from neardup.inspect.pair_texts import pairs
     from neardup.report.outfile import check_file
     from neardup.report.spreadsheet import csv_rows
 
     found = open_run(run, "pairs")
-    if found.command not in ("dedup", "recluster"):
-        found.pairs_with_texts()
+    if not isinstance(found, Run) or found.command == "spark":
+        found.pairs_with_texts()  # refuses
     results = found._results
     if out is not None:
         check_file(out, results.inputs, overwrite, results.read_from)
-    rows = csv_rows(pairs(results, texts))
+    rows = csv_rows(found._pairs(texts, _note))
     if out is None:
         for lines in rows:
             click.echo(lines, nl=False)
@@ -101,6 +103,10 @@ def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool
             file.write(lines.encode(errors="replace"))
     if not quiet:
         click.echo(f"{'written':<13}{out}", err=True)
+
+
+def _note(text: str) -> None:
+    click.echo(f"{'note':<13}{text}", err=True)
 
 
 @o.grouped("neardup compare a.txt b.txt --shingle word:3")

@@ -125,6 +125,7 @@ _overwrite = o.option(
 @o.delimiter_option
 @o.encoding_option
 @o.max_document_option
+@o.private_ids_option
 @o.resource_options
 @o.quiet_option
 def link(

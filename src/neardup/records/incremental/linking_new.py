@@ -109,7 +109,8 @@ def _together(old: Stored, ids: list[Id], new: Records) -> Records:
     columns = tuple(
         pa.concat_arrays([one, two]) for one, two in zip(old.columns, new.columns, strict=True)
     )
-    return Records(new.names, (id_values(ids, kind),), columns, len(ids), new.id)
+    of, private = (id_values(ids, kind),), new.private_ids
+    return Records(new.names, of, columns, len(ids), new.id, private_ids=private)
 
 
 def _with_pairs(

@@ -88,7 +88,7 @@ def _numbers(store: RecordStore, ids: Sequence[Id]) -> dict[Id, int]:
             raise UnknownIdError(
                 f"the index has no record with the id {id_!r}",
                 "`RecordIndex.clusters` has all ids",
-            )
+            ).private("the index has no record with that id")
     return found
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from neardup.errors import ColumnError, SpecError, UnknownIdError
 from neardup.inspect.ground_truth import read_truth
 from neardup.records.decision.labels import Labels
+from neardup.records.outputs.link_tables import public_ids
 from neardup.records.record_files import Records
 from neardup.results.results import Results
 
@@ -45,7 +46,15 @@ def read_labels(given: Any, records: Records) -> Labels:
         given = pa.table(dict(zip(("id_a", "id_b", "duplicate"), map(list, columns), strict=True)))
     of = SimpleNamespace(ids=records.ids[0], name="the linkage", record={"secret_ids": True})
     try:
-        known = read_truth(cast(Results, of), given, None, "judged", "error", records.ids[-1])
+        try:
+            known = read_truth(cast(Results, of), given, None, "judged", "error", records.ids[-1])
+        except UnknownIdError:
+            if not records.private_ids:
+                raise
+            # Pairs that were marked on a page have the rows instead.
+            names = public_ids(records)
+            of.ids = names[0]
+            known = read_truth(cast(Results, of), given, None, "judged", "error", names[-1])
     except ColumnError as error:
         raise ColumnError(str(error), _COLUMNS) from error
     except UnknownIdError as error:

@@ -53,6 +53,7 @@ def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: b
     about = {
         "names": list(records.names),
         "id": records.id,
+        "private_ids": records.private_ids,
         "id_types": [_alias(ids.type) for ids in records.ids],
     }
     with output_folder(out, overwrite, WRITES) as folder:

@@ -123,7 +123,8 @@ def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:
         for name in spec.names
     )
     ids_of = tuple(part.cast(kind) for part, kind in zip(parts, types, strict=True))
-    return Records(tuple(record["names"]), ids_of, columns, first, record["id"])
+    names, private = tuple(record["names"]), bool(record.get("private_ids"))
+    return Records(names, ids_of, columns, first, record["id"], private_ids=private)
 
 
 def _similarities(column: Any) -> np.ndarray:

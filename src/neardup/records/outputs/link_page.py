@@ -12,7 +12,7 @@ from neardup.arrays import array_of
 from neardup.errors import SpecError
 from neardup.records.decision.model import logit
 from neardup.records.explaining import explain_pair
-from neardup.records.link_steps import Linked
+from neardup.records.link_steps import Blocked, Linked
 from neardup.records.outputs.link_tables import cluster_table, ids_of, weight_table
 from neardup.records.outputs.link_text import about_threshold, render
 from neardup.report.outfile import check_file, write_file
@@ -129,6 +129,9 @@ def clusters_shown(linked: Linked, texts: bool = True) -> tuple[list[dict[str, A
     for k in picked.tolist():
         rows = order[starts[k] : starts[k] + min(sizes[k], _RECORDS)]
         ids = table.take(array_of(rows)).to_pylist()
+        if blocked.records.private_ids:
+            names = [_row(blocked, row) for row in rows.tolist()]
+            ids = [{**line, "id": name} for line, name in zip(ids, names, strict=True)]
         members = [
             {
                 "source": line["source"],
@@ -155,8 +158,18 @@ def _around(linked: Linked, texts: bool) -> list[tuple[str, list[dict[str, Any]]
 
 
 def _explained(linked: Linked, a: int, b: int, texts: bool) -> dict[str, Any]:
+    blocked = linked.blocked
     ids = [
-        str(ids_of(linked.blocked, np.array([doc]), second)[0])
-        for doc, second in ((a, False), (b, True))
+        str(ids_of(blocked, np.array([doc]), second)[0]) for doc, second in ((a, False), (b, True))
     ]
+    if blocked.records.private_ids:
+        ids = [_row(blocked, doc - blocked.new) for doc in (a, b)]
     return {**explain_pair(linked, a, b, texts), "ids": ids}
+
+
+def _row(blocked: Blocked, row: int) -> str:
+    """Return the name of a record whose id is private: its row in its file, or in the index."""
+    if row < 0:
+        return "a record of the index"
+    several = len(blocked.records.ids) > 1
+    return f"row {row - blocked.records.first if several and row >= blocked.records.first else row}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import InputError, SpecError
+from neardup.errors import InputError, SpecError, UnknownIdError
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.threshold import Threshold
 from neardup.records.link_steps import Blocked, Linked, decide_again
@@ -391,9 +392,16 @@ class LinkRun(AnyRun):
         from neardup.records.outputs.link_scores import evaluate_links
 
         found = tables.decided(self._linked)
-        return LinkEvaluation(
-            evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
-        )
+        how: dict[str, Any] = {"columns": columns, "kind": kind, "missing": missing}
+        try:
+            scores = evaluate_links(found, truth, **how)
+        except UnknownIdError:
+            records = self._linked.blocked.records
+            if not records.private_ids:
+                raise
+            # Pairs that were marked on a page have the rows instead.
+            scores = evaluate_links(replace(found, ids=tables.public_ids(records)), truth, **how)
+        return LinkEvaluation(scores)
 
     def explain(self, a: object, b: object, *, texts: bool = True) -> dict[str, Any]:
         """Explain why two records are one, or are not.
@@ -493,6 +501,8 @@ def _record_of(linked: Linked, id: object, source: int) -> int:
     """Return the number of a record by its id, or by text that spells it."""
     records = linked.blocked.records
     ids = records.ids[source]
+    if records.private_ids and str(id).startswith("row "):
+        ids = tables.public_ids(records)[source]
     row = -1
     with suppress(pa.ArrowException, TypeError, ValueError):
         number = not isinstance(id, str) and pa.types.is_large_string(ids.type)
@@ -504,5 +514,6 @@ def _record_of(linked: Linked, id: object, source: int) -> int:
         if records.id is None:
             hint = f"ids are positions, from 0; {hint}".removesuffix("; ")
         shown = repr(str(id)[:100])
-        raise InputError(f"{records.names[source]}: no record has the id {shown}", hint)
+        which = "that id" if records.private_ids else f"the id {shown}"
+        raise InputError(f"{records.names[source]}: no record has {which}", hint)
     return int(row) + (records.first if source else 0)

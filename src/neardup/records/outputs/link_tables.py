@@ -18,6 +18,8 @@ from neardup.errors import DependencyError, SpecError
 from neardup.io.columns import string_scalar
 from neardup.records.decision.agreement_classes import CLASSES, EDGES
 from neardup.records.link_steps import Blocked, Linked
+from neardup.records.record_files import Records
+from neardup.results.results import rows_as_ids
 
 if TYPE_CHECKING:
     import pandas
@@ -84,6 +86,13 @@ def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
     if second and len(ids) > 1:
         return ids[1].take(array_of(docs - blocked.records.first))
     return ids[0].take(array_of(docs))
+
+
+def public_ids(records: Records) -> tuple[Any, ...]:
+    """Return what pages and messages call the records of each source: ids, or ``row 17``."""
+    if not records.private_ids:
+        return records.ids
+    return tuple(rows_as_ids(len(ids)).combine_chunks() for ids in records.ids)
 
 
 def candidate_table(blocked: Blocked) -> pa.Table:

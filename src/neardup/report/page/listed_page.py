@@ -17,8 +17,8 @@ from neardup.results.results import Results, rows_as_ids
 
 #: Characters of a text before and after a passage, and of a document without one.
 _AROUND, _BEGINNING = 120, 400
-#: Characters of a passage.
-_PASSAGE = 2000
+#: Characters of a longer passage that are shown, and how many of them are its end.
+_PASSAGE, _PASSAGE_END = 600, 200
 _TITLES = {
     "decontaminate": "Test items in the training corpus",
     "dedup --against": "A batch against an old corpus",
@@ -100,8 +100,8 @@ def _matches(results: Results, options: ListedOptions) -> tuple[int, list[Row]]:
     rows = []
     for row, train, text in zip(chosen.to_pylist(), names, texts, strict=True):
         item = f"row {row['test_doc']}" if results.private_ids else name(row["test_id"])
-        how = {"item": "the complete item", "passage": "a passage"}.get(row["by"], row["by"])
-        says = f"{how}; {row['passage']:,} words in a row"
+        how = {"item": "the complete item; ", "similarity": "similar; "}.get(row["by"], "")
+        says = f"{how}{row['passage']:,} words in a row"
         says += "" if row["by"] == "item" else f", containment {row['containment']:.3f}"
         span = row["train_start"], row["train_end"]
         shown = None if text is None or None in span else _around(text, *span)
@@ -170,7 +170,7 @@ def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
     high = min(len(text), end + (_AROUND if end else _BEGINNING))
     passage = text[start:end]
     if len(passage) > _PASSAGE:
-        passage = f"{passage[:_PASSAGE]}…"
+        passage = f"{passage[: _PASSAGE - _PASSAGE_END]} … {passage[-_PASSAGE_END:]}"
     before = ("…" if low else "") + text[low:start]
     after = text[end:high] + ("…" if high < len(text) else "")
     return visible(before), visible(passage), visible(after)

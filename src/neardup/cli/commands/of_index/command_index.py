@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
-from neardup.errors import SpecError
+from neardup.errors import SpecError, ids_left_out
 from neardup.report.numbers import counted
 
 _index = click.argument("folder", metavar="INDEX", type=o.LOCAL_TARGET)
@@ -88,16 +88,17 @@ def _opened(folder: Path) -> Any:
 @_index
 @click.argument("records", metavar="FILE", type=o.PATH)
 @o.option("--id", metavar="NAME", help="Column with the ids. [default: that of the index]")
+@o.hidden_ids_option
 @o.quiet_option
 @o.debug_option
-def update(folder: Path, records: Path, id: str | None, quiet: bool) -> None:
+def update(folder: Path, records: Path, id: str | None, private_ids: bool, quiet: bool) -> None:
     """Replace the records of FILE in an index of records, by their ids.
 
     They are linked as if they came now; all others keep their clusters.
     """
     from neardup.records.incremental.record_index import RecordIndex
 
-    with RecordIndex.open(folder) as found:
+    with RecordIndex.open(folder) as found, ids_left_out(private_ids):
         run = found.update(records, id=id)
     if not quiet:
         click.echo(str(run), err=True)
@@ -121,6 +122,7 @@ def relink(folder: Path, json_: bool) -> None:
 @o.inputs_argument
 @o.input_options
 @_conflict
+@o.hidden_ids_option
 @o.timeout_option
 @o.quiet_option
 @o.debug_option
@@ -134,6 +136,7 @@ def add(
     delimiter: str | None,
     max_document: str,
     on_conflict: Any,
+    private_ids: bool,
     timeout: float,
     quiet: bool,
 ) -> None:
@@ -143,7 +146,7 @@ def add(
     """
     from neardup.api.indexes.indexing import Index
 
-    with Index.open(folder, timeout=timeout) as found:
+    with Index.open(folder, timeout=timeout) as found, ids_left_out(private_ids):
         count = found.add(
             [Path(name) for name in inputs],
             text=text.split(","),
@@ -203,9 +206,10 @@ def query(
 @_command("remove notes.index note-17")
 @_index
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@o.hidden_ids_option
 @o.timeout_option
 @o.debug_option
-def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
+def remove(folder: Path, ids: Sequence[str], private_ids: bool, timeout: float) -> None:
     """Remove documents, or records. Put -- before ids that begin with -.
 
     Prints the ids of documents that neardup stream has answered as duplicates of these, a line for
@@ -217,11 +221,11 @@ def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
     if _has_records(folder):
         from neardup.records.incremental.record_index import RecordIndex
 
-        with RecordIndex.open(folder) as records:
+        with RecordIndex.open(folder) as records, ids_left_out(private_ids):
             records.remove(ids)
         click.echo(f"removed {counted(len(set(ids)), 'record')}", err=True)
         return
-    with Index.open(folder, timeout=timeout) as found:
+    with Index.open(folder, timeout=timeout) as found, ids_left_out(private_ids):
         released = found.remove(found.spelled(ids))
     for id_ in released:
         click.echo(id_)
@@ -232,13 +236,18 @@ def remove(folder: Path, ids: Sequence[str], timeout: float) -> None:
 @_index
 @click.argument("other", metavar="OTHER", type=o.PATH)
 @_conflict
+@o.hidden_ids_option
 @o.timeout_option
 @o.debug_option
-def merge(folder: Path, other: Path, on_conflict: Any, timeout: float) -> None:
+def merge(folder: Path, other: Path, on_conflict: Any, private_ids: bool, timeout: float) -> None:
     """Add all documents of the index OTHER, which has the same recipe."""
     from neardup.api.indexes.indexing import Index
 
-    with Index.open(folder, timeout=timeout) as found, Index.open(other, readonly=True) as more:
+    with (
+        Index.open(folder, timeout=timeout) as found,
+        Index.open(other, readonly=True) as more,
+        ids_left_out(private_ids),
+    ):
         count = found.merge(more, on_conflict=on_conflict)
     click.echo(f"added {counted(count, 'document')}", err=True)
 

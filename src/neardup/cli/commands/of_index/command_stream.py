@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neardup.cli import options as o
-from neardup.errors import NeardupError
+from neardup.errors import NeardupError, ids_left_out, rows_from
 
 if TYPE_CHECKING:
     from neardup.serve.stream_lines import Line
@@ -34,6 +34,7 @@ _LINES = 1000
 @o.text_option
 @o.option("--id", "name", metavar="NAME", default="id", group=o.INPUT, help="Field with the id.")
 @o.max_document_option
+@o.hidden_ids_option
 @o.option(
     "--line-buffered",
     is_flag=True,
@@ -53,6 +54,7 @@ def stream(
     text: str,
     name: str,
     max_document: str,
+    private_ids: bool,
     line_buffered: bool,
     durable: Any,
     timeout: float,
@@ -73,12 +75,19 @@ def stream(
     size = parse_size(max_document, "max_document")
     limit = Columns(max_document=size).max_document
     source = iter(partial(sys.stdin.buffer.readline, limit + 1), b"")
-    with Index.open(folder, durable=durable, timeout=timeout) as index:
+    done = 0
+    with (
+        Index.open(folder, durable=durable, timeout=timeout) as index,
+        ids_left_out(private_ids),
+    ):
         items = index.recipe.shingle.unit == "item"
         lines = LineReading(name, fields, limit, items, "standard input").lines(source)
         wrong: list[NeardupError] = []
         while batch := _next_lines(lines, 1 if line_buffered else _LINES, wrong):
-            found = index.add_if_new([line.text for line in batch], ids=[line.id for line in batch])
+            texts, ids = ([getattr(line, of) for line in batch] for of in ("text", "id"))
+            with rows_from(done):
+                found = index.add_if_new(texts, ids=ids)
+            done += len(batch)
             for line, answer in zip(batch, found.select(list(ADDED)).to_pylist(), strict=True):
                 sys.stdout.buffer.write(line.answered(answer))
             if line_buffered:

@@ -1,0 +1,153 @@
+"""The texts of documents of an old corpus that a batch was compared with, read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import array_of
+from neardup.corpora.corpus import InputCorpus
+from neardup.engines.identifiers import id_array
+from neardup.errors import InputError, UnknownIdError
+from neardup.index.answers import stored_text
+from neardup.index.transactions import Core
+from neardup.io.source import Partition
+from neardup.results.folder_results import FolderResults
+from neardup.results.results import Results, Selection
+from neardup.state.about_work import FORMAT
+from neardup.threads import Pool
+
+#: Returns the texts of documents by their ids; None where there is no such document any more.
+OldTexts = Callable[[Any], list[str | None]]
+
+
+@dataclass(frozen=True)
+class OldDocuments:
+    """Documents of an input, with their ids.
+
+    Attributes:
+        ids: Theirs; None where positions are the ids.
+        selection: Where they are, in the same order.
+    """
+
+    ids: pa.ChunkedArray[Any] | None
+    selection: Selection
+
+    def __call__(self, ids: Any) -> list[str | None]:
+        rows = np.asarray(pc.fill_null(self._rows(ids), -1).to_numpy(), dtype=np.int64)
+        there = np.unique(rows[rows >= 0])
+        chosen = self.selection._replace(positions=self.selection.positions[there])
+
+        def read(partition: Partition, selected: np.ndarray, count: int) -> list[str | None]:
+            return partition.texts(selected, count).to_pylist()
+
+        texts = [text or "" for part in chosen.visit(read) for text in part]
+        of = np.searchsorted(there, rows).tolist()
+        return [None if row < 0 else texts[at] for row, at in zip(rows.tolist(), of, strict=True)]
+
+    def _rows(self, ids: Any) -> Any:
+        if self.ids is None:
+            return pc.index_in(
+                _cast(ids, pa.int64()), value_set=array_of(np.arange(len(self.selection.positions)))
+            )
+        return pc.index_in(_cast(ids, self.ids.type), value_set=self.ids)
+
+
+def _cast(ids: Any, kind: pa.DataType) -> Any:
+    """Return ids as the old corpus has them; those of a batch may have made them text or bytes."""
+    if pa.types.is_integer(kind) and pa.types.is_large_binary(ids.type):
+        ids = ids.cast(pa.large_string())
+    return ids.cast(kind)
+
+
+class _OldFiles(FolderResults):
+    """The input files of an old corpus, opened again, if they have not changed."""
+
+    commands = ()
+
+    @property
+    def positions_of(self) -> np.ndarray | None:
+        return None
+
+
+def of_corpus(corpus: InputCorpus) -> OldTexts:
+    """Return the texts of a corpus that was read."""
+    ends = np.cumsum(np.array(corpus.counts, np.int64))
+    return OldDocuments(corpus.ids(), Selection(corpus.reader, ends, np.arange(corpus.documents)))
+
+
+def of_files(source: dict[str, Any]) -> OldTexts:
+    """Return the texts of files, given the record about them.
+
+    Raises:
+        InputError: They are gone, or have changed.
+    """
+    record = {"command": "dedup --against", "format": FORMAT, "source": source, "frame": None}
+    files = _OldFiles("the old corpus", record)
+    name = files.source.id_column
+    ids: pa.ChunkedArray[Any] | None = None
+    if name is not None:
+
+        def read(item: tuple[int, Partition]) -> list[pa.Array[Any]]:
+            return id_array(item[1].read((name,)).columns.column(name), name).chunks
+
+        with Pool() as pool:
+            chunks = [
+                part for found in pool.ordered(read, files.reader.partitions()) for part in found
+            ]
+        ids = pa.chunked_array(chunks or [pa.array([], pa.int64())])
+    documents = int(files.ends.max(initial=0))
+    return OldDocuments(ids, Selection(files.reader, files.ends, np.arange(documents)))
+
+
+def of_run(results: Results) -> OldTexts:
+    """Return the texts of the kept documents of a run.
+
+    Raises:
+        InputError: Its input is gone, or has changed.
+    """
+    selection = results.kept_documents()
+    kept = np.flatnonzero(results.array("kept"))
+    positions = kept if results.positions_of is None else results.positions_of[kept]
+    return OldDocuments(results.ids.take(array_of(kept[np.argsort(positions)])), selection)
+
+
+def of_run_folder(path: Path | str, digest: str) -> OldTexts:
+    """Return the texts of the kept documents of a run in a folder.
+
+    Raises:
+        InputError: The run is gone, is another one now, or its input can't be read again.
+    """
+    results = FolderResults(path)
+    if results.record["texts_digest"] != digest:
+        raise InputError(f"{path} is the output of another run now")
+    return of_run(results)
+
+
+def of_index(core: Core) -> OldTexts:
+    """Return the texts of documents of an index, as it has them now.
+
+    Raises:
+        InputError: It has no texts.
+    """
+    if not core.stores_texts:
+        raise InputError("the index has no texts", "make one that stores them")
+    with core.reading() as state:
+        is_int = state.ids == "int"
+
+    def texts(ids: Any) -> list[str | None]:
+        found: list[str | None] = []
+        for name in _cast(ids, pa.int64() if is_int else pa.large_string()).to_pylist():
+            try:
+                found.append(stored_text(core, name))
+            except UnknownIdError:
+                found.append(None)
+        return found
+
+    return texts
