@@ -92,6 +92,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "twice": lambda i: i.add(["x", "y"], ids=["y", "y"]),
     "remove": lambda i: i.remove("t1"),
     "remove several": lambda i: i.remove(["ad1", "ad2"]),
+    "remove many": lambda i: i.remove([f"t{n}" for n in range(2, 100)]),
     "remove of none": lambda i: i.remove(["ad1"]),
     "a keyword that is none": lambda i: i.add(["x"], idz=["y"]),
     "compact": lambda i: i.compact(),
@@ -128,6 +129,15 @@ def test_all_numbers_are_there(pair: Any) -> None:
     assert remote.stats().keys() == local.stats().keys()
     with pytest.raises(neardup.SpecError, match="can't be merged"):
         remote.merge(local)
+
+
+def test_a_long_call_takes_as_long_as_it_likes(
+    pair: Any, service: Service, token: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with neardup.connect(service.url, token=token.read_text().strip(), retries=0) as remote:
+        monkeypatch.setattr(remote._transport, "_timeout", 1e-6)
+        remote.compact()
+        assert remote.check() == []
 
 
 def test_a_wrong_token_is_refused(service: Service) -> None:

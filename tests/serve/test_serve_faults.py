@@ -107,6 +107,30 @@ def test_a_full_disk_is_answered_and_reading_goes_on(tmp_path: Path) -> None:
         assert service.post("check", {})[1] == {"problems": []}
 
 
+def test_a_document_without_space_fails_alone(tmp_path: Path) -> None:
+    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
+    draw, answers = random.Random(1), dict[str, int]()
+    texts = {f"small {n}": f"{draw.random()} {draw.random()}" for n in range(4)}
+    texts["large"] = " ".join(f"{draw.random()}" for _ in range(80_000))
+    with serving(tmp_path / "i") as service:
+
+        def ask(id_: str) -> None:
+            body = {"documents": [{"id": id_, "text": texts[id_]}]}
+            answers[id_] = service.post("add_if_new", body)[0]
+
+        writer = psutil.Process(service.process.pid)
+        threads = [threading.Thread(target=ask, args=(id_,)) for id_ in texts]
+        with neardup.Index.open(tmp_path / "i") as other, other._core.writing():
+            for thread in threads:
+                thread.start()
+            service.until("neardup_queue_calls", len(texts))  # one transaction has most of them
+            largest = max(path.stat().st_size for path in (tmp_path / "i").iterdir())
+            writer.rlimit(psutil.RLIMIT_FSIZE, (largest + (256 << 10), psutil.RLIM_INFINITY))
+        for thread in threads:
+            thread.join()
+    assert answers == {id_: 507 if id_ == "large" else 200 for id_ in texts}
+
+
 def private_bytes(service: Service) -> list[int]:
     """Private memory of the process that writes, then of those that answer."""
     writer = psutil.Process(service.process.pid)
