@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -28,6 +29,8 @@ KILLS = int(os.environ.get("NEARDUP_SERVE_KILLS", "1"))
 REQUESTS = int(os.environ.get("NEARDUP_SERVE_REQUESTS", "150"))
 #: Seconds of calls whose memory is watched; half an hour by `make soak`.
 SOAK = float(os.environ.get("NEARDUP_SERVE_SOAK", "2"))
+#: Bytes by which memory may grow in the soak: it makes about a million calls.
+LEAK = 16 << 20
 WORDS = [f"w{i}" for i in range(30)]
 
 
@@ -137,6 +140,23 @@ def private_bytes(service: Service) -> list[int]:
     return [each.memory_full_info().uss for each in (writer, *writer.children())]
 
 
+def growth(sizes: list[int]) -> int:
+    """Return by how much memory has grown since caches were filled: after a third of the time."""
+    steady = sizes[len(sizes) // 3 :]
+    part = max(1, len(steady) // 4)
+    return min(steady[-part:]) - max(steady[:part])
+
+
+def test_growth_is_seen() -> None:
+    draw = random.Random(2)
+    peaks = [(100 << 20) + draw.randrange(40 << 20) for _ in range(60)]
+    filling = [min(number, 20) * (3 << 20) for number in range(60)]
+    leak = [number << 20 for number in range(60)]  # 60 MB in all
+    assert growth([a + b for a, b in zip(peaks, filling, strict=True)]) <= 0
+    assert growth(leak) > LEAK
+    assert growth([a + b for a, b in zip(filling, leak, strict=True)]) > LEAK
+
+
 def test_memory_stays_what_it_is(tmp_path: Path) -> None:
     """The same number of documents all the time: what is added is removed later."""
     path, kept = tmp_path / "i", 500
@@ -165,12 +185,15 @@ def test_memory_stays_what_it_is(tmp_path: Path) -> None:
         assert index.ids().to_pylist() == added
         assert index.check() == []
         assert calls > 20 * SOAK
-    if SOAK >= 600:  # caches have been filled after a third of the time
-        third = sizes[len(sizes) // 3 :]
-        for process in zip(*third, strict=True):
-            half = len(process) // 2
-            first, last = max(process[:half]), min(process[half:])
-            assert last < first + (16 << 20), process
+    processes = [list(each) for each in zip(*sizes, strict=True)]  # the one that writes first
+    for each in processes:
+        megabytes = [size >> 20 for size in (each[0], each[len(each) // 3], each[-1])]
+        sys.stdout.write(
+            f"{calls:,} calls, MB at the begin, after a third, at the end: {megabytes}\n"
+        )
+    if SOAK >= 600:
+        assert len(processes) == 3 and len(processes[0]) >= 30
+        assert max(map(growth, processes)) < LEAK, sizes
 
 
 def sent(operation: Any, mode: Any, examples: int) -> int:
