@@ -52,7 +52,8 @@ def connect(
     Args:
         url: Address of the service, such as ``"http://127.0.0.1:8080"``.
         token: Its token, if it has one.
-        timeout: Seconds to wait for a connection, and for an answer.
+        timeout: Seconds to wait for a connection, and for an answer; those of `check` and `compact`
+            may take longer.
         retries: How often a call is sent again: where the service says that it has done nothing,
             and where no answer came and doing it again changes nothing.
 

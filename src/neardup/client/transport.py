@@ -62,7 +62,7 @@ class Transport:
             name: Its name.
             body: Its body; None for a call without a body.
             again: It may be sent again where it isn't known whether it was done.
-            long: The answer may take as long as it likes.
+            long: The answer may take longer than the timeout.
 
         Raises:
             NeardupError: As the index does.
