@@ -17,9 +17,8 @@ from neardup.serve.calls import Text
 from neardup.serve.service_warming import warm
 from neardup.serve.settings import Settings
 
-#: Characters of texts, and texts or ids, that are answered at once; more are in a thread of their
-#: own.
-_SMALL, _FEW = 50_000, 4
+#: Characters of texts, texts, and ids that are answered at once; more are in a thread of their own.
+_SMALL, _TEXTS, _IDS = 50_000, 4, 256
 _LONG = ("check", "stats")
 #: Calls that can be answered together.
 TOGETHER = ("query", "first_matches", "is_duplicate")
@@ -170,9 +169,9 @@ def is_small(name: str, asked: Any) -> bool:
     if name in _LONG:
         return False
     texts = getattr(asked, "texts", None)
-    if len(getattr(asked, "ids", ())) > _FEW:
+    if len(getattr(asked, "ids", ())) > _IDS:
         return False
     if texts is None:
         text = getattr(asked, "text", None)
         return text is None or len(text) <= _SMALL
-    return len(texts) <= _FEW and sum(map(len, texts)) <= _SMALL
+    return len(texts) <= _TEXTS and sum(map(len, texts)) <= _SMALL

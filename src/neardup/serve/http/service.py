@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -59,9 +58,6 @@ class Service:
         await loop.run_in_executor(self._thread, self._large.warm)
         self._small = await loop.run_in_executor(self._thread, IndexReader, self.settings)
         self._together = Together(self._small)
-        # A collection among all objects of the libraries would take 50 ms.
-        gc.collect()
-        gc.freeze()
         self.link.send(messages.WriteRequest(0, 0.0, messages.Opened()))
 
     def reader(self) -> IndexReader:

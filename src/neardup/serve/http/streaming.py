@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, cast
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from typing import Any, TypeVar, cast
 from urllib.parse import parse_qs
 
 import msgspec
@@ -22,6 +22,7 @@ from neardup.serve.problems import ServiceError, problem_of
 from neardup.serve.settings import CallLimits
 from neardup.serve.stream_lines import ADDED, Line, LineReading
 
+T = TypeVar("T")
 #: Lines that are answered together, at most.
 _LINES = 256
 _CHUNKS = 16  # parts of a body that wait
@@ -208,7 +209,7 @@ class _Writing:
 
     async def next_of(self, source: LineSource) -> list[bytes]:
         """Return the lines that come next; those before are answered as soon as they can be."""
-        coming = asyncio.ensure_future(source.batch())
+        coming = _task(source.batch())
         try:
             if self._task is not None:
                 await asyncio.wait((coming, self._task), return_when=asyncio.FIRST_COMPLETED)
@@ -222,7 +223,7 @@ class _Writing:
         """Have lines written, after those before, which are answered."""
         done = await self._decided()
         what = New([line.id for line in lines], [line.text for line in lines])
-        self._lines, self._task = lines, asyncio.create_task(self._service.write(what))
+        self._lines, self._task = lines, _task(self._service.write(what))
         if done:
             await self._answer.write(done)
 
@@ -246,6 +247,13 @@ class _Writing:
         """Wait for nothing more."""
         if self._task is not None:
             self._task.cancel()
+
+
+def _task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Begin some work whose error nothing may ask for: else it would be logged, with an id."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
 
 
 class _Asked(msgspec.Struct):
