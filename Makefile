@@ -136,7 +136,7 @@ fuzz: $(VENV)/.test
 # of calls of a service, whose memory must stay what it is.
 soak: $(VENV)/.test
 	$(BIN)/python -m fuzz.soak --minutes 60
-	NEARDUP_SERVE_SOAK=1800 $(BIN)/python -m pytest tests/serve/test_serve_faults.py -k memory
+	NEARDUP_SERVE_SOAK=1800 $(BIN)/python -m pytest -rP tests/serve/test_serve_faults.py -k memory
 
 # Which branches outside the kernels the tests take, those of child processes included; on Apache
 # Spark too where `make test-spark` has made its environment, and with Cassandra or the stores where

@@ -11,7 +11,9 @@ import reference_blocks as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import neardup
 from neardup.errors import StoreError
+from neardup.index import merging, transactions
 from neardup.index.segments import Entries, KeyMatches, Segment, merged, write_file
 from neardup.kernels import lookups as kernels
 
@@ -173,3 +175,36 @@ def test_a_segment_of_another_recipe(tmp_path: Path) -> None:
     _, checksum = write_file(path, iter([some_entries(5, 10, 0)]), DIGEST)
     with pytest.raises(StoreError, match="another recipe"):
         Segment.open(path, 1, "e" * 64, checksum)
+
+
+def test_a_reader_reads_the_log_again_only_once_it_is_a_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name, value in ((transactions, "LOGGED", 40), (transactions, "BATCHED", 30)):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(merging, "LOGGED", 40)
+    draw, count, kept = random.Random(7), 0, 0
+    with (
+        neardup.Index.create(tmp_path / "i", shingle="word:1", threshold=0.5) as index,
+        neardup.Index.open(tmp_path / "i", readonly=True) as reader,
+    ):
+        for _ in range(80):
+            many = draw.choice([1, 3, 9, 35])  # the last are a segment at once
+            texts = [f"a{draw.randrange(30)} b{draw.randrange(30)}" for _ in range(many)]
+            before, log = reader._core.snapshot, reader._core.snapshot._log
+            segments, pending = list(before.segments), before.pending
+            index.add(texts, ids=range(count, count + many))
+            count += many
+            if draw.random() < 0.1:
+                index.remove(draw.randrange(count - 9, count))
+            assert reader.query(texts) == index.query(texts)
+            if pending and many == 35 and reader._core.snapshot._log is log:
+                assert before.segments != segments
+                kept += 1
+            with reader._core.reading():
+                (stored,) = reader._core.catalogue.rows("SELECT count(*) FROM log")[0]
+            assert stored <= before.pending <= stored + 9
+        assert kept > 3
+        index.compact()
+        assert reader.query(texts) == index.query(texts)
+        assert reader._core.snapshot.pending == 0

@@ -28,15 +28,22 @@ def require_serve() -> None:
 
 
 class Service:
-    """A running ``neardup serve``."""
+    """A running ``neardup serve``.
 
-    def __init__(self, index: Path, *options: str) -> None:
+    Args:
+        index: The index.
+        options: Of the command.
+        before: Python code that its first process runs before the command.
+    """
+
+    def __init__(self, index: Path, *options: str, before: str = "") -> None:
         self.log = index.with_name(index.name + ".log")
         self.options = options
+        code = f"import sys\n{before}\nfrom neardup.cli import main\nmain(sys.argv[1:])"
         with self.log.open("ab") as log:
             self._before = log.tell()
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "neardup", "serve", str(index), "--port", "0", *options],
+                [sys.executable, "-c", code, "serve", str(index), "--port", "0", *options],
                 stderr=log,
                 start_new_session=True,
             )
@@ -90,6 +97,19 @@ class Service:
     def post(self, name: str, body: object, **headers: str) -> tuple[int, Any]:
         status, found, _ = self.call("POST", f"/v1/{name}", body, headers)
         return status, found
+
+    def metric(self, name: str) -> float:
+        """Return a number of /metrics; 0 where it is not there yet."""
+        text: bytes = self.call("GET", "/metrics")[1]
+        found = re.search(f"^{re.escape(name)} (.*)$", text.decode(), re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    def until(self, name: str, value: float, seconds: float = 30) -> None:
+        """Wait until a number of /metrics has come to a value."""
+        end = time.monotonic() + seconds
+        while self.metric(name) < value:
+            assert time.monotonic() < end, name
+            time.sleep(0.02)
 
     def kill(self) -> None:
         """End it at once, the process that writes first."""

@@ -184,6 +184,34 @@ def test_a_stream_ends_with_the_error_of_a_line(service: Service) -> None:
     assert service.call("POST", "/v1/stream", good)[0] == 415
 
 
+@pytest.mark.parametrize("name", ["stream", "stream/query"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"id": "h", "text": "\\ud800"}',
+        b'{"id": "h", "text": "\xed\xa0\x80"}',
+        b'{"id": "\\udfff", "text": "t"}',
+        b'{"id": 9223372036854775808, "text": "t"}',
+        b'{"id": -9223372036854775809, "text": "t"}',
+        b'{"id": 18446744073709551616, "text": "t"}',
+        b'{"id": "h", "text": ["t"]}',
+    ],
+)
+def test_half_pairs_and_large_numbers_are_errors_of_their_line(
+    service: Service, name: str, line: bytes
+) -> None:
+    good = b'{"id": "half", "text": "h1 h2 h3 h4"}\n'
+    service.post("add_if_new", documents(("half", "h1 h2 h3 h4")))
+    status, found, _ = service.call("POST", f"/v1/{name}", good + b"\n" + line + b"\n", LINES)
+    answered, error = found.splitlines()
+    assert status == 200 and json.loads(answered)["id"] == "half"
+    assert json.loads(error)["error"]["status"] in (400, 422)
+    assert json.loads(error)["error"]["detail"].startswith("the body: line 3")
+    status, found, _ = service.call("POST", f"/v1/{name}", line, LINES)
+    assert status in (400, 422) and found["detail"].startswith("the body: line 1")
+    assert "ERROR" not in service.log.read_text()
+
+
 def test_queries_as_a_stream(service: Service) -> None:
     service.post("add_if_new", documents(("q1", "query me if you can please")))
     lines = b'{"text": "query me if you can please"}\n{"id": "me", "text": "query me if you can"}\n'
@@ -191,7 +219,8 @@ def test_queries_as_a_stream(service: Service) -> None:
     rows = [json.loads(line) for line in found.splitlines()]
     assert status == 200
     assert [(row["query"], row["id"]) for row in rows] == [(0, "q1"), ("me", "q1")]
-    assert service.call("POST", "/v1/stream/query", b"[]\n", LINES)[0] == 400
+    for wrong, expected in ((b"[]\n", 422), (b"{\n", 400)):
+        assert service.call("POST", "/v1/stream/query", wrong, LINES)[0] == expected
     assert service.call("POST", "/v1/stream/query?top=x", lines, LINES)[0] == 422
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from serve_process import Service, require_serve, serving
 
 import neardup
 from neardup.cli import main
+from neardup.client.transport import Transport
 from neardup.errors import StoreError
 
 require_serve()
@@ -92,6 +96,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "twice": lambda i: i.add(["x", "y"], ids=["y", "y"]),
     "remove": lambda i: i.remove("t1"),
     "remove several": lambda i: i.remove(["ad1", "ad2"]),
+    "remove many": lambda i: i.remove([f"t{n}" for n in range(2, 100)]),
     "remove of none": lambda i: i.remove(["ad1"]),
     "a keyword that is none": lambda i: i.add(["x"], idz=["y"]),
     "compact": lambda i: i.compact(),
@@ -130,6 +135,15 @@ def test_all_numbers_are_there(pair: Any) -> None:
         remote.merge(local)
 
 
+def test_a_long_call_takes_as_long_as_it_likes(
+    pair: Any, service: Service, token: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with neardup.connect(service.url, token=token.read_text().strip(), retries=0) as remote:
+        monkeypatch.setattr(remote._transport, "_timeout", 1e-6)
+        remote.compact()
+        assert remote.check() == []
+
+
 def test_a_wrong_token_is_refused(service: Service) -> None:
     for token in (None, "a-token-of-this-test-012345678x", "ä"):
         with pytest.raises(StoreError, match="401: the token is missing or wrong"):
@@ -144,6 +158,44 @@ def test_what_can_not_be_reached(tmp_path: Path) -> None:
         neardup.connect("http://127.0.0.1:9", retries=0)
     with pytest.raises(neardup.SpecError, match="not one of HTTP"):
         neardup.connect("ftp://127.0.0.1")
+
+
+def test_only_calls_that_may_be_repeated_are() -> None:
+    """A server that takes calls and gives no answer, and then one that asks for patience."""
+    asked: list[str] = []
+    busy = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 0\r\n"
+    answers = {"silent": b"", "busy": busy + b"Connection: close\r\n\r\n"}
+
+    def serve(listening: socket.socket, answer: bytes) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection:
+                    asked.append(connection.recv(1 << 16).split()[1].decode())
+                    connection.sendall(answer)
+
+    calls: dict[str, Callable[[neardup.RemoteIndex], Any]] = {
+        "get": lambda i: i.get("x"),
+        "add_if_new": lambda i: i.add_if_new("x", "y"),
+        "add": lambda i: i.add(["x"], ids=["x"]),
+        "update": lambda i: i.update("x", "y"),
+        "remove": lambda i: i.remove("x"),
+    }
+    for kind, answer in answers.items():
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            threading.Thread(target=serve, args=(listening, answer), daemon=True).start()
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            index = neardup.RemoteIndex(Transport(url, None, 20, 2))
+            vars(index)["_about"] = {
+                "max_documents": 9, "max_body": 999, "spec": neardup.Spec().as_dict(),
+            }  # fmt: skip
+            for name, call in calls.items():
+                asked.clear()
+                with pytest.raises(StoreError):
+                    call(index)
+                again = kind == "busy" or name in ("get", "add_if_new")
+                assert asked == [f"/v1/{name}"] * (3 if again else 1), kind
+            listening.shutdown(socket.SHUT_RDWR)
 
 
 def test_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

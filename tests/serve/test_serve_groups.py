@@ -35,7 +35,7 @@ INTERLEAVINGS = int(os.environ.get("NEARDUP_INTERLEAVINGS", "30"))
 
 def decider() -> Decider:
     options = Options(power=False)
-    return Decider(made_core(None, options, SPEC, recipe_for(SPEC), True))
+    return Decider(made_core(None, options, SPEC, recipe_for(SPEC), True), lambda: None)
 
 
 def made_text(draw: random.Random) -> str:
@@ -144,6 +144,34 @@ def test_a_transaction_that_fails_does_nothing(monkeypatch: pytest.MonkeyPatch) 
             assert isinstance(reply.what, messages.Failed)
             assert (reply.what.status, reply.what.error) == (507, "OutputError")
     assert [shown(reply)[0][1] for reply in grouped(some)] == [None] * 3
+
+
+@pytest.mark.parametrize("error", [OutputError("no space left on device"), ValueError()])
+def test_the_others_of_a_transaction_that_fails_are_done(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grouped = decider()
+    some = [
+        messages.WriteRequest(i, math.inf, messages.New([f"d{i}"], [f"a{i} b c{i}"]))
+        for i in range(7)
+    ]
+    store = grouped._core.store
+
+    def full(ids: Any, bodies: Any) -> int:
+        if "d4" in ids:
+            raise error
+        return store(ids, bodies)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(grouped._core, "store", full)
+        replies = grouped(some)
+    failed = replies.pop(4).what
+    assert isinstance(failed, messages.Failed)
+    assert failed.status == (507 if isinstance(error, OutputError) else 500)
+    assert [shown(reply) for reply in replies] == [
+        [(f"d{i}", None, None)] for i in (0, 1, 2, 3, 5, 6)
+    ]
+    assert shown(grouped([some[4]])[0]) == [("d4", None, None)]
 
 
 def test_clients_that_write_at_once_are_a_serial_order(tmp_path: Path) -> None:

@@ -133,6 +133,69 @@ def test_too_much_waits_for_the_writer(service: Service, index: Path) -> None:
     assert service.post("add_if_new", DOCUMENT)[0] == 200
 
 
+def begun_stream(service: Service, lines: bytes) -> socket.socket:
+    """Give a connection by which some lines were sent, and more could follow."""
+    connection = socket.create_connection(("127.0.0.1", service.port), timeout=20)
+    connection.sendall(
+        b"POST /v1/stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+        b"Content-Type: application/x-ndjson\r\n\r\n%x\r\n%b\r\n" % (len(lines), lines)
+    )
+    return connection
+
+
+def test_clients_that_go_away_leave_the_queue_full(service: Service, index: Path) -> None:
+    gone = 'neardup_calls_total{call="stream",status="499"}'
+    before = service.metric(gone)
+    with neardup.Index.open(index) as other, other._core.writing():
+        for number in range(3):
+            with begun_stream(service, b'{"id": "s%d", "text": "some %d"}\n' % (number, number)):
+                service.until("neardup_queue_calls", number + 1)
+        service.until(gone, before + 3)
+        assert service.metric("neardup_queue_calls") == 3
+        assert service.post("add_if_new", DOCUMENT)[0] == 429
+    end = time.monotonic() + 30
+    while service.metric("neardup_queue_calls"):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert service.post("add_if_new", DOCUMENT)[0] == 200
+
+
+def test_a_stream_writes_only_once_what_was_before_is_committed(
+    service: Service, index: Path
+) -> None:
+    lines = b"".join(b'{"id": "u%d", "text": "u%d of %d"}\n' % (n, n, n) for n in range(1000))
+    names = "neardup_commit_calls_sum", "neardup_commit_calls_count"
+    before = [service.metric(name) for name in names]
+    with neardup.Index.open(index) as other, other._core.writing():
+        stream = begun_stream(service, lines + lines)
+        service.until("neardup_queue_calls", 1)
+        time.sleep(0.3)
+        assert service.metric("neardup_queue_calls") == 1
+    stream.sendall(b"0\r\n\r\n")
+    said = b""
+    while not said.endswith(b"0\r\n\r\n"):
+        said += stream.recv(1 << 16)
+    stream.close()
+    assert said.count(b'"kept": true') == 2000  # the second time they are answered as before
+    calls, commits = (service.metric(name) - last for name, last in zip(names, before, strict=True))
+    assert calls == commits >= 8
+
+
+def test_a_stream_takes_no_more_than_it_writes(service: Service, index: Path) -> None:
+    line = b'{"id": "v%d", "text": "' + b"v " * 500 + b'"}\n'
+    with neardup.Index.open(index) as other, other._core.writing():
+        stream, sent = begun_stream(service, line % 0), 0
+        stream.settimeout(0.5)
+        with suppress(TimeoutError):
+            while sent < 100 << 20:
+                part = b"".join(line % (sent + n) for n in range(1, 257))
+                stream.sendall(b"%x\r\n%b\r\n" % (len(part), part))
+                sent += len(part)
+        stream.close()
+    assert sent < 32 << 20
+    assert service.post("is_duplicate", {"text": "some text that is there"})[0] == 200
+
+
 def test_what_was_begun_is_answered_before_it_ends(tmp_path: Path) -> None:
     neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
     answers = []
@@ -171,6 +234,48 @@ def test_a_process_that_answers_is_started_again(index: Path) -> None:
                     return
             time.sleep(0.05)
         raise AssertionError("a process goes on without the one that writes")
+
+
+FALSE = """
+import sys, neardup.serve.supervisor as found
+found._PAUSE, real, count = 1e-3, sys.executable, 0
+async def run_one(self, *given, run_one=found._Supervisor._run_one):
+    global count
+    count, sys.executable = count + 1, {which}
+    return await run_one(self, *given)
+found._Supervisor._run_one = run_one
+"""
+
+
+def test_a_process_that_does_not_start_is_tried_again(index: Path) -> None:
+    which = "('/nowhere', '/bin/false', real)[min(count, 2)]"
+    service = Service(index, before=FALSE.format(which=which))
+    try:
+        assert service.wait().post("get", {"id": "a"})[0] == 200
+    finally:
+        assert service.stop() == 0
+    said = service.log.read_text()
+    assert "has ended with No such file or directory; it is started again" in said
+    assert "has ended with 1; it is started again" in said
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        (FALSE.format(which="'/bin/false'"), "ended 6 times before it was ready, last with 1"),
+        ("import neardup.serve.writer as w\nw.Writer._taken = None", "TypeError"),
+    ],
+)
+def test_a_part_that_ends_for_good_ends_the_service(before: str, message: str, index: Path) -> None:
+    service = Service(index, before=before)
+    try:
+        if message == "TypeError":
+            with suppress(OSError, http.client.HTTPException):
+                service.wait().post("add_if_new", DOCUMENT)
+        assert service.process.wait(60) not in (0, -15)
+    finally:
+        service.stop()
+    assert message in service.log.read_text()
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ def connect(
     Args:
         url: Address of the service, such as ``"http://127.0.0.1:8080"``.
         token: Its token, if it has one.
-        timeout: Seconds to wait for a connection, and for an answer.
+        timeout: Seconds to wait for a connection, and for an answer; those of `check` and `compact`
+            may take longer.
         retries: How often a call is sent again: where the service says that it has done nothing,
             and where no answer came and doing it again changes nothing.
 
@@ -185,7 +186,7 @@ class RemoteIndex:
 
     def check(self) -> list[str]:
         """Read all of the index; return its errors. Empty if there are none."""
-        return list(self._transport.call("check", {})["problems"])
+        return list(self._transport.call("check", {}, long=True)["problems"])
 
     def stats(self) -> dict[str, Any]:
         """Return numbers of documents, segments and bytes, by name."""
@@ -265,7 +266,16 @@ class RemoteIndex:
         several = isinstance(ids, Iterable) and not isinstance(ids, str)
         given: Any = ids if several else [ids]
         asked_ids = list(dict.fromkeys(checked_ids(given)))
-        return list(self._transport.call("remove", {"ids": asked_ids}, again=False)["released"])
+        released: set[Id] = set()
+        sizes = [8 if isinstance(id_, int) else len(id_.encode()) for id_ in asked_ids]
+        for low, high in self._ranges(sizes) if sizes else [(0, 0)]:
+            # Documents that an earlier part released are duplicates no longer.
+            part = [id_ for id_ in asked_ids[low:high] if id_ not in released]
+            if part or not low:
+                found = self._transport.call("remove", {"ids": part}, again=False)
+                released.update(found["released"])
+        ordered: list[Any] = list(released.difference(asked_ids))
+        return sorted(ordered)
 
     @checked
     def update(self, id: Id, text: Text, *, if_new: bool = False) -> UpdateAnswer:
@@ -297,7 +307,7 @@ class RemoteIndex:
 
     def compact(self, purge: bool = False) -> None:
         """Make one segment of all, while other writers wait; see `Index.compact`."""
-        self._transport.call("compact", {"purge": purge})
+        self._transport.call("compact", {"purge": purge}, long=True)
 
     # Requests.
 
@@ -309,18 +319,22 @@ class RemoteIndex:
 
     def _parts(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yield documents as many at a time as the service takes."""
-        most, size = self._about["max_documents"], _SHARE * self._about["max_body"]
         for batch in batches:
-            low = taken = 0
             _, offsets = text_buffers(batch.texts)
-            lengths = np.diff(offsets).tolist()
-            for high, length in enumerate(lengths):
-                if high > low and (high - low >= most or taken + length > size):
-                    yield batch.part(low, high)
-                    low, taken = high, 0
-                taken += length
-            if lengths:
-                yield batch.part(low, len(lengths))
+            for low, high in self._ranges(np.diff(offsets).tolist()):
+                yield batch.part(low, high)
+
+    def _ranges(self, sizes: list[int]) -> Iterator[tuple[int, int]]:
+        """Yield ranges of entries that a call may have, by the bytes of each."""
+        most, size = self._about["max_documents"], _SHARE * self._about["max_body"]
+        low = taken = 0
+        for high, length in enumerate(sizes):
+            if high > low and (high - low >= most or taken + length > size):
+                yield low, high
+                low, taken = high, 0
+            taken += length
+        if sizes:
+            yield low, len(sizes)
 
     def _found(self, name: str, batches: Iterator[Batch], options: dict[str, Any]) -> pa.Table:
         tables: list[pa.Table] = []

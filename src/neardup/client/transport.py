@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -52,19 +53,22 @@ class Transport:
         self._pool: urllib3.PoolManager | None = None
         self._pid, self._closed = 0, False
 
-    def call(self, name: str, body: object = None, *, again: bool = True) -> Any:
+    def call(
+        self, name: str, body: object = None, *, again: bool = True, long: bool = False
+    ) -> Any:
         """Return the answer to a call.
 
         Args:
             name: Its name.
             body: Its body; None for a call without a body.
             again: It may be sent again where it isn't known whether it was done.
+            long: The answer may take longer than the timeout.
 
         Raises:
             NeardupError: As the index does.
             StoreError: The service can't be reached, or refuses.
         """
-        response = self._sent(name, body, again, preload=True)
+        response = self._sent(name, body, again, None if long else self._timeout)
         if response.status != HTTPStatus.OK:
             raise _error_of(response.status, response.data)
         return _parsed(response.data)
@@ -77,7 +81,7 @@ class Transport:
         """
         import urllib3
 
-        response = self._sent(name, None, True, preload=False)
+        response = self._sent(name, None, True, self._timeout, preload=False)
         try:
             if response.status != HTTPStatus.OK:
                 raise _error_of(response.status, response.read())
@@ -105,7 +109,9 @@ class Transport:
         if self._closed:
             raise StoreError("the connection was closed", "connect again, by `neardup.connect`")
 
-    def _sent(self, name: str, body: object, again: bool, preload: bool) -> Any:
+    def _sent(
+        self, name: str, body: object, again: bool, seconds: float | None, preload: bool = True
+    ) -> Any:
         import urllib3
 
         self.require_open()
@@ -128,7 +134,7 @@ class Transport:
                 body=data,
                 headers=self._headers,
                 retries=retries,
-                timeout=urllib3.Timeout(connect=self._timeout, read=self._timeout),
+                timeout=urllib3.Timeout(connect=self._timeout, read=seconds),
                 preload_content=preload,
             )
         except urllib3.exceptions.HTTPError as error:
@@ -145,7 +151,12 @@ class Transport:
 
         if self._pool is None or self._pid != os.getpid():  # a parent's connections are its own
             self._pid = os.getpid()
-            self._pool = urllib3.PoolManager(maxsize=_CONNECTIONS, block=False)
+            # Where an answer takes long, the system finds out whether the other machine is there.
+            alive = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            options = [*urllib3.connection.HTTPConnection.default_socket_options, alive]
+            self._pool = urllib3.PoolManager(
+                maxsize=_CONNECTIONS, block=False, socket_options=options
+            )
         return self._pool
 
 

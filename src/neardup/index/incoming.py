@@ -32,11 +32,11 @@ def checked_id(value: Any) -> Id:
     Raises:
         InputError: It is neither a string nor an integer of 64 bits.
     """
-    if type(value) is str and (value.isascii() or _encodes(value)):
+    if type(value) is str and encodes(value):
         return value
     if isinstance(value, np.integer):
         value = int(value)
-    if type(value) is int and -_LONGEST <= value < _LONGEST:
+    if type(value) is int and is_integer_id(value):
         return value
     raise InputError(
         f"an id of type {type(value).__name__} can't be used; expected a string of characters or "
@@ -45,7 +45,15 @@ def checked_id(value: Any) -> Id:
     )
 
 
-def _encodes(value: str) -> bool:
+def is_integer_id(value: int) -> bool:
+    """Return whether an integer has 64 bits."""
+    return -_LONGEST <= value < _LONGEST
+
+
+def encodes(value: str) -> bool:
+    """Return whether a string consists of characters: it has no half surrogate pair."""
+    if value.isascii():
+        return True
     try:
         value.encode()
     except UnicodeEncodeError:

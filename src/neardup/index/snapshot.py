@@ -105,7 +105,8 @@ class Snapshot:
             return
         if state.manifest != self._manifest:
             self.load_segments()
-            self._log, self._logged = _Log(), -1
+            if not self._log_stays():
+                self._log, self._logged = _Log(), -1
         rows = self._catalogue.rows(
             "SELECT doc, keys, checksum FROM log WHERE doc > ? ORDER BY doc", (self._logged,)
         )
@@ -118,6 +119,17 @@ class Snapshot:
             docs = np.array([row[0] for row in rows], dtype=np.int64)
             self.log(docs, names.reshape(len(rows), -1))
         self._generation, self._manifest = state.generation, state.manifest
+
+    def _log_stays(self) -> bool:
+        """Return whether the log was not made a segment since it was read.
+
+        Segments were merged, or got one more: reading all of the log again would take many times
+        as long as a question.
+        """
+        first = self._log.first
+        if self._manifest < 0 or first is None:
+            return False
+        return bool(self._catalogue.rows("SELECT 1 FROM log WHERE doc = ?", (first,)))
 
     def load_segments(self) -> None:
         """Open the segments that the manifest has."""
@@ -225,6 +237,11 @@ class _Log:
         add_entries(self._chains, count, names, docs)
         self._entries += names.size
         self.documents += len(docs)
+
+    @property
+    def first(self) -> int | None:
+        """The first document; None if there is none."""
+        return int(self._chains.docs[0]) if self._entries else None
 
     def entries(self) -> Entries:
         """Return the names of buckets, ascending, with their documents."""

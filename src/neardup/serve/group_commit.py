@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from neardup.errors import InputError, NeardupError, SpecError
+from neardup.errors import InputError, NeardupError, OutputError, SpecError
 from neardup.index.answers import first_answer
+from neardup.index.catalogue import BusyError
 from neardup.index.incoming import texts_of
 from neardup.index.inserting import Decisions, add_all, add_new, replace
 from neardup.index.merging import Merger, compact
@@ -30,9 +32,12 @@ from neardup.serve.messages import (
 )
 from neardup.serve.problems import public_name, status_of
 
+LOG = logging.getLogger("neardup.serve")
 _Reply: TypeAlias = Failed | Done | DecidedColumns
 #: Errors of one call, which are no reason to give up the others.
 _REFUSED = (InputError, SpecError)
+#: After so many single requests without space, a group that has none is not divided.
+_FULL = 8
 _LATE = Failed(503, "", "it waited too long, and was not done", "send it again")
 
 
@@ -41,18 +46,21 @@ class Decider:
 
     Args:
         core: The index.
+        failed: Called for each transaction that failed.
     """
 
-    def __init__(self, core: Core) -> None:
-        self._core, self._merger = core, Merger(core)
+    def __init__(self, core: Core, failed: Callable[[], None]) -> None:
+        self._core, self._merger, self._failed = core, Merger(core), failed
         self._items = core.recipe.shingle.unit == "item"
+        self._full = 0  # requests for which there was no space, one after the other
 
     def __call__(self, requests: Sequence[WriteRequest]) -> list[Reply]:
         """Do some requests in their order, in one transaction, which is committed at the end.
 
-        One that is refused changes nothing. If the transaction fails, nothing of it was done.
+        One that is refused changes nothing. If the transaction fails, nothing of it was done: one
+        half is done in a transaction, then the other, and so on, down to single requests.
         """
-        now = time.monotonic()
+        now, self._full = time.monotonic(), 0
         found: dict[int, _Reply] = {}
         due = []
         for row, request in enumerate(requests):
@@ -63,17 +71,33 @@ class Decider:
         for is_compact, members in groupby(due, lambda pair: isinstance(pair[1], Compact)):
             part = list(members)
             whats = [what for _, what in part]
-            try:
-                replies = self._compact(whats) if is_compact else self._transaction(whats)
-            except NeardupError as error:
-                replies = [_failed(error)] * len(part)
+            replies = self._each(self._compact if is_compact else self._transaction, whats)
             found.update(zip((row for row, _ in part), replies, strict=True))
+            if not is_compact:
+                self._merge()
         return [Reply(each.number, found[row]) for row, each in enumerate(requests)]
 
     def close(self) -> None:
         """Wait for merges, and let go of the files."""
         self._merger.finish()
         self._core.close()
+
+    def _each(self, do: Callable[[Sequence[Any]], list[_Reply]], whats: list[Any]) -> list[_Reply]:
+        """Do requests in one transaction, or in several where it fails."""
+        try:
+            replies = do(whats)
+            self._full = 0
+            return replies
+        except BusyError as error:  # none of them can be done
+            return [_refused(error)] * len(whats)
+        except Exception as error:  # noqa: BLE001
+            self._failed()
+            is_full = isinstance(error, OutputError)
+            if len(whats) == 1 or (is_full and self._full >= _FULL):
+                self._full += is_full
+                return [_failure(error)] * len(whats)
+        half = len(whats) // 2
+        return self._each(do, whats[:half]) + self._each(do, whats[half:])
 
     def _compact(self, whats: Sequence[Any]) -> list[_Reply]:
         for what in whats:
@@ -89,8 +113,14 @@ class Decider:
                 step = len(part) if _kind(part[0])[1] else 1
                 for low in range(0, len(part), step):
                     replies += self._together(part[low : low + step])
-        self._merger.after_insert()
         return replies
+
+    def _merge(self) -> None:
+        """Spill and merge where it is due; committed requests are answered even if it fails."""
+        try:
+            self._merger.after_insert()
+        except Exception as error:  # noqa: BLE001
+            LOG.error("segments can't be merged: %s", type(error).__name__)
 
     def _together(self, whats: list[Any]) -> list[_Reply]:
         """Do requests of one kind at once; if one is refused, one half, then the other."""
@@ -99,7 +129,7 @@ class Decider:
                 return self._do(whats)
         except _REFUSED as error:
             if len(whats) == 1:
-                return [_failed(error)]
+                return [_refused(error)]
         half = len(whats) // 2
         return self._together(whats[:half]) + self._together(whats[half:])
 
@@ -153,5 +183,13 @@ def _decided(
         low = high
 
 
-def _failed(error: NeardupError) -> Failed:
+def _failure(error: Exception) -> Failed:
+    """Return the answer where the transaction of one request failed."""
+    if isinstance(error, NeardupError):
+        return _refused(error)
+    LOG.error("a transaction failed: %s", type(error).__name__)
+    return Failed(500, "", "an unexpected error; nothing was changed", "")
+
+
+def _refused(error: NeardupError) -> Failed:
     return Failed(status_of(error), public_name(type(error)), error.message, error.hint)

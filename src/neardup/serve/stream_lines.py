@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from neardup.errors import ColumnError, FormatError, InputError
+from neardup.errors import ColumnError, EncodingError, FormatError, InputError
+from neardup.index.incoming import encodes, is_integer_id
 from neardup.sketch.baskets import ItemError, basket_text
 
 ADDED = ("kept", "duplicate_of", "similarity")
@@ -53,7 +54,8 @@ class LineReading(NamedTuple):
         Raises:
             FormatError: A line is too long, or no object of JSON; or a text is not one.
             ColumnError: It has no such field, or one that would be added.
-            InputError: An id is neither a string nor an integer.
+            EncodingError: An id or a text has half a surrogate pair.
+            InputError: An id is neither a string nor an integer of 64 bits.
         """
         for number, line in enumerate(source, first):
             where = f"{self.source}: line {number}"
@@ -67,7 +69,7 @@ class LineReading(NamedTuple):
 
     def _line(self, line: bytes, where: str) -> Line:
         try:
-            row = json.loads(line)
+            row = json.loads(line.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:  # its message may quote the line
             raise FormatError(f"{where} is not valid JSON") from error
         if not isinstance(row, dict):
@@ -83,10 +85,16 @@ class LineReading(NamedTuple):
             texts = [_basket(text, where) for text in texts]
         elif not all(text is None or isinstance(text, str) for text in texts):
             raise FormatError(f"{where}: a text is not a string")
-        if type(row[self.id]) not in (int, str):
+        id_ = row[self.id]
+        if type(id_) not in (int, str):
             raise InputError(f"{where}: the id is neither a string nor an integer")
         joined = ("" if self.items else " ").join(text or "" for text in texts)
-        return Line(line[:-1].rstrip(), row[self.id], joined)
+        for name, value in (("the id", id_), ("a text", joined)):
+            if isinstance(value, str) and not encodes(value):
+                raise EncodingError(f"{where}: {name} has half a surrogate pair", "replace it")
+        if isinstance(id_, int) and not is_integer_id(id_):
+            raise InputError(f"{where}: the id has more than 64 bits", "convert the ids to strings")
+        return Line(line[:-1].rstrip(), id_, joined)
 
 
 def _basket(value: object, where: str) -> str:

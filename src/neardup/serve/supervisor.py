@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +29,9 @@ from neardup.serve.writer import WorkerLink, Writer
 
 LOG = logging.getLogger("neardup.serve")
 _READY = Reply(-1, Done(None))
-_PAUSE = 1.0  # seconds before a process that has ended is started again
+#: Seconds before a process that has ended is started again; twice as many each time, if it was not
+#: ready before it ended, and so many times at most.
+_PAUSE, _ATTEMPTS = 0.5, 6
 _DATABASE = "index.sqlite"
 
 
@@ -62,7 +65,8 @@ def run(settings: Settings, address: Address) -> None:
 
     Raises:
         InputNotFoundError: There is no index.
-        StoreError: It is damaged, or the address can't be used.
+        StoreError: It is damaged, or the address can't be used; or a process that answers can't be
+            started.
     """
     import uvloop
 
@@ -97,6 +101,7 @@ class _Supervisor:
         self._processes: set[asyncio.subprocess.Process] = set()
         self._decider: Decider | None = None
         self._writer: Writer | None = None
+        self._metrics: metrics.WriterMetrics | None = None
         self._open = asyncio.Event()
         self._first = asyncio.Event()  # one process answers
 
@@ -106,21 +111,34 @@ class _Supervisor:
             loop.add_signal_handler(number, self._stopping.set)
         host, port = self._server.getsockname()[:2]
         LOG.info("serving %s on http://%s:%d", self._settings.index, host, port)
-        self._writer = Writer(self._decide, metrics.WriterMetrics())
+        self._metrics = metrics.WriterMetrics()
+        self._writer = Writer(self._decide, self._metrics)
         # One answers at once: it can be asked whether the service is ready. The others
         # listen once it is: whoever is told that it is ready is refused by none.
         keepers = [asyncio.create_task(self._keep(not number)) for number in range(self._count)]
         writing = asyncio.create_task(self._writer.run())
+        opening = asyncio.create_task(self._open_index())
         try:
-            await self._open_index()
-            await self._stopping.wait()
+            await self._watch(opening, {writing, *keepers})
         finally:
             self._stopping.set()
-            await self._end(keepers)
+            await asyncio.wait({opening})
+            # Without the part that writes, no call that waits for it gets an answer.
+            await self._end(keepers, 0.0 if writing.done() else self._settings.stop_seconds)
             writing.cancel()
             if self._decider is not None:
                 await asyncio.to_thread(self._decider.close)
             LOG.info("ended")
+
+    async def _watch(self, opening: asyncio.Task[None], lasting: set[asyncio.Task[None]]) -> None:
+        """Wait until the service is to stop; raise the error of a part that ends before."""
+        stopping = asyncio.create_task(self._stopping.wait())
+        parts = {opening, *lasting}
+        while not stopping.done():
+            done, _ = await asyncio.wait({stopping, *parts}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done & parts:
+                task.result()
+            parts -= done
 
     def _decide(self, requests: object) -> list[Reply]:
         assert self._decider is not None  # nothing is asked before the index is open
@@ -132,59 +150,103 @@ class _Supervisor:
             options = Options(timeout=self._settings.limits.seconds)
             core, spec = await asyncio.to_thread(opened_core, folder, options)
             await asyncio.to_thread(warm, spec, core.recipe)
-            self._decider = Decider(core)
+            assert self._metrics is not None
+            self._decider = Decider(core, self._metrics.failed)
         self._open.set()
 
-    async def _keep(self, early: bool) -> None:
+    async def _keep(self, first: bool) -> None:
         """Keep one process running.
 
         Args:
-            early: It listens at first before the index is open.
+            first: It listens before the index is open, until one process is ready.
+
+        Raises:
+            StoreError: It can't be started.
         """
+        failed = 0
         while not self._stopping.is_set():
-            process, link = await self._start(early)
-            self._processes.add(process)
-            ready = asyncio.create_task(self._tell(link, self._open if early else self._first))
-            early = False
-            code = await process.wait()
-            ready.cancel()
-            self._processes.discard(process)
-            metrics.forget(process.pid)
-            if not self._stopping.is_set():
-                LOG.error("a process that answers has ended with %s; it is started again", code)
-                await asyncio.sleep(_PAUSE)
+            opened = asyncio.Event()
+            try:
+                code = await self._run_one(first and not self._first.is_set(), opened)
+            except OSError as error:
+                code = error.strerror or type(error).__name__
+            if self._stopping.is_set():
+                return
+            failed = 0 if opened.is_set() else failed + 1
+            if failed == _ATTEMPTS:
+                raise StoreError(
+                    f"a process that answers ended {failed} times before it was ready, last with "
+                    f"{code}",
+                    "see the log above",
+                )
+            LOG.error("a process that answers has ended with %s; it is started again", code)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), _PAUSE * 2**failed)
+
+    async def _run_one(self, early: bool, opened: asyncio.Event) -> int | str:
+        """Start a process, and wait until it ends; return its exit status.
+
+        Args:
+            early: It listens before the index is open.
+            opened: Set once it is ready.
+
+        Raises:
+            OSError: It can't be started.
+        """
+
+        def ready() -> None:
+            opened.set()
+            self._first.set()
+
+        process, link = await self._start(early, ready)
+        self._processes.add(process)
+        telling = asyncio.create_task(self._tell(link, self._open if early else self._first))
+        if self._stopping.is_set():
+            process.terminate()
+        code = await process.wait()
+        telling.cancel()
+        self._processes.discard(process)
+        metrics.forget(process.pid)
+        return code
 
     async def _tell(self, link: WorkerLink, event: asyncio.Event) -> None:
         """Have a process open the index, once something has happened."""
         await event.wait()
         link.send(_READY)
 
-    async def _start(self, early: bool) -> tuple[asyncio.subprocess.Process, WorkerLink]:
+    async def _start(
+        self, early: bool, ready: Callable[[], None]
+    ) -> tuple[asyncio.subprocess.Process, WorkerLink]:
         assert self._writer is not None
         ours, theirs = socket.socketpair()
-        link = WorkerLink(self._writer, self._first.set)
-        await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
-        with theirs:
-            numbers = (self._server.fileno(), theirs.fileno())
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "neardup.serve.http.worker",
-                *map(str, (*numbers, int(early))),
-                stdin=asyncio.subprocess.PIPE,
-                pass_fds=numbers,
-            )
+        link = WorkerLink(self._writer, ready)
+        transport, _ = await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
+        try:
+            with theirs:
+                numbers = (self._server.fileno(), theirs.fileno())
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-m",
+                    "neardup.serve.http.worker",
+                    *map(str, (*numbers, int(early))),
+                    stdin=asyncio.subprocess.PIPE,
+                    pass_fds=numbers,
+                )
+        except OSError:
+            transport.close()
+            raise
         assert process.stdin is not None
-        process.stdin.write(msgspec.json.encode(self._settings))
-        process.stdin.close()
+        if not process.stdin.is_closing():  # else it has ended already
+            process.stdin.write(msgspec.json.encode(self._settings))
+            process.stdin.close()
         return process, link
 
-    async def _end(self, keepers: list[asyncio.Task[None]]) -> None:
+    async def _end(self, keepers: list[asyncio.Task[None]], seconds: float) -> None:
         """Have the other processes end: they finish calls that have begun, within the time."""
         for process in self._processes:
             with suppress(ProcessLookupError):
                 process.terminate()
-        _, late = await asyncio.wait(keepers, timeout=self._settings.stop_seconds + 1)
+        _, late = await asyncio.wait(keepers, timeout=seconds + 1)
         if late:
             for process in list(self._processes):
                 with suppress(ProcessLookupError):

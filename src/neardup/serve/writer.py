@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,9 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from msgspec import msgpack
 
 from neardup.serve.http.metrics import WriterMetrics
-from neardup.serve.messages import Failed, Frames, Opened, Reply, WriteRequest
+from neardup.serve.messages import Frames, Opened, Reply, WriteRequest
 
-LOG = logging.getLogger("neardup.serve")
 #: Documents of a transaction: no more are added to one that has so many.
 _DOCUMENTS = 1000
 _request = msgpack.Decoder(WriteRequest).decode
@@ -44,7 +42,8 @@ class Writer:
     """Takes requests, and answers them once they are committed.
 
     Args:
-        decide: Does some requests in one transaction; called in one thread.
+        decide: Does some requests in one transaction; called in one thread. If an exception
+            leaves it, `run` ends.
         metrics: Where transactions are counted.
     """
 
@@ -69,21 +68,10 @@ class Writer:
             group = self._taken()
             begin = time.perf_counter()
             requests = [request for request, _ in group]
-            try:
-                replies = await loop.run_in_executor(self._thread, self._decide, requests)
-                self._metrics.committed(len(group), time.perf_counter() - begin)
-            except Exception as error:  # noqa: BLE001
-                LOG.error("a transaction failed: %s", type(error).__name__)
-                self._metrics.failed()
-                failed = Failed(500, "", "an unexpected error; nothing was changed", "")
-                replies = [Reply(request.number, failed) for request in requests]
+            replies = await loop.run_in_executor(self._thread, self._decide, requests)
+            self._metrics.committed(len(group), time.perf_counter() - begin)
             for reply, (_, link) in zip(replies, group, strict=True):
                 link.send(reply)
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing waits."""
-        return not self._waiting
 
     def _taken(self) -> list[tuple[WriteRequest, WorkerLink]]:
         group, documents = [], 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 from starlette.requests import ClientDisconnect
@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope
 from neardup.serve.problems import ServiceError
 from neardup.serve.settings import CallLimits
 
+T = TypeVar("T")
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/x-jsonlines")
 
 
@@ -73,8 +74,13 @@ def _too_large(limits: CallLimits) -> ServiceError:
     )
 
 
-def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-    """Return a body as the struct of its call.
+def decoded(decoder: msgspec.json.Decoder[T], body: bytes, where: str = "the body") -> T:
+    """Return a body, or a line of it, as the struct of its call.
+
+    Args:
+        decoder: Makes the struct.
+        body: What came.
+        where: Its name in messages.
 
     Raises:
         ServiceError: It is not valid JSON, or has other fields or types.
@@ -83,6 +89,7 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
         # It names fields and types, and no value.
-        raise ServiceError(422, str(error), "see /openapi.json", "InputError") from error
+        text = str(error) if where == "the body" else f"{where}: {error}"
+        raise ServiceError(422, text, "see /openapi.json", "InputError") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ServiceError(400, "the body is not valid JSON", "", "FormatError") from error
+        raise ServiceError(400, f"{where} is not valid JSON", "", "FormatError") from error

@@ -17,8 +17,8 @@ from neardup.serve.calls import Text
 from neardup.serve.service_warming import warm
 from neardup.serve.settings import Settings
 
-#: Characters of texts that are answered at once; more are in a thread of their own.
-_SMALL = 50_000
+#: Characters of texts, texts, and ids that are answered at once; more are in a thread of their own.
+_SMALL, _TEXTS, _IDS = 50_000, 4, 256
 _LONG = ("check", "stats")
 #: Calls that can be answered together.
 TOGETHER = ("query", "first_matches", "is_duplicate")
@@ -109,7 +109,9 @@ class IndexReader:
         return calls.StoredText(asked.id, self.index.get(asked.id))
 
     def _contains(self, asked: calls.DocumentIds) -> calls.Contained:
-        return calls.Contained([id_ in self.index for id_ in asked.ids])
+        with self.index._core.reading():
+            found = self.index._core.catalogue.numbers(asked.ids)
+        return calls.Contained([id_ in found for id_ in asked.ids])
 
     def _explain(self, asked: calls.Pair) -> calls.ComparedTexts:
         if (asked.text is None) == (asked.other is None):
@@ -167,7 +169,9 @@ def is_small(name: str, asked: Any) -> bool:
     if name in _LONG:
         return False
     texts = getattr(asked, "texts", None)
+    if len(getattr(asked, "ids", ())) > _IDS:
+        return False
     if texts is None:
         text = getattr(asked, "text", None)
         return text is None or len(text) <= _SMALL
-    return len(texts) <= 4 and sum(map(len, texts)) <= _SMALL
+    return len(texts) <= _TEXTS and sum(map(len, texts)) <= _SMALL

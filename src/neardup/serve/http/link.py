@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 from msgspec import msgpack
 
@@ -16,6 +17,14 @@ from neardup.serve.settings import CallLimits
 _READY = -1  # number of the message that has the index opened
 _BODIES = 8  # largest bodies that may wait
 _reply = msgpack.Decoder(Reply).decode
+_Answer: TypeAlias = Failed | Done | DecidedColumns
+
+
+class _Asked(NamedTuple):
+    """A request that the writer has not answered, and its bytes."""
+
+    done: asyncio.Future[_Answer]
+    size: int
 
 
 class WriterLink(Frames):
@@ -30,12 +39,14 @@ class WriterLink(Frames):
     def __init__(self, limits: CallLimits, metrics: CallMetrics, lost: Callable[[], None]) -> None:
         super().__init__()
         self._limits, self._metrics, self._lost = limits, metrics, lost
-        self._waiting: dict[int, asyncio.Future[Failed | Done | DecidedColumns]] = {}
+        self._waiting: dict[int, _Asked] = {}
         self._number = self._bytes = 0
         self.ready = asyncio.Event()
 
     async def ask(self, what: object) -> Done | DecidedColumns:
         """Send a request of `messages`, and wait for the answer, which comes after its commit.
+
+        It counts towards the limits until then, also if its client has gone.
 
         Raises:
             ServiceError: Too much waits already, or it was refused.
@@ -44,20 +55,13 @@ class WriterLink(Frames):
         if len(self._waiting) >= limits.queue or self._bytes > _BODIES * limits.body:
             raise ServiceError(429, "too many calls wait for the writer", "send it again", retry=1)
         self._number += 1
-        number = self._number
-        done: asyncio.Future[Failed | Done | DecidedColumns] = (
-            asyncio.get_running_loop().create_future()
-        )
-        self._waiting[number] = done
-        self._metrics.waiting(len(self._waiting))
-        size = self.send(WriteRequest(number, time.monotonic() + limits.seconds, what))  # type: ignore[arg-type]
+        done: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+        until = time.monotonic() + limits.seconds
+        size = self.send(WriteRequest(self._number, until, what))  # type: ignore[arg-type]
+        self._waiting[self._number] = _Asked(done, size)
         self._bytes += size
-        try:
-            reply = await done
-        finally:
-            self._bytes -= size
-            self._waiting.pop(number, None)
-            self._metrics.waiting(len(self._waiting))
+        self._metrics.waiting(len(self._waiting))
+        reply = await done
         if isinstance(reply, Failed):
             retry = 1 if reply.status == 503 else None
             raise ServiceError(reply.status, reply.detail, reply.hint, reply.error, retry)
@@ -68,9 +72,11 @@ class WriterLink(Frames):
         if reply.number == _READY:
             self.ready.set()
             return
-        waits = self._waiting.get(reply.number)
-        if waits is not None and not waits.done():
-            waits.set_result(reply.what)
+        done, size = self._waiting.pop(reply.number)
+        self._bytes -= size
+        self._metrics.waiting(len(self._waiting))
+        if not done.done():  # else its client has gone
+            done.set_result(reply.what)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._lost()

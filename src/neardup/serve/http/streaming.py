@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, cast
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from typing import Any, TypeVar, cast
 from urllib.parse import parse_qs
 
 import msgspec
@@ -14,7 +13,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from neardup.errors import FormatError, NeardupError, SpecError
-from neardup.serve.http.call_bodies import require_type
+from neardup.serve.calls import Id
+from neardup.serve.http.call_bodies import decoded, require_type
 from neardup.serve.http.index_reading import IndexReader
 from neardup.serve.http.service import Service
 from neardup.serve.messages import DecidedColumns, New
@@ -22,8 +22,9 @@ from neardup.serve.problems import ServiceError, problem_of
 from neardup.serve.settings import CallLimits
 from neardup.serve.stream_lines import ADDED, Line, LineReading
 
-#: Lines that are answered together, at most, and how many of these may be under way.
-_LINES, _UNDER_WAY = 256, 3
+T = TypeVar("T")
+#: Lines that are answered together, at most.
+_LINES = 256
 _CHUNKS = 16  # parts of a body that wait
 
 
@@ -75,20 +76,23 @@ class LineSource:
             await self._more()
 
     async def _more(self) -> None:
-        parts = [self._rest]
-        try:
-            async with asyncio.timeout(self._limits.seconds):
-                chunk = await self._chunks.get()
-        except TimeoutError as error:
-            raise ServiceError(408, "the next line took too long", "send it sooner") from error
-        while chunk is not None:
-            parts.append(chunk)
-            if self._chunks.empty():
+        """Wait for the end of a line, of which the begin may be there, or of all."""
+        buffer = bytearray(self._rest)  # grows in place: a line may come byte by byte
+        ended = False
+        while True:
+            try:
+                async with asyncio.timeout(self._limits.seconds):
+                    chunk = await self._chunks.get()
+            except TimeoutError as error:
+                raise ServiceError(408, "the next line took too long", "send it sooner") from error
+            if chunk is None:
+                await self._task
                 break
-            chunk = self._chunks.get_nowait()
-        self._rest = b"".join(parts)
-        if chunk is None:
-            await self._task
+            buffer += chunk
+            ended = ended or b"\n" in chunk
+            if (ended and self._chunks.empty()) or len(buffer) > self._limits.body:
+                break
+        self._rest = bytes(buffer)
 
     def close(self) -> None:
         """Read no more."""
@@ -166,62 +170,95 @@ class StreamEndpoint:
             source.close()
 
     async def _answer(self, source: LineSource, reading: LineReading, answer: LineAnswer) -> None:
-        under_way: deque[tuple[list[Line], asyncio.Task[Any]]] = deque()
+        writing = _Writing(self._service, answer)
         number, wrong = 1, None
         try:
-            while wrong is None and (batch := await _next(source, under_way, answer)):
-                lines: list[Line] = []
+            while wrong is None:
+                batch, lines = list[bytes](), list[Line]()
                 try:
+                    if not (batch := await writing.next_of(source)):
+                        break
                     lines.extend(reading.lines(batch, number))
                 except NeardupError as error:  # lines before it are answered
                     wrong = problem_of(error)
+                except ServiceError as error:
+                    wrong = error
                 number += len(batch)
                 if lines:
-                    what = New([line.id for line in lines], [line.text for line in lines])
-                    under_way.append((lines, asyncio.create_task(self._service.write(what))))
-                if len(under_way) >= _UNDER_WAY:
-                    await _finish(under_way, answer)
-            while under_way:
-                await _finish(under_way, answer)
+                    await writing.write(lines)
+            await writing.finish()
         finally:
-            for _, task in under_way:
-                task.cancel()
+            writing.cancel()
         if wrong is not None:
             raise wrong
         await answer.write(b"", more=False)
 
 
-async def _next(
-    source: LineSource, under_way: deque[tuple[list[Line], asyncio.Task[Any]]], answer: LineAnswer
-) -> list[bytes]:
-    """Return the lines that come next; answer those that are decided until then."""
-    coming = asyncio.ensure_future(source.batch())
-    try:
-        while under_way and not coming.done():
-            first = under_way[0][1]
-            await asyncio.wait((coming, first), return_when=asyncio.FIRST_COMPLETED)
-            if first.done():
-                await _finish(under_way, answer)
-        return await coming
-    finally:
-        coming.cancel()
+class _Writing:
+    """Has lines written, some only once those before are committed: all of them, in order.
+
+    Args:
+        service: Has them written.
+        answer: Where they go with their decisions.
+    """
+
+    def __init__(self, service: Service, answer: LineAnswer) -> None:
+        self._service, self._answer = service, answer
+        self._lines: list[Line] = []
+        self._task: asyncio.Task[Any] | None = None
+
+    async def next_of(self, source: LineSource) -> list[bytes]:
+        """Return the lines that come next; those before are answered as soon as they can be."""
+        coming = _task(source.batch())
+        try:
+            if self._task is not None:
+                await asyncio.wait((coming, self._task), return_when=asyncio.FIRST_COMPLETED)
+                if not coming.done():
+                    await self.finish()
+            return await coming
+        finally:
+            coming.cancel()
+
+    async def write(self, lines: list[Line]) -> None:
+        """Have lines written, after those before, which are answered."""
+        done = await self._decided()
+        what = New([line.id for line in lines], [line.text for line in lines])
+        self._lines, self._task = lines, _task(self._service.write(what))
+        if done:
+            await self._answer.write(done)
+
+    async def finish(self) -> None:
+        """Answer the lines that are written."""
+        if done := await self._decided():
+            await self._answer.write(done)
+
+    async def _decided(self) -> bytes:
+        """Return lines with their decisions, once these are committed."""
+        if self._task is None:
+            return b""
+        decided = cast(DecidedColumns, await self._task)
+        self._task = None
+        columns = zip(decided.duplicate_of, decided.similarity, strict=True)
+        values = [dict(zip(ADDED, (of is None, of, how), strict=True)) for of, how in columns]
+        each = zip(self._lines, values, strict=True)
+        return b"".join(line.answered(value) for line, value in each)
+
+    def cancel(self) -> None:
+        """Wait for nothing more."""
+        if self._task is not None:
+            self._task.cancel()
 
 
-async def _finish(
-    under_way: deque[tuple[list[Line], asyncio.Task[Any]]], answer: LineAnswer
-) -> None:
-    lines, task = under_way[0]
-    decided = cast(DecidedColumns, await task)
-    under_way.popleft()
-    columns = zip(decided.duplicate_of, decided.similarity, strict=True)
-    values = [dict(zip(ADDED, (of is None, of, how), strict=True)) for of, how in columns]
-    each = zip(lines, values, strict=True)
-    await answer.write(b"".join(line.answered(value) for line, value in each))
+def _task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Begin some work whose error nothing may ask for: else it would be logged, with an id."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
 
 
 class _Asked(msgspec.Struct):
     text: str | list[str]
-    id: int | str | None = None
+    id: Id | None = None
 
 
 class QueryStreamEndpoint:
@@ -241,15 +278,19 @@ class QueryStreamEndpoint:
             "threshold": _number(given, "threshold", float),
         }
         source, answer = LineSource(receive, service.limits), LineAnswer(send, service.limits)
-        row = 0
+        row, number, wrong = 0, 1, None
         try:
-            while batch := await source.batch():
-                asked = self._parsed(batch, row)
+            while wrong is None and (batch := await source.batch()):
+                asked, wrong = self._parsed(batch, number)
+                number += len(batch)
                 names = [row + i if one.id is None else one.id for i, one in enumerate(asked)]
                 texts = [one.text for one in asked]
                 row += len(texts)
                 found = await service.in_thread(lambda r: _matched(r, texts, names, options))  # noqa: B023
-                await answer.write(found)
+                if found:
+                    await answer.write(found)
+            if wrong is not None:
+                raise wrong
             await answer.write(b"", more=False)
         except ServiceError as error:
             await answer.fail(error)
@@ -258,12 +299,22 @@ class QueryStreamEndpoint:
         finally:
             source.close()
 
-    def _parsed(self, lines: list[bytes], row: int) -> list[_Asked]:
-        try:
-            return [self._decoder.decode(line) for line in lines if line.strip()]
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            what = f"of lines {row + 1:,} to {row + len(lines):,} one is no object with a text"
-            raise ServiceError(400, what, 'send {"text": ...}', "FormatError") from error
+    def _parsed(self, lines: list[bytes], first: int) -> tuple[list[_Asked], ServiceError | None]:
+        """Return what lines ask, the first of which has a number, up to the error of one."""
+        found: list[_Asked] = []
+        for number, line in enumerate(lines, first):
+            if not line.strip():
+                continue
+            where = f"the body: line {number}"
+            try:
+                one = decoded(self._decoder, line, where)
+            except ServiceError as error:
+                return found, error
+            if isinstance(one.text, list) and not self._service.reader().items:
+                what = f"{where}: the text is a list of items"
+                return found, ServiceError(422, what, "send a string", "InputError")
+            found.append(one)
+        return found, None
 
 
 def _matched(
@@ -330,10 +381,22 @@ class ListEndpoint:
                 else reader.buckets(2 if minimum is None else minimum)
             )
 
-        lines = await service.in_thread(begin)
-        async for part in _parts(service, lines):
-            await answer.write(part)
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            lines = await service.in_thread(begin)
+            async for part in _parts(service, lines):
+                if gone.done():
+                    raise ClientDisconnect
+                await answer.write(part)
+        finally:
+            gone.cancel()
         await answer.write(b"", more=False)
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Wait until the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _parts(service: Service, lines: Iterator[bytes]) -> AsyncIterator[bytes]:
