@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.engines.ordering import keep_column
+from neardup.io.columns import string_scalar
 from neardup.spec import Spec
 from neardup.stages.number_text import NUMBER
 
@@ -37,7 +38,7 @@ def _note(column: Any, name: str) -> str:
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return ""
-    column = column.filter(pc.not_equal(column, pa.scalar("", column.type)))
+    column = column.filter(pc.not_equal(column, string_scalar("")))
     found = f"the documents have the order of column {name!r} as text: "
     if _share(column, _DATE) >= 0.5 and all(_share(column, pattern) < 1 for pattern in _SORTED):
         return found + "its dates do not sort so; write all of them as 2024-02-03"
