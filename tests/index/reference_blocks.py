@@ -34,6 +34,14 @@ def find_in_blocks(
     return [(i, doc) for i, key in enumerate(wanted) for k, doc in entries if k == key]
 
 
+def spans_in_blocks(
+    entries: Sequence[tuple[int, int]], wanted: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """How many entries have each key, the smallest and the greatest document; -1 without one."""
+    found = [[doc for k, doc in entries if k == key] for key in wanted]
+    return [(len(docs), min(docs, default=-1), max(docs, default=-1)) for docs in found]
+
+
 def add_entries(
     entries: Sequence[tuple[int, int]], keys: Sequence[Sequence[int]], docs: Sequence[int]
 ) -> list[tuple[int, int]]:

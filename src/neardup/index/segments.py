@@ -21,7 +21,14 @@ import numpy as np
 
 from neardup.errors import NeardupError, StoreError
 from neardup.files.private_files import sync_folder, system_error, system_errors
-from neardup.kernels.lookups import ENTRIES, STRIDE, KeyBlocks, checksum, find_in_blocks
+from neardup.kernels.lookups import (
+    ENTRIES,
+    STRIDE,
+    KeyBlocks,
+    checksum,
+    find_in_blocks,
+    spans_in_blocks,
+)
 
 _MAGIC = b"NDINDEX2"
 _END = struct.Struct("<QQ8s")  # where the table of blocks begins, its checksum, the magic
@@ -208,6 +215,21 @@ class Segment:
         if not found.add(lambda *arrays: find_in_blocks(self._blocks, self.entries, keys, *arrays)):
             raise self._damaged()
 
+    def spans(self, keys: np.ndarray, found: Spans) -> None:
+        """Add how many entries some keys have, with the smallest and the greatest document of each.
+
+        Only of segments whose entries are in order of key, then document.
+
+        Args:
+            keys: uint64[n].
+            found: Of these keys.
+
+        Raises:
+            StoreError: A block that is read is damaged.
+        """
+        if not spans_in_blocks(self._blocks, self.entries, keys, *found):
+            raise self._damaged()
+
     def _verify(self, block: int) -> None:
         words, _, _, sums, verified = self._blocks
         if int(checksum(words, block * STRIDE, (block + 1) * STRIDE)) != int(sums[block]):
@@ -280,6 +302,25 @@ def distinct(values: np.ndarray) -> np.ndarray:
     return values[new]
 
 
+class Spans(NamedTuple):
+    """How many documents have each of some keys.
+
+    Attributes:
+        counts: int64[n].
+        firsts: int64[n]: the smallest; greater than any without one.
+        lasts: int64[n]: the greatest; -1 without one.
+    """
+
+    counts: np.ndarray
+    firsts: np.ndarray
+    lasts: np.ndarray
+
+    @classmethod
+    def none(cls, keys: int) -> Spans:
+        """Return those of keys that no document has."""
+        return cls(np.zeros(keys, np.int64), np.full(keys, 2**32), np.full(keys, -1))
+
+
 class KeyMatches:
     """Indices of keys, and documents that have them, one segment after the other.
 
@@ -324,10 +365,28 @@ def _limits(count: int) -> list[int]:
     return [(2**64 * i) // count for i in range(1, count)]
 
 
-def merged(segments: list[Segment], others: Entries | None = None) -> Iterator[Entries]:
+def in_order(keys: np.ndarray, docs: np.ndarray) -> Entries:
+    """Return entries in order of key, then document."""
+    order = np.argsort(keys, kind="stable")
+    found = Entries(keys[order], docs[order])
+    same = found.keys[1:] == found.keys[:-1]
+    if (found.docs[1:][same] < found.docs[:-1][same]).any():
+        order = np.lexsort((docs, keys))
+        found = Entries(keys[order], docs[order])
+    return found
+
+
+def merged(
+    segments: list[Segment], others: Entries | None = None, by_document: bool = False
+) -> Iterator[Entries]:
     """Yield the entries of some segments in ascending order, and others with them.
 
     The entries of a key are in one part.
+
+    Args:
+        segments: Segments.
+        others: More entries, by key.
+        by_document: Whether those of a key are in order of their documents.
     """
     count = max(1, sum(segment.entries for segment in segments) // _MERGED)
     every: list[Iterable[Entries]] = [segment.slices(count) for segment in segments]
@@ -338,6 +397,9 @@ def merged(segments: list[Segment], others: Entries | None = None) -> Iterator[E
     for parts in zip(*every, strict=True):
         keys = np.concatenate([part.keys for part in parts])
         docs = np.concatenate([part.docs for part in parts])
+        if by_document:
+            yield in_order(keys, docs)
+            continue
         order = np.argsort(keys, kind="stable")
         yield Entries(keys[order], docs[order])
 
