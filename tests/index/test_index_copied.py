@@ -109,6 +109,7 @@ def history(seed: int, folder: Path | None, weak: bool = False) -> int:
     length, count, done = rng.randrange(2, 13), 0, 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(copy_keys, "FREQUENT", rng.choice([1, 2, 3, 8]))
+        patch.setattr(copy_keys, "PART", rng.choice([1, 2, 3]))
         patch.setattr(transactions, "COPIES_BATCHED", rng.choice([1, 200, 1 << 17]))
         patch.setattr(merging, "COPIES_LOGGED", rng.choice([1, 100, 1 << 18]))
         patch.setattr(copied, "_TOGETHER", rng.choice([1, 3, 256]))

@@ -21,8 +21,9 @@ from neardup.sketch.run_anchors import RunLength
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
 
-#: Documents that have an anchor from which on its runs are entered, in a new index.
-FREQUENT = 16
+#: Of a new index: documents that have an anchor from which on its runs are entered; and see
+#: `RunLength.part`: a third costs a sixth fewer keys than a half, and answers take no longer.
+FREQUENT, PART = 16, 3
 _ONE = np.uint64(1)
 _ENTRY = 12  # bytes
 
@@ -32,10 +33,12 @@ class CopyLength(NamedTuple):
 
     Attributes:
         words: Words of the shortest run that counts.
+        part: Which part of them a gram has.
         frequent: Documents that make an anchor frequent.
     """
 
     words: int
+    part: int
     frequent: int
 
 
@@ -82,7 +85,7 @@ class CopyKeys(SegmentList):
         shingle: ShingleSpec,
     ) -> None:
         super().__init__(catalogue, folder, digest, "copy_segments")
-        self.length, self.frequent = RunLength(passages.words), passages.frequent
+        self.length, self.frequent = RunLength(passages.words, passages.part), passages.frequent
         self.tokeniser = Tokeniser(words_of(shingle))
         self._forget_log()
 

@@ -13,14 +13,19 @@ from neardup.sketch.texts import Ragged
 
 @dataclass(frozen=True)
 class RunLength:
-    """How runs are looked for: ``words`` tokens, anchored by ``window`` grams of ``gram``."""
+    """How runs are looked for: ``words`` tokens, anchored by ``window`` grams of ``gram``.
+
+    A gram has a ``part`` of the words: 2 for half of them. Shorter grams make fewer anchors, and
+    more that are equal.
+    """
 
     words: int
+    part: int = 2
 
     @property
     def gram(self) -> int:
         # Short grams occur everywhere, and would rule out nothing.
-        return self.words if self.words <= 5 else max(5, self.words // 2)
+        return self.words if self.words <= 5 else max(5, self.words // self.part)
 
     @property
     def window(self) -> int:

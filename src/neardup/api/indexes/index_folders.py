@@ -80,7 +80,7 @@ def _copy_length(words: int, recipe: Recipe, texts: bool) -> CopyLength:
         raise SpecError(
             "`passages` compares words, and only shingles are stored", "leave `store_text` out"
         )
-    return CopyLength(words, copy_keys.FREQUENT)
+    return CopyLength(words, copy_keys.PART, copy_keys.FREQUENT)
 
 
 def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
