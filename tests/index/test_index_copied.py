@@ -115,9 +115,10 @@ def history(seed: int, folder: Path | None, weak: bool = False) -> int:
         patch.setattr(copied, "_TOGETHER", rng.choice([1, 3, 256]))
         patch.setattr(copied, "_EACH", rng.choice([1, 16]))
         if weak:
-            patch.setattr(copy_texts, "run_keys", lambda keys: keys & np.uint64(14) | np.uint64(1))
+            few = np.uint64(7 << 2)
+            patch.setattr(copy_texts, "run_keys", lambda keys: keys & few | np.uint64(1))
             for module in (copied, copy_texts):
-                patch.setattr(module, "anchor_keys", lambda keys: keys & np.uint64(14))
+                patch.setattr(module, "anchor_keys", lambda keys: keys & few)
         index = neardup.Index.create(folder, spec=SPEC, passages=length, durable="process")
         while done < len(documents):
             more = rng.choice([1, 1, 2, 5, len(documents)])

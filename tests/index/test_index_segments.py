@@ -20,7 +20,8 @@ DIGEST = "d" * 64
 
 @pytest.mark.jit_off
 @given(
-    st.lists(st.integers(0, 30), min_size=1, max_size=300)
+    st.lists(st.integers(0, 30) | st.sampled_from([1, 3, 5, 7]), min_size=1, max_size=300)
+    | st.lists(st.sampled_from([1, 3]), min_size=1, max_size=9)
     | st.integers(1, 3 * kernels.ENTRIES).map(lambda n: [i // 700 for i in range(n)]),
     st.lists(st.integers(0, 2**64 - 1), max_size=4),
     st.sampled_from([0, 7, 5000]),

@@ -123,7 +123,7 @@ def _ask(core: Core, texts: pa.LargeStringArray) -> _Found:
             break
         # Hardly ever: different runs have equal keys. All documents of these keys are looked at.
         keys, inverse = np.unique(read.keys[unsure], return_inverse=True)
-        of_key, doc = copies.find(keys)
+        of_key, doc = _documents_with(core, keys)
         of_text = np.searchsorted(read.tokens.offsets, unsure, side="right") - 1
         more = _pairs(of_text, inverse, of_key, doc, len(keys))
         pairs = np.concatenate([pairs, more])
@@ -135,6 +135,27 @@ def _ask(core: Core, texts: pa.LargeStringArray) -> _Found:
 
 
 _DOC = 2**32 - 1
+#: Documents that are read together where all are.
+_READ = 1000
+
+
+def _documents_with(core: Core, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Read all documents, and find those that have runs of some keys, uint64[n], ascending.
+
+    Returns:
+        int64[m], ascending, the index of the key, and int64[m], the document.
+    """
+    found = [np.empty(0, np.int64)]
+    rows: list[Any] = core.catalogue.rows("SELECT doc FROM documents ORDER BY doc")
+    docs = np.array([row[0] for row in rows], np.int64)
+    for low in range(0, len(docs), _READ):
+        chosen = docs[low : low + _READ]
+        read = stored_texts(core, chosen).read
+        tokens = np.flatnonzero(np.isin(read.keys, keys))
+        row = np.searchsorted(read.tokens.offsets, tokens, side="right") - 1
+        found.append(np.searchsorted(keys, read.keys[tokens]) << 32 | chosen[row])
+    pairs = np.unique(np.concatenate(found))
+    return pairs >> 32, pairs & _DOC
 
 
 def _pairs(

@@ -1,9 +1,11 @@
 """Keys of copied passages, with the documents that have them.
 
-Two kinds of keys are in one order. Those of *anchors* are even, those of *runs* odd. An anchor has
-at most as many entries as make it frequent; each run of a frequent anchor has an entry for every
-document that has it. So an answer never looks at all documents that have a template: of a rare
-anchor it looks at them all, of the runs of a frequent one at the first and the latest.
+Kinds of keys, by their lowest bits, are in one order: those of *anchors* and those of *runs*. An
+anchor has an entry for each document that has it, at most as many as make it frequent; each run of
+a frequent anchor has an entry for every document that has it. So an answer never looks at all
+documents that have a template: of a rare anchor it looks at them all, of the runs of a frequent one
+at the first and the latest. A segment has only these two of a run that is in more documents, and
+how many are between: behind them, with a key of a third kind.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from neardup.spec import ShingleSpec
 #: Of a new index: documents that have an anchor from which on its runs are entered; and see
 #: `RunLength.part`: a third costs a sixth fewer keys than a half, and answers take no longer.
 FREQUENT, PART = 16, 3
-_ONE = np.uint64(1)
+_KIND, _RUN, _BETWEEN = np.uint64(3), np.uint64(1), np.uint64(2)
 _ENTRY = 12  # bytes
 
 
@@ -57,12 +59,37 @@ def words_of(spec: ShingleSpec) -> ShingleSpec:
 
 def anchor_keys(keys: np.ndarray) -> np.ndarray:
     """Return the keys of anchors, uint64[n]."""
-    return np.asarray(keys & ~_ONE)
+    return np.asarray(keys & ~_KIND)
 
 
 def run_keys(keys: np.ndarray) -> np.ndarray:
     """Return the keys of runs, uint64[n]."""
-    return np.asarray(keys | _ONE)
+    return np.asarray(keys & ~_KIND | _RUN)
+
+
+def shortened(entries: Entries) -> Entries:
+    """Return entries for a segment, in order: of each run its first and latest document only.
+
+    How many documents are between them is an entry of its own, instead of a document.
+    """
+    keys, docs = entries.keys.copy(), entries.docs.copy()
+    group, counted = keys & ~_BETWEEN, keys & _BETWEEN != 0
+    begins = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(keys)])
+    if not len(begins):
+        return entries
+    stored = np.add.reduceat(~counted, begins, dtype=np.int64)
+    between = np.add.reduceat(np.where(counted, docs, 0), begins, dtype=np.int64)
+    many = (stored > 3) | ((stored > 2) & (between > 0))
+    many &= keys[begins] & _KIND == _RUN
+    sizes = np.diff(np.append(begins, len(keys)))
+    kept = ~np.repeat(many, sizes)
+    first = begins[many]
+    docs[first + 1] = docs[first + stored[many] - 1]
+    keys[first + 2] = keys[first] | _BETWEEN
+    docs[first + 2] = stored[many] + between[many] - 2
+    for step in range(3):
+        kept[first + step] = True
+    return Entries(keys[kept], docs[kept])
 
 
 class CopyKeys(SegmentList):

@@ -150,7 +150,17 @@ def stored_texts(core: Core, docs: np.ndarray) -> StoredTexts:
     return StoredTexts([row.id for row in rows], texts, read_texts(core, texts))
 
 
-def with_runs(core: Core, docs: np.ndarray) -> int:
-    """Return how many of some documents, int64[m], ascending, have a run, and so must have keys."""
-    found = stored_texts(core, docs).read.anchors.counts
-    return int(np.count_nonzero(found))
+def without_keys(core: Core, docs: np.ndarray) -> int:
+    """Return how many of some documents have runs that are not among those of the keys.
+
+    Args:
+        core: The index.
+        docs: int64[m], ascending: documents that no entry names.
+    """
+    read = stored_texts(core, docs).read
+    every = np.ones(len(read.anchors.keys), np.bool_)
+    keys, number = read.marked(every, docs, copies_of(core).length.words)
+    asked, inverse = np.unique(keys, return_inverse=True)
+    spans = copies_of(core).spans(asked)
+    there = (spans.firsts[inverse] < number) & (number < spans.lasts[inverse])
+    return len(np.unique(number[~there | (spans.counts[inverse] < 3)]))

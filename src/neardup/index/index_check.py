@@ -13,7 +13,7 @@ import numpy as np
 from neardup.errors import NeardupError, StoreError
 from neardup.index.bodies import Row, is_intact
 from neardup.index.catalogue import Catalogue, Options
-from neardup.index.copy_texts import with_runs
+from neardup.index.copy_texts import without_keys
 from neardup.index.location import noted_commit
 from neardup.index.segments import distinct
 from neardup.index.transactions import Core
@@ -118,9 +118,9 @@ def _copies(core: Core) -> list[str]:
     stored = _column(core, "SELECT doc FROM documents")
     if invented := len(np.setdiff1d(keyed, stored)):
         found.append(f"keys of copied passages have {invented:,} documents that are not there")
-    lost = np.setdiff1d(stored, keyed)
+    lost = np.setdiff1d(stored, keyed)  # or between the first and the latest document of each run
     batches = [lost[low : low + _FETCHED] for low in range(0, len(lost), _FETCHED)]
-    if missing := sum(with_runs(core, batch) for batch in batches):
+    if missing := sum(without_keys(core, batch) for batch in batches):
         found.append(f"{missing:,} documents have no keys of copied passages")
     return found
 

@@ -16,6 +16,7 @@ import numpy as np
 from neardup.errors import NeardupError, ResumeError, StoreError
 from neardup.files.private_files import sync_folder
 from neardup.index.catalogue import BusyError, State
+from neardup.index.copy_keys import shortened
 from neardup.index.segments import Entries, Segment, merged, write_file
 from neardup.index.snapshot import SegmentList, segment_path
 from neardup.index.transactions import LOGGED, Core
@@ -53,7 +54,7 @@ def spill(core: Core) -> None:
 def spill_copies(core: Core) -> None:
     """Make a segment of the log of copied passages, in a transaction."""
     if core.copies is not None and core.copies.pending:
-        core.write_segment(iter([core.copies.logged()]), core.copies)
+        core.write_segment(iter([shortened(core.copies.logged())]), core.copies)
         core.catalogue.execute("DELETE FROM copy_log")
 
 
@@ -250,7 +251,7 @@ def merge(
                 gone = np.isin(part.docs, removed)
                 dropped.append(np.unique(part.docs[gone]))
                 part = Entries(part.keys[~gone], part.docs[~gone])
-            yield part
+            yield shortened(part) if kind is core.copies else part
 
     numbers = [segment.number for segment in segments]
     partial = None if core.folder is None else core.folder / _PARTIAL

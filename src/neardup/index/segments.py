@@ -216,7 +216,7 @@ class Segment:
             raise self._damaged()
 
     def spans(self, keys: np.ndarray, found: Spans) -> None:
-        """Add how many entries some keys have, with the smallest and the greatest document of each.
+        """Add how many documents have some keys, with the smallest and the greatest of each.
 
         Only of segments whose entries are in order of key, then document.
 
@@ -361,8 +361,11 @@ class KeyMatches:
 
 
 def _limits(count: int) -> list[int]:
-    """Return the first key of each of so many ranges, but for that of the first."""
-    return [(2**64 * i) // count for i in range(1, count)]
+    """Return the first key of each of so many ranges, but for that of the first.
+
+    Keys that differ in their lowest two bits are in one.
+    """
+    return [(2**64 * i) // count // 4 * 4 for i in range(1, count)]
 
 
 def in_order(keys: np.ndarray, docs: np.ndarray) -> Entries:

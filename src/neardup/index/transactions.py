@@ -17,7 +17,7 @@ from neardup.arrays import array_of, strings_of
 from neardup.errors import InputError, NeardupError, StoreError, UnknownIdError
 from neardup.index.bodies import Id, Row, checksum_of, unpack_text
 from neardup.index.catalogue import BusyError, Catalogue, State
-from neardup.index.copy_keys import CopyKeys, CopyLength
+from neardup.index.copy_keys import CopyKeys, CopyLength, shortened
 from neardup.index.segments import Entries, SegmentWriter, write_file
 from neardup.index.snapshot import (
     SegmentGoneError,
@@ -332,7 +332,7 @@ class Core:
         """
         assert self.copies is not None
         if len(entries.keys) >= COPIES_BATCHED:
-            self.write_segment(iter([entries]), self.copies)
+            self.write_segment(iter([shortened(entries)]), self.copies)
             self.copies.load_segments()
         else:
             self.copies.insert(doc, entries)

@@ -170,15 +170,17 @@ def _is_intact(blocks, block):
 
 @njit(cache=True, nogil=True)
 def spans_in_blocks(blocks, entries, keys, counts, firsts, lasts):
-    """Count the entries of some keys, and find the smallest and the greatest document of each.
+    """Count the documents of some keys, and find the smallest and the greatest of each.
 
-    Those of a key are in ascending order of the documents. Returns False if a block is damaged.
+    Those of a key are in ascending order. Where the key ends in the bits 01, and the entry behind
+    them is of the key that ends in 11, this has the number of more documents, between them. Returns
+    False if a block is damaged.
 
     Args:
         blocks: `KeyBlocks`, as for `find_in_blocks`.
         entries: int: entries of documents.
         keys: uint64[n]: keys that are searched for.
-        counts: int64[n]: the entries of each are added.
+        counts: int64[n]: the documents of each are added.
         firsts: int64[n]: becomes the smallest document, if that is smaller.
         lasts: int64[n]: becomes the greatest document, if that is greater.
     """
@@ -220,6 +222,13 @@ def spans_in_blocks(blocks, entries, keys, counts, firsts, lasts):
             return False
         end = min(last * ENTRIES + end, entries) - last * ENTRIES
         counts[i] += (last - first) * ENTRIES + end - entry
+        more = last * ENTRIES + end
+        if key & np.uint64(3) == np.uint64(1) and more < entries:
+            block, within = more // ENTRIES, more % ENTRIES
+            if not _is_intact(blocks, block):
+                return False
+            if words[block * STRIDE + within] == key | np.uint64(2):
+                counts[i] += np.int64(halves[2 * (block * STRIDE + ENTRIES) + within])
         doc = np.int64(halves[2 * (first * STRIDE + ENTRIES) + entry])
         firsts[i] = min(firsts[i], doc)
         doc = np.int64(halves[2 * (last * STRIDE + ENTRIES) + end - 1])
