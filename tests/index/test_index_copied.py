@@ -22,6 +22,7 @@ from common import Command, write_lines
 from neardup.errors import InputError, NeardupError, OutputError, SpecError, StoreError
 from neardup.index import copied, copy_keys, copy_texts, merging, transactions
 from neardup.index.catalogue import Catalogue
+from neardup.index.copy_texts import without_keys
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "passages"))
 from oracle_passages import Oracle
@@ -153,7 +154,7 @@ def test_random_histories(block: int, tmp_path: Path, kernels: None) -> None:
 
 
 def test_equal_keys_of_different_runs_change_no_passage(kernels: None) -> None:
-    assert sum(history(seed, None, weak=True) for seed in range(20)) > 90
+    assert sum(history(seed, None, weak=True) for seed in range(30)) > 90
 
 
 TEXTS = {
@@ -250,6 +251,22 @@ def test_a_reader_sees_what_others_add(tmp_path: Path, kernels: None) -> None:
         writer.add([TEXTS["A"]], ids=[number])
         if number == 2:
             writer.compact()
+
+
+def test_a_template_takes_few_keys(kernels: None) -> None:
+    """However many documents have it; and a document that no key names is not missed."""
+    index = neardup.Index.create(passages=3)
+    for number in range(40):
+        index.add([TEXTS["A"]] * 5, ids=range(5 * number, 5 * number + 5))
+    before = index.stats()["copy_keys"]
+    index.compact()
+    assert index.stats()["copy_keys"] < before / 5 and index.check() == []
+    (row,) = index.copied(TEXTS["A"] + " again").to_pylist()
+    assert (row["documents"], row["source_id"], row["origin_id"]) == (201, 199, 0)
+    core = index._core
+    with core.reading():
+        assert without_keys(core, np.array([0])) == 1  # nothing is before the first
+        assert without_keys(core, np.array([50, 120])) == 0
 
 
 def test_damage_is_found(tmp_path: Path, kernels: None) -> None:

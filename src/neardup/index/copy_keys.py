@@ -92,6 +92,11 @@ def shortened(entries: Entries) -> Entries:
     return Entries(keys[kept], docs[kept])
 
 
+def documents_of(entries: Entries) -> np.ndarray:
+    """Return the documents of entries of a segment, without the numbers that `shortened` enters."""
+    return np.asarray(entries.docs[entries.keys & _BETWEEN == 0])
+
+
 class CopyKeys(SegmentList):
     """Segments and log of one moment, as `Snapshot` has them for the keys of bands.
 

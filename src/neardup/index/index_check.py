@@ -13,6 +13,7 @@ import numpy as np
 from neardup.errors import NeardupError, StoreError
 from neardup.index.bodies import Row, is_intact
 from neardup.index.catalogue import Catalogue, Options
+from neardup.index.copy_keys import documents_of
 from neardup.index.copy_texts import without_keys
 from neardup.index.location import noted_commit
 from neardup.index.segments import distinct
@@ -109,7 +110,7 @@ def _copies(core: Core) -> list[str]:
     parts = [distinct(core.copies.logged().docs)]
     for segment in core.copies.segments:
         try:
-            parts.append(segment.check())
+            parts.append(segment.check(documents_of))
         except NeardupError as error:
             found.append(str(error))
     if found:

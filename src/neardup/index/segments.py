@@ -270,8 +270,11 @@ class Segment:
         docs = halves.reshape(-1, 2 * STRIDE)[first:end, 2 * ENTRIES :].reshape(-1)[within]
         return Entries(keys.astype(np.uint64, copy=False), docs.astype(np.uint32, copy=False))
 
-    def check(self) -> np.ndarray:
+    def check(self, named: Callable[[Entries], np.ndarray] | None = None) -> np.ndarray:
         """Read all of it; return its documents, uint32[], ascending, each once.
+
+        Args:
+            named: Returns the documents of entries; all by default.
 
         Raises:
             StoreError: It is damaged.
@@ -284,7 +287,7 @@ class Segment:
             if (part.keys[1:] < part.keys[:-1]).any() or int(part.keys[:1].sum()) < last:
                 raise self._damaged()
             last = int(part.keys[-1]) if len(part.keys) else 0
-            docs.append(distinct(part.docs.copy()))
+            docs.append(distinct((named(part) if named else part.docs).copy()))
         return distinct(np.concatenate(docs))
 
     def _ranges(self) -> int:
