@@ -112,6 +112,7 @@ bench: $(VENV)/.base
 # and runs, streams and additions at a call that writes, which takes strace. The tests kill some.
 kills: $(VENV)/.test
 	NEARDUP_KILLS=150 $(BIN)/python -m pytest tests/index/test_index_durable.py -k kills
+	NEARDUP_COPY_HISTORIES=2000 $(BIN)/python -m pytest tests/index/test_index_copied.py -k histories
 	NEARDUP_KILLS=1 $(BIN)/python -m pytest tests/state/test_state_output_folder.py -k killed
 	NEARDUP_KILLS=300 $(BIN)/python -m pytest tests/passages -k killed
 	$(BIN)/python -m fuzz crashes --cases 150

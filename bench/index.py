@@ -47,6 +47,9 @@ ACCEPT = {
     "new_of_64_per_s": 6_000,
     "new_of_1000_per_s": 12_000,
     "query_of_1_ms": 0.3,
+    "passages_add_per_s": 2_000,
+    "passages_copied_per_s": 2_000,
+    "passages_bytes_per_byte": 1.0,
 }
 
 
@@ -155,6 +158,38 @@ def small_calls(path: Path, count: int, found: dict[str, Any]) -> None:
         found["query_of_1_ms"] = round(half / 1e3, 3)
 
 
+def passages(path: Path, count: int, found: dict[str, Any]) -> None:
+    """Copied passages of 25 words of notes of 2.2 kB, asked and added in batches of 2,000."""
+    from bench.notes.shapes import SynthSpec
+    from bench.notes.tables import generate
+
+    notes = generate(SynthSpec.shaped("mixed", count, 5)).column("text").to_pylist()
+    adding = asking = rows = asked = 0.0
+    with neardup.Index.create(path, passages=25) as index:
+        for low in range(0, count, 2000):
+            some = notes[low : low + 2000]
+            if low % 10_000 == 0:
+                begin = time.perf_counter()
+                rows += index.copied(some).num_rows
+                asking += time.perf_counter() - begin
+                asked += len(some)
+            ids = range(low, low + len(some))
+            adding += timed(lambda some=some, ids=ids: index.add(some, ids=ids))  # type: ignore[misc]
+        some = notes[:: max(1, count // 200)][:200]
+        half = percentiles(index.copied, some)[0]
+        index.compact()
+        stats = index.stats()
+    size = sum(len(text.encode()) for text in notes)
+    names = "bytes_documents", "bytes_segments", "bytes_copies"
+    found["passages_load"] = round(os.getloadavg()[0], 1)
+    found["passages_documents"], found["passages_rows"] = count, int(rows)
+    found["passages_add_per_s"] = round(count / adding)
+    found["passages_copied_per_s"] = round(asked / asking)
+    found["passages_copied_of_1_ms"] = round(half / 1e3, 2)
+    found["passages_bytes_per_byte"] = round(sum(stats[name] for name in names) / size, 3)
+    found["passages_keys_per_byte"] = round(stats["bytes_copies"] / size, 3)
+
+
 def _read(path: Path, seconds: float, out: Any) -> None:
     index = neardup.Index.open(path, readonly=True)
     some = texts(200, os.getpid())
@@ -258,12 +293,17 @@ def show(found: dict[str, Any]) -> None:
         print(f"{name:28} {value!s:>14} {accept or '':>10} {met}")
 
 
+def write(path: Path, found: dict[str, Any]) -> None:
+    path.write_text(json.dumps({**found, "accept": ACCEPT}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--adverts", type=int, default=400_000)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--small", action="store_true", help="calls of few documents only")
+    parser.add_argument("--passages", action="store_true", help="copied passages only")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/index.json")
     options = parser.parse_args()
@@ -271,6 +311,13 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(dir=os.environ.get("NEARDUP_BENCH_DATA")))
     try:
         path = folder / "bench.index"
+        if options.passages:
+            found = json.loads(options.out.read_text())  # the others stay as they were
+            found.pop("accept")
+            passages(folder / "passages.index", min(100_000, options.documents), found)
+            show(found)
+            write(options.out, found)
+            return
         small_calls(folder / "small.index", min(20_000, options.documents), found)
         if options.small:
             show(found)
@@ -280,12 +327,13 @@ def main() -> None:
         one_by_one(path, found)
         together(path, options.seconds, found)
         adverts(options.adverts, found)
+        passages(folder / "passages.index", min(100_000, options.documents), found)
         if options.peers:
             peers(min(options.documents, 100_000), found)
     finally:
         shutil.rmtree(folder)
     show(found)
-    options.out.write_text(json.dumps({**found, "accept": ACCEPT}, indent=1) + "\n")
+    write(options.out, found)
 
 
 if __name__ == "__main__":

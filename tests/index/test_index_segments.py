@@ -22,7 +22,8 @@ DIGEST = "d" * 64
 
 @pytest.mark.jit_off
 @given(
-    st.lists(st.integers(0, 30), min_size=1, max_size=300)
+    st.lists(st.integers(0, 30) | st.sampled_from([1, 3, 5, 7]), min_size=1, max_size=300)
+    | st.lists(st.sampled_from([1, 3]), min_size=1, max_size=9)
     | st.integers(1, 3 * kernels.ENTRIES).map(lambda n: [i // 700 for i in range(n)]),
     st.lists(st.integers(0, 2**64 - 1), max_size=4),
     st.sampled_from([0, 7, 5000]),
@@ -30,7 +31,7 @@ DIGEST = "d" * 64
 @settings(max_examples=25, deadline=None)
 def test_which_documents_have_keys(numbers: list[int], more: list[int], room: int) -> None:
     entries = [(key, 2**31 + doc) for doc, key in enumerate(sorted(numbers))]
-    wanted = [*more, 0, 1, 3, 30, 2**64 - 2]
+    wanted = [*more, 0, 1, 3, 30, 2**64 - 2, 2**64 - 1]
     expected = reference.find_in_blocks(entries, wanted)
     keys, docs = np.array(entries, dtype=np.uint64).T.copy()
     asked = np.array(wanted, dtype=np.uint64)
@@ -53,6 +54,13 @@ def test_which_documents_have_keys(numbers: list[int], more: list[int], room: in
         assert count == before + len(expected)
         pairs = list(zip(places, found, strict=True))[before:count]
         assert pairs == expected[: max(0, room - before)]
+
+    spans = [np.full(len(wanted), value, np.int64) for value in (0, 2**40, -1)]
+    assert kernels.spans_in_blocks(blocks, len(keys), asked, *spans)
+    spans[1][spans[0] == 0] = -1
+    found_spans = list(zip(*(values.tolist() for values in spans), strict=True))
+    assert found_spans == reference.spans_in_blocks(entries, wanted)
+    assert verified[:1].all() or not len(verified)
 
     nothing, before = np.full(8, -1, np.int32), np.empty(len(keys), np.int32)
     chains = kernels.Chains(nothing, keys * 0, np.empty(len(keys), np.int64), before)

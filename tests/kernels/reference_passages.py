@@ -248,3 +248,80 @@ def last_sources(
             lost[word >> 32] = lost.get(word >> 32, 0) + 1
             needed.add(at >> 32)
     return lost, needed
+
+
+def run_keys(tokens: Tokens, words: int) -> list[int]:
+    """The hash of each run of a document."""
+    salt = words * LENGTH & MASK
+    return [
+        mix(polynomial(tokens[i : i + words], BASE, PRIME) ^ salt)
+        for i in range(len(tokens) - words + 1)
+    ]
+
+
+def runs_of_marked(
+    anchors: Sequence[tuple[int, int]], marked: Sequence[bool], runs: int
+) -> list[int]:
+    """The runs of a document whose anchor is marked."""
+    return [
+        run
+        for run in range(runs)
+        if marked[max(n for n, (_, since) in enumerate(anchors) if since <= run)]
+    ]
+
+
+def positions_of_runs(
+    tokens: Tokens, stored: Sequence[Tokens], rows: Sequence[int], words: int
+) -> list[tuple[int | None, int | None, int]]:
+    """First and latest earlier position of each run of a text; documents among ``rows`` with it."""
+    found: list[tuple[int | None, int | None, int]] = []
+    for i in range(len(tokens) - words + 1):
+        run = tokens[i : i + words]
+        places = [
+            row << 32 | j
+            for row in rows
+            for j in range(len(stored[row]) - words + 1)
+            if stored[row][j : j + words] == run
+        ]
+        holders = len({place >> 32 for place in places})
+        own = [j for j in range(i - words + 1) if tokens[j : j + words] == run]
+        places += [len(stored) << 32 | j for j in own]
+        first, latest = (places[0], places[-1]) if places else (None, None)
+        found.append((first, latest, holders))
+    return found
+
+
+def grow_copied(
+    tokens: Tokens,
+    stored: Sequence[Tokens],
+    places: Sequence[tuple[int | None, int | None, int]],
+    words: int,
+) -> list[tuple[int, int, int, int, int]]:
+    """Passages of a text: first token, tokens, source, origin, and least documents of a run."""
+
+    def reach(start: int, place: int) -> int:
+        other = [*stored, tokens][place >> 32][place & 0xFFFFFFFF :]
+        own = tokens[start:]
+        same = next((k for k, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), None)
+        size = min(len(own), len(other)) if same is None else same
+        return max(0, size - words + 1)
+
+    found, start = [], 0
+    while start < len(places):
+        origin, latest, _ = places[start]
+        if origin is None or latest is None:
+            start += 1
+            continue
+        source = max((latest, origin), key=lambda place: (reach(start, place), place))
+        size = reach(start, source)
+        while start + size < len(places) and places[start + size][0] is not None:
+            behind = [place for place in places[start + size][:2] if place is not None]
+            moved = [place - size for place in behind if place & 0xFFFFFFFF >= size]
+            best = max(moved, key=lambda place: (reach(start, place), place), default=source)
+            if reach(start, best) <= size:
+                break
+            source, size = best, reach(start, best)
+        least = min(places[start + i][2] for i in range(size))
+        found.append((start, size + words - 1, source, origin, least))
+        start += size
+    return found

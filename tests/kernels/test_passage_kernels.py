@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reference_passages as reference
 
-from neardup.kernels.passages import anchoring, equal_runs, following, growing, hashing
+from neardup.kernels.passages import anchoring, equal_runs, following, growing, hashing, online
 from neardup.kernels.passages import sources as kernels
 from neardup.kernels.passages.positions import COPY, NONE
 
@@ -76,6 +76,67 @@ def expanded(columns: Lists) -> list[tuple[int, int, int, int]]:
         found += runs
         hashes |= {run[2]: run[:2] for run in runs}
     return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_passages_of_single_texts(seed: int) -> None:
+    rng = random.Random(seed)
+    documents, words, gram = documents_of(rng), rng.randrange(1, 6), rng.randrange(1, 3)
+    for document in list(documents):
+        at = rng.randrange(len(document) + 1)
+        documents.append([*document[at : at + 9], *document])  # copies of others, and within
+    half = len(documents) // 2
+    stored, asked = documents[:half], documents[half:]
+    read = []
+    for each in (stored, asked):
+        tokens, offsets = ragged(each)
+        keys = np.zeros(len(tokens), np.uint64)
+        online.run_keys(tokens, offsets, words, keys)
+        for values, first in zip(each, offsets.tolist(), strict=False):
+            expected = reference.run_keys(values, words)
+            assert keys[first : first + len(expected)].tolist() == expected
+        read.append((tokens, offsets, keys))
+
+    tokens, offsets, keys = read[1]
+    window = max(1, words - gram + 1)
+    gram = words - window + 1
+    hashes, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
+    counts = np.empty(len(asked), np.int32)
+    count = anchoring.window_anchors(tokens, offsets, gram, window, hashes, since, counts)
+    marked = [rng.random() < 0.5 for _ in range(count)]
+    of = since[:count], counts, np.array(marked, np.bool_)
+    out = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int64)
+    count = online.runs_of_marked(offsets, np.arange(len(asked)), of, words, keys, out)
+    expected_runs, done = [], 0
+    for d, values in enumerate(asked):
+        anchors = reference.window_anchors(values, gram, window)
+        runs = max(0, len(values) - words + 1)
+        chosen = reference.runs_of_marked(anchors, marked[done : done + len(anchors)], runs)
+        done += len(anchors)
+        expected_runs += [(int(keys[offsets[d] + run]), d) for run in chosen]
+    assert list(zip(*(column[:count].tolist() for column in out), strict=True)) == expected_runs
+
+    rows = [sorted(rng.sample(range(half), rng.randrange(half + 1))) for _ in asked]
+    pairs = ragged(rows)
+    places = [np.zeros(len(tokens), kind) for kind in (np.uint64, np.uint64, np.int64)]
+    passages = np.empty((len(tokens), 6), np.uint64)
+    limits = (pairs[1], pairs[0].astype(np.int32))
+    found_rows = []
+    for low, high in ((0, 1), (1, len(asked))) if len(asked) > 1 else ((0, len(asked)),):
+        which = (low, high)
+        online.positions_of_runs(read[1], which, words, read[0], limits, tuple(places))
+        count = online.grow_copied(read[1], which, words, read[0], tuple(places), passages)
+        found_rows += passages[:count].tolist()
+    expected_rows = []
+    none = int(NONE)
+    for d, (values, of_text) in enumerate(zip(asked, rows, strict=True)):
+        at = reference.positions_of_runs(values, stored, of_text, words)
+        here = slice(int(offsets[d]), int(offsets[d]) + len(at))
+        shown = [(none if a is None else a, none if b is None else b, n) for a, b, n in at]
+        assert list(zip(*(column[here].tolist() for column in places), strict=True)) == shown
+        grown = reference.grow_copied(values, stored, at, words)
+        expected_rows += [[d, *row] for row in grown]
+    assert found_rows == expected_rows
 
 
 @pytest.mark.parametrize("seed", SEEDS)

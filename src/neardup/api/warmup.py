@@ -62,9 +62,12 @@ def _run_all(folder: Path) -> None:
         run.audit()
         with suppress(DependencyError):
             run.report(folder / "report.html", overwrite=True)
-    index = neardup.Index.create(folder / "index", threshold=0.3)
+    index = neardup.Index.create(folder / "index", threshold=0.3, passages=3)
     index.add_if_new(texts, ids=[row["id"] for row in rows])
     index.query(texts[0])
+    index.add(20 * texts[:1], ids=[f"more {number}" for number in range(20)])
+    index.compact()
+    index.copied(texts[0])
     index.close()
 
 

@@ -294,6 +294,19 @@ class RemoteIndex:
             "stop the service, and use neardup index merge on its machine",
         )
 
+    def copied(
+        self, texts: object, *, text: str | Sequence[str] = "text", id: str | None = None
+    ) -> pa.Table:
+        """Refuse: copied passages are asked for where the index is.
+
+        Raises:
+            ArgumentError: Always.
+        """
+        raise ArgumentError(
+            "a service does not answer copied passages",
+            "use neardup index copied on its machine, or Index.open(folder, readonly=True)",
+        )
+
     def backup(self, path: object) -> None:
         """Refuse: an index is copied where it is.
 

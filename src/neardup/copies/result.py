@@ -20,6 +20,7 @@ from neardup.copies.cuts import stretches as st
 from neardup.copies.cuts.text_cuts import TextCuts, texts_of
 from neardup.copies.finding import FoundPassages, Inputs, find, tell
 from neardup.copies.offsets import Offsets
+from neardup.copies.step_before import step_before
 from neardup.copies.work import Work
 from neardup.io.writers import write_tables
 from neardup.kernels.passages.following import last_sources
@@ -168,6 +169,7 @@ def make(
     record = {
         **inputs.new.record(clean=cutting.writes, annotate=cutting.annotate),
         "against": None if inputs.old is None else inputs.old.record()["source"],
+        "step_before": step_before(inputs),
         "spec": vars(spec) | {"by": by},
         "cut": vars(cutting),
         "counts": counts,

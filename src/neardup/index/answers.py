@@ -202,6 +202,7 @@ def storage_of(core: Core) -> dict[str, Any]:
             for table in ("removed", "log")
         )
         sizes = [segment.bytes for segment in core.snapshot.segments]
+        copies = {} if core.copies is None else core.copies.numbers()
         pages = [core.catalogue.rows(f"PRAGMA {n}")[0][0] for n in ("page_count", "page_size")]
     return {
         "removed": removed,
@@ -211,6 +212,7 @@ def storage_of(core: Core) -> dict[str, Any]:
         "bytes_documents": pages[0] * pages[1],
         "num_bands": core.recipe.num_bands,
         "rows": core.recipe.rows,
+        **copies,
     }
 
 

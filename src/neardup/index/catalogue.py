@@ -49,6 +49,15 @@ CREATE TABLE segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL,
 INSERT INTO state VALUES (1, 0, 0, 0, 0, 0, 0, '', '');
 """
 
+#: Of an index that answers copied passages: keys that are in no segment yet, and a manifest. Older
+#: versions would add documents without them: it has a format of its own.
+_COPY_TABLES = """
+CREATE TABLE copy_log (doc INTEGER PRIMARY KEY, entries BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE copy_segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL,
+    checksum INTEGER NOT NULL);
+"""
+_COPY_VERSION = 3
+
 
 class State(NamedTuple):
     """The state of the index at the start of a transaction.
@@ -133,14 +142,16 @@ class Catalogue:
                 make_private(self.path)
             connection = self._connected()
             connection.execute("BEGIN IMMEDIATE")
-            for statement in _TABLES.split(";"):
+            copies = about.get("passages") is not None
+            for statement in (_TABLES + _COPY_TABLES * copies).split(";"):
                 connection.execute(statement)
             text = json.dumps(about, sort_keys=True)
             connection.execute(
                 "INSERT INTO about VALUES (1, ?, ?)", (text, zlib.crc32(text.encode()))
             )
             connection.execute(f"PRAGMA application_id = {KIND.application}")
-            connection.execute(f"PRAGMA user_version = {KIND.version}")
+            version = _COPY_VERSION if copies else KIND.version
+            connection.execute(f"PRAGMA user_version = {version}")
             connection.execute("COMMIT")
 
     def about(self) -> dict[str, Any]:
@@ -150,7 +161,7 @@ class Catalogue:
         )
         if application != KIND.application:
             raise StoreError(f"{self.path} is not the database of an index", "name another folder")
-        if version != KIND.version:
+        if version not in (KIND.version, _COPY_VERSION):
             raise StoreError(
                 f"{self.path} was made by another version of neardup (format {version}, this one "
                 f"has {KIND.version})",

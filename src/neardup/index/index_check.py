@@ -13,7 +13,10 @@ import numpy as np
 from neardup.errors import NeardupError, StoreError
 from neardup.index.bodies import Row, is_intact
 from neardup.index.catalogue import Catalogue, Options
+from neardup.index.copy_keys import documents_of
+from neardup.index.copy_texts import without_keys
 from neardup.index.location import noted_commit
+from neardup.index.segments import distinct
 from neardup.index.transactions import Core
 
 _FETCHED = 4096
@@ -39,11 +42,12 @@ def problems_of(core: Core, filled: Callable[[np.ndarray], int] | None = None) -
                 return [f"{core.catalogue.path}: the structure of the database is damaged"]
             found += _documents(core, state.documents)
             found += _in_segments(core, filled or partial(_filled, core))
-            for what, column, next_ in (
-                ("document", "doc", state.next),
-                ("segment", "number", state.segment),
+            found += _copies(core)
+            for what, table, column, next_ in (
+                ("document", "documents", "doc", state.next),
+                *(("segment", kind.table, "number", state.segment) for kind in core.kinds),
             ):
-                rows = core.catalogue.rows(f"SELECT max({column}) FROM {what}s")  # noqa: S608
+                rows = core.catalogue.rows(f"SELECT max({column}) FROM {table}")  # noqa: S608
                 if rows[0][0] is not None and rows[0][0] >= next_:
                     found.append(f"the number of the next {what} is taken already")
             found += _duplicates(core)
@@ -95,6 +99,30 @@ def _in_segments(core: Core, filled: Callable[[np.ndarray], int]) -> list[str]:
     invented = np.setdiff1d(placed, np.concatenate([stored, removed]))
     if len(invented):
         found.append(f"segments have {len(invented):,} documents that are not there")
+    return found
+
+
+def _copies(core: Core) -> list[str]:
+    """Compare the documents with those that keys of copied passages have."""
+    if core.copies is None:
+        return []
+    found: list[str] = []
+    parts = [distinct(core.copies.logged().docs)]
+    for segment in core.copies.segments:
+        try:
+            parts.append(segment.check(documents_of))
+        except NeardupError as error:
+            found.append(str(error))
+    if found:
+        return found
+    keyed = np.unique(np.concatenate(parts)).astype(np.int64)
+    stored = _column(core, "SELECT doc FROM documents")
+    if invented := len(np.setdiff1d(keyed, stored)):
+        found.append(f"keys of copied passages have {invented:,} documents that are not there")
+    lost = np.setdiff1d(stored, keyed)  # or between the first and the latest document of each run
+    batches = [lost[low : low + _FETCHED] for low in range(0, len(lost), _FETCHED)]
+    if missing := sum(without_keys(core, batch) for batch in batches):
+        found.append(f"{missing:,} documents have no keys of copied passages")
     return found
 
 

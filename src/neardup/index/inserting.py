@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from neardup.errors import DuplicateIdError, InputError, SpecError, rows_from
 from neardup.index.bodies import Id, pack_sets, pack_texts, unpack_sets
+from neardup.index.copy_texts import enter
 from neardup.index.snapshot import bucket_names
 from neardup.index.transactions import BATCH, STEP, Batch, Core, Sketched
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
@@ -180,6 +181,8 @@ def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
     tokens = parts[0].tokens if len(parts) == 1 else np.concatenate([p.tokens for p in parts])
     filled = np.flatnonzero(tokens)
     core.enter(filled + first, bucket_names(keys[filled]))
+    if core.copies is not None:
+        enter(core, first, batch.texts)
 
 
 def _insert_stored(core: Core, batch: Batch) -> None:

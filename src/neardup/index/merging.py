@@ -16,13 +16,16 @@ import numpy as np
 from neardup.errors import NeardupError, ResumeError, StoreError
 from neardup.files.private_files import sync_folder
 from neardup.index.catalogue import BusyError, State
+from neardup.index.copy_keys import shortened
 from neardup.index.segments import Entries, Segment, merged, write_file
-from neardup.index.snapshot import segment_path
+from neardup.index.snapshot import SegmentList, segment_path
 from neardup.index.transactions import LOGGED, Core
 from neardup.state.database import lock_file
 
 #: So many segments of one size become one of the next.
 _FANOUT = 4
+#: Keys of copied passages in their log from which on they become a segment.
+COPIES_LOGGED = 1 << 18
 #: The file that a merge writes, and the one that it locks. Locks are seen by other containers,
 #: where numbers of processes mean nothing.
 _PARTIAL, _LOCK = "merge.partial", "merge.lock"
@@ -46,6 +49,13 @@ def spill(core: Core) -> None:
     names = np.frombuffer(b"".join(row[1] for row in rows), dtype="<u8").reshape(len(docs), -1)
     core.write_segment(iter([Entries.sorted(names, docs)]))
     catalogue.execute("DELETE FROM log")
+
+
+def spill_copies(core: Core) -> None:
+    """Make a segment of the log of copied passages, in a transaction."""
+    if core.copies is not None and core.copies.pending:
+        core.write_segment(iter([shortened(core.copies.logged())]), core.copies)
+        core.catalogue.execute("DELETE FROM copy_log")
 
 
 class _StoppedError(Exception):
@@ -108,7 +118,9 @@ class Merger:
         self._stop = threading.Event()
         self._pid = os.getpid()
         self._spill_at = LOGGED
-        self._seen: list[Segment] = []  # as they were when merges were last considered
+        self._copies_at = COPIES_LOGGED
+        #: Segments of each kind, as they were when merges were last considered.
+        self._seen: list[list[Segment]] = []
         self._elsewhere = False  # another process merges
         self._closing = False
         self._end = weakref.finalize(self, self._stop.set)
@@ -133,12 +145,19 @@ class Merger:
                 spill(core)
             core.forget()
             self._spill_at = LOGGED
+        if core.copies is not None and core.copies.pending >= self._copies_at:
+            self._copies_at = core.copies.pending + COPIES_LOGGED
+            with core.writing():
+                spill_copies(core)
+            core.forget()
+            self._copies_at = COPIES_LOGGED
         if self._pid != os.getpid():
             self._pid, self._thread, self._stop = os.getpid(), None, threading.Event()
-        if core.snapshot.segments is self._seen:
+        found = [kind.segments for kind in core.kinds]
+        if all(a is b for a, b in zip(found, self._seen, strict=False)) and self._seen:
             return
-        self._seen = core.snapshot.segments
-        if not _due(self._seen):
+        self._seen = found
+        if not any(map(_due, found)):
             return
         if core.folder is None:
             self._run()
@@ -159,11 +178,11 @@ class Merger:
         """Merge some segments that are about equally large; return whether there were any."""
         core = self._core
         with core.reading():
-            chosen = _due(core.snapshot.segments)
+            due = [(kind, chosen) for kind in core.kinds if (chosen := _due(kind.segments))]
             removed = _removed(core)
-        if chosen:
-            merge(core, chosen, removed, self._is_over)
-        return bool(chosen)
+        for kind, chosen in due:
+            merge(core, kind, chosen, removed, self._is_over)
+        return bool(due)
 
     def _is_over(self, waited: float) -> bool:
         """Return whether a merge is given up that has waited so many seconds for other writers."""
@@ -202,12 +221,17 @@ def _removed(core: Core) -> np.ndarray:
 
 
 def merge(
-    core: Core, segments: list[Segment], removed: np.ndarray, stop: Stop | None = None
+    core: Core,
+    kind: SegmentList,
+    segments: list[Segment],
+    removed: np.ndarray,
+    stop: Stop | None = None,
 ) -> None:
     """Merge some segments into one, while others read and write, within `_only_merge`.
 
     Args:
         core: The index.
+        kind: Their kind.
         segments: Segments of it.
         removed: uint32[], ascending: documents that are gone.
         stop: Given up where this returns true. None to wait for another writer as long as the
@@ -220,14 +244,14 @@ def merge(
     dropped: list[np.ndarray] = []
 
     def parts() -> Iterator[Entries]:
-        for part in merged(segments):
+        for part in merged(segments, by_document=kind is core.copies):
             if stop is not None and stop(0.0):
                 raise _StoppedError
             if len(removed):
                 gone = np.isin(part.docs, removed)
                 dropped.append(np.unique(part.docs[gone]))
                 part = Entries(part.keys[~gone], part.docs[~gone])
-            yield part
+            yield shortened(part) if kind is core.copies else part
 
     numbers = [segment.number for segment in segments]
     partial = None if core.folder is None else core.folder / _PARTIAL
@@ -236,17 +260,17 @@ def merge(
             about = write_file(partial, parts(), core.digest)
         with _turn(core, stop) as state:
             marks = ",".join("?" * len(numbers))
-            text = f"DELETE FROM segments WHERE number IN ({marks})"  # noqa: S608
+            text = f"DELETE FROM {kind.table} WHERE number IN ({marks})"  # noqa: S608
             core.catalogue.execute(text, numbers)
             if partial is None:
-                core.write_segment(parts())
+                core.write_segment(parts(), kind)
                 for number in numbers:
-                    del core.snapshot.in_memory[number]
+                    del kind.in_memory[number]
             else:
                 assert core.folder is not None
                 partial.replace(segment_path(core.folder, state.segment))
                 sync_folder(core.folder)  # before the manifest has it
-                core.enter_segment(state.segment, *about)
+                core.enter_segment(kind, state.segment, *about)
             docs = np.unique(np.concatenate([np.empty(0, np.uint32), *dropped]))
             core.catalogue.insert(
                 "DELETE FROM removed WHERE doc = ?", [(d,) for d in docs.tolist()]
@@ -280,11 +304,13 @@ def compact(core: Core, purge: bool) -> None:
             )
         with core.writing():
             spill(core)
+            spill_copies(core)
         core.forget()
         with core.reading():
-            segments, removed = list(core.snapshot.segments), _removed(core)
-        if len(segments) > 1 or (segments and len(removed)):
-            merge(core, segments, removed)
+            every, removed = [(kind, list(kind.segments)) for kind in core.kinds], _removed(core)
+        for kind, segments in every:
+            if len(segments) > 1 or (segments and len(removed)):
+                merge(core, kind, segments, removed)
         with core.writing():
             # Empty documents are in no segment.
             core.catalogue.insert(
@@ -335,5 +361,5 @@ def clean(core: Core) -> None:
 
 def _listed(core: Core) -> set[Path]:
     assert core.folder is not None
-    rows = core.catalogue.rows("SELECT number FROM segments")
-    return {segment_path(core.folder, number) for (number,) in rows}
+    every = (core.catalogue.rows(f"SELECT number FROM {k.table}") for k in core.kinds)  # noqa: S608
+    return {segment_path(core.folder, number) for rows in every for (number,) in rows}

@@ -21,7 +21,14 @@ import numpy as np
 
 from neardup.errors import NeardupError, StoreError
 from neardup.files.private_files import sync_folder, system_error, system_errors
-from neardup.kernels.lookups import ENTRIES, STRIDE, KeyBlocks, checksum, find_in_blocks
+from neardup.kernels.lookups import (
+    ENTRIES,
+    STRIDE,
+    KeyBlocks,
+    checksum,
+    find_in_blocks,
+    spans_in_blocks,
+)
 
 _MAGIC = b"NDINDEX2"
 _END = struct.Struct("<QQ8s")  # where the table of blocks begins, its checksum, the magic
@@ -208,6 +215,21 @@ class Segment:
         if not found.add(lambda *arrays: find_in_blocks(self._blocks, self.entries, keys, *arrays)):
             raise self._damaged()
 
+    def spans(self, keys: np.ndarray, found: Spans) -> None:
+        """Add how many documents have some keys, with the smallest and the greatest of each.
+
+        Only of segments whose entries are in order of key, then document.
+
+        Args:
+            keys: uint64[n].
+            found: Of these keys.
+
+        Raises:
+            StoreError: A block that is read is damaged.
+        """
+        if not spans_in_blocks(self._blocks, self.entries, keys, *found):
+            raise self._damaged()
+
     def _verify(self, block: int) -> None:
         words, _, _, sums, verified = self._blocks
         if int(checksum(words, block * STRIDE, (block + 1) * STRIDE)) != int(sums[block]):
@@ -248,8 +270,11 @@ class Segment:
         docs = halves.reshape(-1, 2 * STRIDE)[first:end, 2 * ENTRIES :].reshape(-1)[within]
         return Entries(keys.astype(np.uint64, copy=False), docs.astype(np.uint32, copy=False))
 
-    def check(self) -> np.ndarray:
+    def check(self, named: Callable[[Entries], np.ndarray] | None = None) -> np.ndarray:
         """Read all of it; return its documents, uint32[], ascending, each once.
+
+        Args:
+            named: Returns the documents of entries; all by default.
 
         Raises:
             StoreError: It is damaged.
@@ -262,7 +287,7 @@ class Segment:
             if (part.keys[1:] < part.keys[:-1]).any() or int(part.keys[:1].sum()) < last:
                 raise self._damaged()
             last = int(part.keys[-1]) if len(part.keys) else 0
-            docs.append(distinct(part.docs.copy()))
+            docs.append(distinct((named(part) if named else part.docs).copy()))
         return distinct(np.concatenate(docs))
 
     def _ranges(self) -> int:
@@ -278,6 +303,25 @@ def distinct(values: np.ndarray) -> np.ndarray:
     new = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:])
     return values[new]
+
+
+class Spans(NamedTuple):
+    """How many documents have each of some keys.
+
+    Attributes:
+        counts: int64[n].
+        firsts: int64[n]: the smallest; greater than any without one.
+        lasts: int64[n]: the greatest; -1 without one.
+    """
+
+    counts: np.ndarray
+    firsts: np.ndarray
+    lasts: np.ndarray
+
+    @classmethod
+    def none(cls, keys: int) -> Spans:
+        """Return those of keys that no document has."""
+        return cls(np.zeros(keys, np.int64), np.full(keys, 2**32), np.full(keys, -1))
 
 
 class KeyMatches:
@@ -320,14 +364,35 @@ class KeyMatches:
 
 
 def _limits(count: int) -> list[int]:
-    """Return the first key of each of so many ranges, but for that of the first."""
-    return [(2**64 * i) // count for i in range(1, count)]
+    """Return the first key of each of so many ranges, but for that of the first.
+
+    Keys that differ in their lowest two bits are in one.
+    """
+    return [(2**64 * i) // count // 4 * 4 for i in range(1, count)]
 
 
-def merged(segments: list[Segment], others: Entries | None = None) -> Iterator[Entries]:
+def in_order(keys: np.ndarray, docs: np.ndarray) -> Entries:
+    """Return entries in order of key, then document."""
+    order = np.argsort(keys, kind="stable")
+    found = Entries(keys[order], docs[order])
+    same = found.keys[1:] == found.keys[:-1]
+    if (found.docs[1:][same] < found.docs[:-1][same]).any():
+        order = np.lexsort((docs, keys))
+        found = Entries(keys[order], docs[order])
+    return found
+
+
+def merged(
+    segments: list[Segment], others: Entries | None = None, by_document: bool = False
+) -> Iterator[Entries]:
     """Yield the entries of some segments in ascending order, and others with them.
 
     The entries of a key are in one part.
+
+    Args:
+        segments: Segments.
+        others: More entries, by key.
+        by_document: Whether those of a key are in order of their documents.
     """
     count = max(1, sum(segment.entries for segment in segments) // _MERGED)
     every: list[Iterable[Entries]] = [segment.slices(count) for segment in segments]
@@ -338,6 +403,9 @@ def merged(segments: list[Segment], others: Entries | None = None) -> Iterator[E
     for parts in zip(*every, strict=True):
         keys = np.concatenate([part.keys for part in parts])
         docs = np.concatenate([part.docs for part in parts])
+        if by_document:
+            yield in_order(keys, docs)
+            continue
         order = np.argsort(keys, kind="stable")
         yield Entries(keys[order], docs[order])
 

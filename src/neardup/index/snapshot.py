@@ -62,28 +62,25 @@ def _offsets(bands: int) -> np.ndarray:
     return found
 
 
-class Snapshot:
-    """Segments and log of one moment; brought up to date at the begin of a transaction.
+class SegmentList:
+    """Segments of one kind, as the manifest has them.
 
     Args:
         catalogue: The database.
         folder: Where segments are; None for an index in memory.
         digest: Digest of the recipe.
+        table: Table of the manifest.
     """
 
-    def __init__(self, catalogue: Catalogue, folder: Path | None, digest: str) -> None:
+    def __init__(
+        self, catalogue: Catalogue, folder: Path | None, digest: str, table: str = "segments"
+    ) -> None:
         self._catalogue, self._folder, self._digest = catalogue, folder, digest
+        self.table = table
         #: Segments in memory, by number, where there is no folder.
         self.in_memory: dict[int, bytes] = {}
         self.segments: list[Segment] = []
         self._generation = self._manifest = -1
-        self._log = _Log()
-        self._logged = -1  # last document of the log that was read
-
-    @property
-    def pending(self) -> int:
-        """Documents of the log that was read."""
-        return self._log.documents
 
     def forget(self, reopen: bool = False) -> None:
         """Have everything read again, since a transaction was given up.
@@ -94,6 +91,52 @@ class Snapshot:
         self._generation = self._manifest = -1
         if reopen:
             self.segments = []
+
+    def advanced(self, state: State) -> None:
+        """Note that this process has committed the documents that are in here already."""
+        if self._generation >= 0:  # else it was to be read again
+            self._generation = state.generation + 1
+
+    def load_segments(self) -> None:
+        """Open the segments that the manifest has."""
+        entries = [
+            SegmentEntry(*row)
+            for row in self._catalogue.rows(
+                f"SELECT number, entries, checksum FROM {self.table} ORDER BY number"  # noqa: S608
+            )
+        ]
+        # By all of an entry: the number of a segment that was given up is used again.
+        there = {segment.entry: segment for segment in self.segments}
+        self.segments = [there.get(e) or self._open(e) for e in entries]
+
+    def _open(self, entry: SegmentEntry) -> Segment:
+        if self._folder is None:
+            data = self.in_memory[entry.number]
+            return Segment(entry.number, data, "the index", self._digest, entry.checksum)
+        path = segment_path(self._folder, entry.number)
+        try:
+            found = Segment.open(path, entry.number, self._digest, entry.checksum)
+        except FileNotFoundError as error:
+            raise SegmentGoneError(
+                f"{path} is gone", "restore the index from a copy, or make it again"
+            ) from error
+        if found.entries != entry.entries:
+            raise self._catalogue.damaged("its list of segments")
+        return found
+
+
+class Snapshot(SegmentList):
+    """Segments and log of one moment; brought up to date at the begin of a transaction."""
+
+    def __init__(self, catalogue: Catalogue, folder: Path | None, digest: str) -> None:
+        super().__init__(catalogue, folder, digest)
+        self._log = _Log()
+        self._logged = -1  # last document of the log that was read
+
+    @property
+    def pending(self) -> int:
+        """Documents of the log that was read."""
+        return self._log.documents
 
     def refresh(self, state: State) -> None:
         """Bring it up to date, within a transaction.
@@ -131,33 +174,6 @@ class Snapshot:
             return False
         return bool(self._catalogue.rows("SELECT 1 FROM log WHERE doc = ?", (first,)))
 
-    def load_segments(self) -> None:
-        """Open the segments that the manifest has."""
-        entries = [
-            SegmentEntry(*row)
-            for row in self._catalogue.rows(
-                "SELECT number, entries, checksum FROM segments ORDER BY number"
-            )
-        ]
-        # By all of an entry: the number of a segment that was given up is used again.
-        there = {segment.entry: segment for segment in self.segments}
-        self.segments = [there.get(e) or self._open(e) for e in entries]
-
-    def _open(self, entry: SegmentEntry) -> Segment:
-        if self._folder is None:
-            data = self.in_memory[entry.number]
-            return Segment(entry.number, data, "the index", self._digest, entry.checksum)
-        path = segment_path(self._folder, entry.number)
-        try:
-            found = Segment.open(path, entry.number, self._digest, entry.checksum)
-        except FileNotFoundError as error:
-            raise SegmentGoneError(
-                f"{path} is gone", "restore the index from a copy, or make it again"
-            ) from error
-        if found.entries != entry.entries:
-            raise self._catalogue.damaged("its list of segments")
-        return found
-
     def log(self, docs: np.ndarray, names: np.ndarray) -> None:
         """Add documents of the log.
 
@@ -167,11 +183,6 @@ class Snapshot:
         """
         self._log.add(docs, names)
         self._logged = int(docs[-1])
-
-    def advanced(self, state: State) -> None:
-        """Note that this process has committed the documents that are in here already."""
-        if self._generation >= 0:  # else it was to be read again
-            self._generation = state.generation + 1
 
     def entries(self) -> Iterator[Entries]:
         """Yield all names of buckets, ascending, with their documents; removed ones are there too.

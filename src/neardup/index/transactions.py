@@ -17,8 +17,15 @@ from neardup.arrays import array_of, strings_of
 from neardup.errors import InputError, NeardupError, StoreError, UnknownIdError
 from neardup.index.bodies import Id, Row, checksum_of, unpack_text
 from neardup.index.catalogue import BusyError, Catalogue, State
+from neardup.index.copy_keys import CopyKeys, CopyLength, shortened
 from neardup.index.segments import Entries, SegmentWriter, write_file
-from neardup.index.snapshot import SegmentGoneError, Snapshot, bucket_names, segment_path
+from neardup.index.snapshot import (
+    SegmentGoneError,
+    SegmentList,
+    Snapshot,
+    bucket_names,
+    segment_path,
+)
 from neardup.index.verified import Matches, Verifier, joined_matches
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.recipe import Recipe
@@ -27,6 +34,8 @@ from neardup.sketch.texts import Ragged, joined
 
 #: Documents of the log from which on they become a segment; and of a batch, which is one at once.
 LOGGED, BATCHED = 16_384, 4096
+#: Keys of copied passages that become a segment at once.
+COPIES_BATCHED = 1 << 17
 #: Documents that are sketched and inserted at a time.
 BATCH = 10_000
 #: Numbers of documents; the last one means none.
@@ -98,6 +107,7 @@ class Core:
         recipe: How texts become keys.
         threshold: Similarity that makes a duplicate.
         texts: Whether texts are stored; else sets of shingles.
+        passages: How copied passages are looked for; None where they are not.
     """
 
     def __init__(
@@ -107,16 +117,29 @@ class Core:
         recipe: Recipe,
         threshold: float,
         texts: bool,
+        passages: CopyLength | None = None,
     ) -> None:
         self.folder, self.catalogue = folder, catalogue
         self.recipe, self.threshold, self.stores_texts = recipe, threshold, texts
         self.digest = recipe.digest
         self.snapshot = Snapshot(catalogue, folder, self.digest)
+        self.copies: CopyKeys | None = None
+        if passages is not None:
+            self.copies = CopyKeys(catalogue, folder, self.digest, passages, recipe.shingle)
         self.sketcher = Sketcher(recipe)
         self.verifier = Verifier(catalogue, self.sketcher.tokeniser, texts, None)
         self._pid = os.getpid()
 
+    @property
+    def kinds(self) -> list[Snapshot | CopyKeys]:
+        """All that has segments."""
+        return [self.snapshot] if self.copies is None else [self.snapshot, self.copies]
+
     # Transactions.
+
+    def _refresh(self, state: State) -> None:
+        for kind in self.kinds:
+            kind.refresh(state)
 
     @contextmanager
     def reading(self) -> Iterator[State]:
@@ -125,7 +148,7 @@ class Core:
             with self.catalogue.reading() as state:
                 self._forget_after_fork()
                 try:
-                    self.snapshot.refresh(state)
+                    self._refresh(state)
                 except SegmentGoneError:
                     self.forget()
                     if last:
@@ -142,13 +165,14 @@ class Core:
             try:
                 with self.catalogue.writing(wait) as state:
                     self._forget_after_fork()
-                    self.snapshot.refresh(state)
+                    self._refresh(state)
                     yield state
-                self.snapshot.advanced(state)
+                for kind in self.kinds:
+                    kind.advanced(state)
             except BusyError:  # it did not begin
                 raise
             except BaseException:
-                self.snapshot.forget()
+                self.forget()
                 self.verifier.forget()
                 raise
 
@@ -169,9 +193,9 @@ class Core:
             catalogue.change(**before._asdict())
             if (after.next, after.segment) != (before.next, before.segment):
                 # Their numbers are given to others.
-                self.snapshot.forget()
+                self.forget()
                 self.verifier.forget()
-                self.snapshot.refresh(before)
+                self._refresh(before)
             raise
         catalogue.execute("RELEASE attempt")
 
@@ -179,13 +203,14 @@ class Core:
         """After a fork, read again: a thread of the parent may have been changing the snapshot."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
-            self.snapshot.forget()
+            self.forget()
             self.verifier.forget()
 
     def forget(self, reopen: bool = False) -> None:
         """Have the segments and the log read again; see `Snapshot.forget`."""
         with self.catalogue.thread_lock():
-            self.snapshot.forget(reopen)
+            for kind in self.kinds:
+                kind.forget(reopen)
 
     # Looking up.
 
@@ -270,27 +295,47 @@ class Core:
             )
             self.snapshot.log(docs, names)
 
-    def write_segment(self, parts: Iterator[Entries]) -> int:
-        """Write a segment and put it into the manifest; return its number."""
-        number = self.catalogue.state().segment
+    def write_segment(self, parts: Iterator[Entries], kind: SegmentList | None = None) -> int:
+        """Write a segment and put it into the manifest; return its number.
+
+        Args:
+            parts: Its entries.
+            kind: Its kind; the keys of bands by default.
+        """
+        number, kind = self.catalogue.state().segment, kind or self.snapshot
         if self.folder is None:
             sink = io.BytesIO()
             writer = SegmentWriter(sink, self.digest)
             for part in parts:
                 writer.add(part)
             about = writer.finish()
-            self.snapshot.in_memory[number] = sink.getvalue()
+            kind.in_memory[number] = sink.getvalue()
         else:
             # Without a row of the manifest the file is nothing, and removed one day.
             about = write_file(segment_path(self.folder, number), parts, self.digest)
-        self.enter_segment(number, *about)
+        self.enter_segment(kind, number, *about)
         return number
 
-    def enter_segment(self, number: int, entries: int, checksum: int) -> None:
+    def enter_segment(self, kind: SegmentList, number: int, entries: int, checksum: int) -> None:
         """Put a segment into the manifest."""
-        self.catalogue.execute("INSERT INTO segments VALUES (?, ?, ?)", (number, entries, checksum))
+        text = f"INSERT INTO {kind.table} VALUES (?, ?, ?)"  # noqa: S608
+        self.catalogue.execute(text, (number, entries, checksum))
         state = self.catalogue.state()
         self.catalogue.change(manifest=state.manifest + 1, segment=number + 1)
+
+    def enter_copies(self, doc: int, entries: Entries) -> None:
+        """Put the keys of documents that were stored into the index of copied passages.
+
+        Args:
+            doc: The first of the documents.
+            entries: In order of key, then document.
+        """
+        assert self.copies is not None
+        if len(entries.keys) >= COPIES_BATCHED:
+            self.write_segment(iter([shortened(entries)]), self.copies)
+            self.copies.load_segments()
+        else:
+            self.copies.insert(doc, entries)
 
     def with_ids(self, batch: Batch, low: int, count: int) -> Batch:
         """Return documents of a batch that comes in.
@@ -357,19 +402,27 @@ class Core:
     def close(self) -> None:
         """Let go of the files; every later call is refused."""
         self.catalogue.close()
-        self.snapshot.forget(reopen=True)
+        for kind in self.kinds:
+            kind.forget(reopen=True)
 
     def remove(self, ids: Sequence[Id]) -> None:
         """Remove documents.
 
         Raises:
             UnknownIdError: There is none with one of the ids.
+            InputError: The index answers copied passages.
         """
         catalogue = self.catalogue
         found = catalogue.numbers(ids)
         for id_ in ids:
             if id_ not in found:
                 raise no_document(id_)
+        if found and self.copies is not None:
+            raise InputError(
+                "this index answers copied passages, and keeps its documents: without one, words "
+                "that others have copied from it would have another source",
+                "make a new index of the documents that stay",
+            )
         docs = [(doc,) for doc in found.values()]
         catalogue.insert("DELETE FROM documents WHERE doc = ?", docs)
         # Entries of a segment stay there until it is merged.

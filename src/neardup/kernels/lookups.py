@@ -158,6 +158,85 @@ def find_in_blocks(blocks, entries, keys, rows, docs, count):
 
 
 @njit(cache=True, nogil=True)
+def _is_intact(blocks, block):
+    """Whether a block is as it was written; it is checked when first read."""
+    words, _, _, sums, verified = blocks
+    if not verified[block]:
+        if checksum(words, block * STRIDE, (block + 1) * STRIDE) != sums[block]:
+            return False
+        verified[block] = True
+    return True
+
+
+@njit(cache=True, nogil=True)
+def spans_in_blocks(blocks, entries, keys, counts, firsts, lasts):
+    """Count the documents of some keys, and find the smallest and the greatest of each.
+
+    Those of a key are in ascending order. Where the key ends in the bits 01, and the entry behind
+    them is of the key that ends in 11, this has the number of more documents, between them. Returns
+    False if a block is damaged.
+
+    Args:
+        blocks: `KeyBlocks`, as for `find_in_blocks`.
+        entries: int: entries of documents.
+        keys: uint64[n]: keys that are searched for.
+        counts: int64[n]: the documents of each are added.
+        firsts: int64[n]: becomes the smallest document, if that is smaller.
+        lasts: int64[n]: becomes the greatest document, if that is greater.
+    """
+    words, halves, fences, _, _ = blocks
+    total = fences.shape[0]
+    for i in range(keys.shape[0]):
+        key = keys[i]
+        first = max(_below(fences, key, 0, total, key * _EVEN) - 1, 0)
+        if first >= total or not _is_intact(blocks, first):
+            if first >= total:
+                continue
+            return False
+        begin = first * STRIDE
+        low = fences[first]
+        high = fences[first + 1] if first + 1 < total else _LAST
+        share = 0.0
+        if key > low and high > low:
+            share = min(np.float64(key - low) / np.float64(high - low), 1.0)
+        entry = _below(words, key, begin, begin + ENTRIES, share) - begin
+        if entry == ENTRIES:  # of the next one
+            first, entry = first + 1, 0
+            if first >= total:
+                continue
+            if not _is_intact(blocks, first):
+                return False
+            begin = first * STRIDE
+        if first * ENTRIES + entry >= entries or words[begin + entry] != key:
+            continue
+        last, end = total - 1, np.int64(ENTRIES)
+        if key != _LAST:
+            last = _below(fences, key + np.uint64(1), first, total, 0.0) - 1
+            last = max(last, first)
+            if not _is_intact(blocks, last):
+                return False
+            start = last * STRIDE
+            share = (entry + 1) / ENTRIES if last == first else 0.0
+            end = _below(words, key + np.uint64(1), start, start + ENTRIES, share) - start
+        elif not _is_intact(blocks, last):
+            return False
+        end = min(last * ENTRIES + end, entries) - last * ENTRIES
+        counts[i] += (last - first) * ENTRIES + end - entry
+        more = last * ENTRIES + end
+        if key & np.uint64(3) == np.uint64(1) and more < entries:
+            block, within = more // ENTRIES, more % ENTRIES
+            if not _is_intact(blocks, block):
+                return False
+            if words[block * STRIDE + within] == key | np.uint64(2):
+                counts[i] += np.int64(halves[2 * (block * STRIDE + ENTRIES) + within])
+        doc = np.int64(halves[2 * (first * STRIDE + ENTRIES) + entry])
+        firsts[i] = min(firsts[i], doc)
+        doc = np.int64(halves[2 * (last * STRIDE + ENTRIES) + end - 1])
+        lasts[i] = max(lasts[i], doc)
+    return True
+
+
+@njit(cache=True, nogil=True)
 def add_entries(chains, first, keys, docs):
     """Add documents, int64[m], with their keys, uint64[m, bands], from entry ``first`` on.
 

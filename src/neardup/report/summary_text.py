@@ -218,6 +218,9 @@ def of_passages(record: dict[str, Any]) -> Iterator[Row]:
     """Return the main numbers of copied passages."""
     counts = record["counts"]
     words = counts["words"]
+    if before := record.get("step_before"):
+        removed = f"{before['removed']:,} of them removed as near-duplicates"
+        yield "texts in", f"{before['documents']:,}", f"of {before['folder']}; {removed}"
     yield "documents", f"{counts['documents']:,}", f"of {words:,} words"
     copied, where = counts["copied_words"], counted(counts["documents_with_copies"], "document")
     yield "copied", f"{copied:,}", f"words, {share(copied, words)}"

@@ -7,9 +7,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from neardup.copies.asked import PassageSpec
 from neardup.errors import InputError, InputNotFoundError, RecipeError, SpecError
 from neardup.files.private_files import system_errors, write_private
+from neardup.index import copy_keys
 from neardup.index.catalogue import Catalogue, Options
+from neardup.index.copy_keys import CopyLength
 from neardup.index.index_check import require_last_commit
 from neardup.index.location import index_folder, require_local
 from neardup.index.merging import clean
@@ -32,7 +35,12 @@ Durable = Literal["power", "process"]
 
 
 def made_core(
-    path: str | os.PathLike[str] | None, options: Options, spec: Spec, recipe: Recipe, texts: bool
+    path: str | os.PathLike[str] | None,
+    options: Options,
+    spec: Spec,
+    recipe: Recipe,
+    texts: bool,
+    passages: int | None = None,
 ) -> Core:
     """Make an empty index.
 
@@ -42,13 +50,18 @@ def made_core(
         spec: Its settings.
         recipe: How texts become band keys.
         texts: Whether texts are stored; else sets of shingles.
+        passages: Words of the shortest copied passage that it answers; None for no answers.
 
     Raises:
         OutputError: There is something at the path, or it can't be written.
+        SpecError: Passages need words and texts, and there are none.
         StoreError: The path is on a network file system.
     """
     folder = None if path is None else Path(path)
-    about = {"recipe": recipe.as_dict(), "spec": spec.as_dict(), "texts": texts}
+    copies = None if passages is None else _copy_length(passages, recipe, texts)
+    about: dict[str, Any] = {"recipe": recipe.as_dict(), "spec": spec.as_dict(), "texts": texts}
+    if copies is not None:
+        about["passages"] = copies._asdict()
     catalogue = Catalogue(None if folder is None else folder / _FILE, options)
     if folder is None:
         catalogue.create(about)
@@ -56,7 +69,18 @@ def made_core(
         require_local(folder.absolute().parent)
         with index_folder(folder) as new, closing(Catalogue(new / _FILE, options)) as fresh:
             fresh.create(about)
-    return Core(folder, catalogue, recipe, spec.threshold, texts)
+    return Core(folder, catalogue, recipe, spec.threshold, texts, copies)
+
+
+def _copy_length(words: int, recipe: Recipe, texts: bool) -> CopyLength:
+    PassageSpec(words)  # refuses numbers out of range
+    if recipe.shingle.unit == "item":
+        raise SpecError("`passages` needs texts, and the documents are lists of items")
+    if not texts:
+        raise SpecError(
+            "`passages` compares words, and only shingles are stored", "leave `store_text` out"
+        )
+    return CopyLength(words, copy_keys.PART, copy_keys.FREQUENT)
 
 
 def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
@@ -81,11 +105,16 @@ def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
     about = catalogue.about()
     spec, recipe = Spec.from_dict(about["spec"]), Recipe.from_dict(about["recipe"])
     recipe.require_usable(f"{folder}: this index")
-    core = Core(folder, catalogue, recipe, spec.threshold, about["texts"])
+    core = Core(folder, catalogue, recipe, spec.threshold, about["texts"], _stored(about))
     if not options.readonly:
         clean(core)
     core.warm()
     return core, spec
+
+
+def _stored(about: dict[str, Any]) -> CopyLength | None:
+    """Return how copied passages are looked for, by the description of an index."""
+    return CopyLength(**about["passages"]) if "passages" in about else None
 
 
 def index_of(
@@ -157,8 +186,9 @@ def copy_index(core: Core, to: Path) -> None:
     require_local(to.absolute().parent)
     with index_folder(to) as new, core.reading(), system_errors(to):
         core.catalogue.copy_to(new / _FILE)
-        for segment in core.snapshot.segments:
-            write_private(segment_path(new, segment.number), segment.content)
+        for kind in core.kinds:
+            for segment in kind.segments:
+                write_private(segment_path(new, segment.number), segment.content)
 
 
 def asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:

@@ -36,6 +36,7 @@ from neardup.index.answers import (
 )
 from neardup.index.bodies import Id
 from neardup.index.catalogue import Options
+from neardup.index.copied import copied_in
 from neardup.index.incoming import (
     batches_of,
     checked_id,
@@ -87,6 +88,7 @@ class Index:
         spec: Spec | None = None,
         recipe: Recipe | None = None,
         store_text: bool = True,
+        passages: int | None = None,
         durable: Durable = "power",
         timeout: float = 10.0,
     ) -> Index:
@@ -98,6 +100,8 @@ class Index:
             recipe: How texts become band keys, such as that of a run, which has its threshold, too;
                 bands are chosen without it.
             store_text: Store texts, compressed; else only their shingles.
+            passages: Answer `copied` too: words of the shortest copied passage, such as 25. Such an
+                index keeps its documents: `remove` and `update` are refused.
             durable: Committed documents survive a power failure (``"power"``), or the end of a
                 process only (``"process"``), which is quicker.
             timeout: Seconds to wait for another process that writes.
@@ -118,7 +122,7 @@ class Index:
         given = {"threshold": threshold, "recall": recall, "shingle": shingle}
         asked, made = settings_of(spec, preset, recipe, given)
         options = Options(False, timeout, is_power(durable))
-        return cls(made_core(path, options, asked, made, bool(store_text)), asked)
+        return cls(made_core(path, options, asked, made, bool(store_text), passages), asked)
 
     @classmethod
     @checked
@@ -154,6 +158,7 @@ class Index:
         path: str | os.PathLike[str] | None = None,
         *,
         store_text: bool = True,
+        passages: int | None = None,
         durable: Durable = "power",
     ) -> Index:
         """Make an index of the kept documents of a run; they are read from its input again.
@@ -163,13 +168,14 @@ class Index:
 
         Args:
             run: The run, or its output folder.
-            path: As for `create`, as are ``store_text`` and ``durable``.
+            path: As for `create`, as are ``store_text``, ``passages`` and ``durable``.
 
         Raises:
             InputError: There is no finished run, or its input has changed.
             OutputError: There is something at the path, or it can't be written.
         """
-        index = index_from_run(cls, run, path, store_text=store_text, durable=durable)
+        options: dict[str, Any] = {"store_text": store_text, "passages": passages}
+        index = index_from_run(cls, run, path, durable=durable, **options)
         return cls.open(path or "", durable=durable) if index is None else index
 
     def __repr__(self) -> str:
@@ -292,6 +298,40 @@ class Index:
         return found_in(
             self._core, self._asked(texts, Reading(text, id, items=self._items)), limit, top=top
         )
+
+    @checked
+    def copied(
+        self, texts: object, *, text: str | Sequence[str] = "text", id: str | None = None
+    ) -> pa.Table:
+        """Return which parts of some texts are copied, and from where; nothing is added.
+
+        The answer for a text is that of `neardup.passages` for it as the last of all documents,
+        after those of the index in the order in which they came. Texts that are asked about
+        together are not compared with each other.
+
+        Args:
+            texts: As for `query`, as are ``text`` and ``id``.
+
+        Returns:
+            A row for each passage. Columns: ``query``, the row of the text from 0, or its id;
+            ``start``, ``end``, ``words``, ``source_id``, ``source_start``, ``source_end``,
+            ``origin_id``, ``origin_start``, ``documents``, ``kind``, as in the table of passages of
+            a run, in characters, half open. A source in the text itself (kind ``within``) has no
+            id: null. Ordered by text, then start.
+
+        Raises:
+            InputError: The index was made without ``passages``.
+
+        Examples:
+            >>> index = Index.create(passages=3)
+            >>> index.add(["the patient is well and goes home"], ids=["a"])
+            1
+            >>> found = index.copied("today the patient is well")
+            >>> found.select(["start", "end", "source_id", "source_start"]).to_pylist()
+            [{'start': 6, 'end': 25, 'source_id': 'a', 'source_start': 0}]
+        """
+        reading = Reading(text, id, items=self._items)
+        return copied_in(self._core, self._asked(texts, reading))
 
     def is_duplicate(self, text: Text) -> bool:
         """Whether a document is similar to a text."""

@@ -21,12 +21,13 @@ from neardup.copies.repeated.equal_rows import SEGMENT, Groups, Rule, segments_o
 from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.spill import Flush, Spill
 from neardup.copies.work import Work
-from neardup.kernels.passages.anchoring import divide, mark, window_anchors
+from neardup.kernels.passages.anchoring import divide, mark
 from neardup.kernels.passages.hashing import runs_of_anchors
 from neardup.kernels.passages.positions import NONE
 from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
+from neardup.sketch.run_anchors import RunLength, anchors_of
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
 
@@ -40,22 +41,6 @@ _RECENT = 1 << 14
 _WORD = np.dtype(np.uint64)
 #: Columns of the numbers that are entered of each document.
 _TOKENS, _ANCHORS = "neardup.tokens", "neardup.anchors"
-
-
-@dataclass(frozen=True)
-class RunLength:
-    """How runs are looked for: ``words`` tokens, anchored by ``window`` grams of ``gram``."""
-
-    words: int
-
-    @property
-    def gram(self) -> int:
-        # Short grams occur everywhere, and would rule out nothing.
-        return self.words if self.words <= 5 else max(5, self.words // 2)
-
-    @property
-    def window(self) -> int:
-        return self.words - self.gram + 1
 
 
 class Repeats(NamedTuple):
@@ -194,7 +179,7 @@ class Finder:
         recent = np.full((_RECENT, 3), NONE)
         done = 0
         for first, last, tokens in batches:
-            keys, since, counts = self.anchors_of(tokens)
+            keys, since, counts = anchors_of(tokens, self.length)
             chosen = marked[done : done + len(keys)]
             done += len(keys)
             columns = [self._allocate(len(tokens.values), _WORD) for _ in range(4)]
@@ -222,16 +207,6 @@ class Finder:
         data, offsets = self._tokeniser.normalise(text)
         for first, last in batches(offsets):
             yield first, last, self._tokeniser.tokens(data, offsets[first : last + 1])[0]
-
-    def anchors_of(self, tokens: Ragged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return keys, first runs, and anchors of each document."""
-        keys, since = (
-            np.empty(len(tokens.values), np.uint64),
-            np.empty(len(tokens.values), np.int32),
-        )
-        counts = np.empty(len(tokens.offsets) - 1, np.int32)
-        filled = window_anchors(*tokens, self.length.gram, self.length.window, keys, since, counts)
-        return keys[:filled], since[:filled], counts
 
     def _sources(self, runs: Spill, corpus: Corpus, rule: Rule) -> Repeats:
         documents = max(corpus.documents, 1)
@@ -339,7 +314,7 @@ class Anchors:
         tokens, counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         keys = [np.empty(0, np.uint64)]
         for _, _, batch in self._finder.tokens_of(text):
-            key, _, count = self._finder.anchors_of(batch)
+            key, _, count = anchors_of(batch, self._finder.length)
             keys.append(key)
             counts.append(count)
             tokens.append(np.diff(batch.offsets).astype(np.int32))

@@ -7,12 +7,12 @@ from neardup.kernels.bits import TOKEN_LENGTH, mix
 from neardup.kernels.passages.positions import COPY, NONE, TOKEN
 
 _OTHER = np.uint64(0xD6E8FEB86659FD93)
-_PRIME = np.uint64((1 << 61) - 1)
-_BASE = np.uint64(0x0A3B1C9D7E5F2468)
+PRIME = np.uint64((1 << 61) - 1)
+BASE = np.uint64(0x0A3B1C9D7E5F2468)
 
 
 @njit(cache=True, nogil=True)
-def _times(a, b):
+def times(a, b):
     """Return the product of two numbers below 2**61 - 1, modulo that prime."""
     thirty_two, twenty_nine = np.uint64(32), np.uint64(29)
     a_high, a_low = a >> thirty_two, a & TOKEN
@@ -21,24 +21,25 @@ def _times(a, b):
     low = a_low * b_low
     # 2**64 is 8 and 2**61 is 1 modulo the prime.
     total = (a_high * b_high) * np.uint64(8)
-    total = (total & _PRIME) + (total >> np.uint64(61))
-    total += (middle >> twenty_nine) + ((middle << thirty_two) & _PRIME)
-    total += (low & _PRIME) + (low >> np.uint64(61))
-    total = (total & _PRIME) + (total >> np.uint64(61))
-    return total - _PRIME if total >= _PRIME else total
+    total = (total & PRIME) + (total >> np.uint64(61))
+    total += (middle >> twenty_nine) + ((middle << thirty_two) & PRIME)
+    total += (low & PRIME) + (low >> np.uint64(61))
+    total = (total & PRIME) + (total >> np.uint64(61))
+    return total - PRIME if total >= PRIME else total
 
 
 @njit(cache=True, nogil=True)
-def _reduced(token):
-    token = (token & _PRIME) + (token >> np.uint64(61))
-    return token - _PRIME if token >= _PRIME else token
+def reduced(token):
+    """Return a number modulo 2**61 - 1."""
+    token = (token & PRIME) + (token >> np.uint64(61))
+    return token - PRIME if token >= PRIME else token
 
 
 @njit(cache=True, nogil=True)
 def _differences(prefixes, begin, end, powers, salt):
     """Return both hashes of the tokens from ``begin`` to ``end``, by hashes of prefixes."""
-    gone = _times(prefixes[0][begin], powers[0])
-    high = _reduced(prefixes[0][end] + _PRIME - gone)
+    gone = times(prefixes[0][begin], powers[0])
+    high = reduced(prefixes[0][end] + PRIME - gone)
     low = prefixes[1][end] - prefixes[1][begin] * powers[1]
     return mix(high ^ salt), mix(low ^ salt)
 
@@ -75,10 +76,10 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
     powers = np.empty((2, words + 1), dtype=np.uint64)
     powers[0, 0] = powers[1, 0] = np.uint64(1)
     for _ in range(words):
-        powers[0, 0] = _times(powers[0, 0], _BASE)
+        powers[0, 0] = times(powers[0, 0], BASE)
         powers[1, 0] *= _OTHER
     for i in range(words):
-        powers[0, i + 1] = _times(powers[0, i], _BASE)
+        powers[0, i + 1] = times(powers[0, i], BASE)
         powers[1, i + 1] = powers[1, i] * _OTHER
     salt = np.uint64(words) * TOKEN_LENGTH
     slots = np.uint64(recent.shape[0] - 1)
@@ -100,7 +101,7 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
                     prefixes[0, begin] = prefixes[1, begin] = np.uint64(0)
                 for i in range(done, end + words - 1):
                     token = tokens[start + i]
-                    prefixes[0, i + 1] = _reduced(_times(prefixes[0, i], _BASE) + _reduced(token))
+                    prefixes[0, i + 1] = reduced(times(prefixes[0, i], BASE) + reduced(token))
                     prefixes[1, i + 1] = prefixes[1, i] * _OTHER + token
                 done = end + words - 1
                 runs = end - begin

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,25 +49,44 @@ def _command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
 @o.option(
     "--no-store-text", is_flag=True, group=o.OUTPUT, help="Store shingles instead of the texts."
 )
+@o.of_output(
+    "--passages L",
+    type=int,
+    help="Answer neardup index copied too: words of the shortest copied passage, such as 25. The "
+    "index then keeps its documents.",
+)
 @o.index_options
 @o.quiet_option
 @o.debug_option
 def create(
-    folder: Path, run: Path | None, no_store_text: bool, quiet: bool, **options: Any
+    folder: Path,
+    run: Path | None,
+    no_store_text: bool,
+    passages: int | None,
+    quiet: bool,
+    **options: Any,
 ) -> None:
     """Make an index."""
     from neardup.api.indexes.indexing import Index
 
+    how: dict[str, Any] = {"store_text": not no_store_text, "passages": passages}
     if run is not None:
-        if set(o.given_options()) - {"folder", "run", "no_store_text", "quiet", "debug"}:
+        if set(o.given_options()) - {
+            "folder",
+            "run",
+            "no_store_text",
+            "passages",
+            "quiet",
+            "debug",
+        }:
             raise SpecError(
                 "with `from_run` the settings are those of the run", "leave out the other options"
             )
-        with Index.from_run(run, folder, store_text=not no_store_text) as made:
+        with Index.from_run(run, folder, **how) as made:
             if not quiet:
                 click.echo(f"added {counted(len(made), 'document')}", err=True)
         return
-    Index.create(folder, spec=o.spec_of(options), store_text=not no_store_text).close()
+    Index.create(folder, spec=o.spec_of(options), **how).close()
 
 
 def _has_records(folder: Path) -> bool:
@@ -185,22 +205,55 @@ def query(
     Each line has query (the id, or the position in the input), id, similarity, query_contained and
     match_contained. Nothing is added.
     """
+    how = [text.split(","), id, input_format, encoding_errors, delimiter, max_document]
+    _print_answers(
+        folder, inputs, how, lambda found, texts: found.query(texts, threshold=threshold, top=top)
+    )
+
+
+def _print_answers(
+    folder: Path, inputs: Sequence[str], how: list[Any], answer: Callable[[Any, Any], Any]
+) -> None:
+    """Print the rows that an index answers for some texts; ``how`` is for `Reading`."""
     from neardup.api.indexes.indexing import Index
     from neardup.index.incoming import batches_of
     from neardup.io.opening import Reading
 
-    paths = [Path(name) for name in inputs]
-    how = (input_format, encoding_errors, delimiter, max_document)
     done = 0
     with Index.open(folder, readonly=True) as found:
-        items = found.recipe.shingle.unit == "item"
-        reading = Reading(text.split(","), id, *how, items=items)
-        for batch in batches_of(paths, None, reading):
-            for row in found.query(batch.texts, threshold=threshold, top=top).to_pylist():
+        reading = replace(Reading(*how), items=found.recipe.shingle.unit == "item")
+        for batch in batches_of([Path(name) for name in inputs], None, reading):
+            for row in answer(found, batch.texts).to_pylist():
                 row_number = row["query"]
                 row["query"] = batch.ids[row_number] if batch.ids else done + row_number
                 sys.stdout.write(json.dumps(row) + "\n")
             done += len(batch.texts)
+
+
+@_command("copied notes.index new.jsonl --id id")
+@_index
+@o.inputs_argument
+@o.input_options
+@o.debug_option
+def copied(
+    folder: Path,
+    inputs: Sequence[str],
+    text: str,
+    id: str | None,
+    input_format: str | None,
+    encoding_errors: str,
+    delimiter: str | None,
+    max_document: str,
+) -> None:
+    """Print which parts of the documents of INPUT are copied from those in INDEX, as JSON lines.
+
+    Each line is a passage: query (the id, or the position in the input), start, end, words,
+    source_id, source_start, source_end, origin_id, origin_start, documents and kind, as in
+    passages.parquet of neardup passages. INDEX was made with --passages. Nothing is added, and
+    documents of INPUT are not compared with each other.
+    """
+    how = [text.split(","), id, input_format, encoding_errors, delimiter, max_document]
+    _print_answers(folder, inputs, how, lambda found, texts: found.copied(texts))
 
 
 @_command("remove notes.index note-17")

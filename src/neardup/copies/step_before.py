@@ -1,0 +1,36 @@
+"""The run whose clean corpus passages are looked for in: both steps in one report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from neardup.copies.finding import Inputs
+from neardup.output.clean import CLEAN
+from neardup.result_record import read_record
+
+#: Commands that leave near-duplicates out.
+_COMMANDS = ("dedup", "recluster", "dedup --against")
+
+
+def step_before(inputs: Inputs) -> dict[str, Any] | None:
+    """Return the run that has written the corpus, and how many documents it has left out.
+
+    None where the corpus is not the complete clean corpus, in a local folder, of such a run.
+    """
+    folders = {_folder_of(Path(name)) for name in inputs.new.how.get("given", ())}
+    if len(folders) != 1 or (folder := folders.pop()) is None:
+        return None
+    record = read_record(folder)
+    if record is None or record["command"] not in _COMMANDS:
+        return None
+    counts = record["counts"]
+    if counts["kept"] != inputs.new.documents + inputs.new.skipped:  # a part of it, or changed
+        return None
+    about = {"folder": str(folder), "command": record["command"], "date": record["date"]}
+    return {**about, **{name: counts[name] for name in ("documents", "removed", "kept")}}
+
+
+def _folder_of(path: Path) -> Path | None:
+    """Return the folder of a run that a clean corpus, or a file of one, belongs to."""
+    return next((part.parent for part in (path, *path.parents[:1]) if part.name == CLEAN), None)
