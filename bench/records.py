@@ -1,13 +1,15 @@
-"""Record linkage next to Splink and recordlinkage: candidates, decision, seconds, memory.
+"""Record linkage next to Splink, recordlinkage and dedupe: candidates, decision, time, memory.
 
     python bench/records.py [SET[:TOOL] ...]
 
-Each tool runs in a process of its own, in the environment of tools/link_tools.py. neardup uses its
-default settings, whose decision needs no labels. Splink and recordlinkage block on the equality of
-each field; of Splink the decision at probability 0.5 and the best threshold by the truth are
-reported, of recordlinkage what its unsupervised ECM classifier decides. The Brier score is the
-mean squared error of the probabilities of all candidates. Sets of two files have a column
-`source`. Public sets are in ../shared/data or NEARDUP_DATA.
+Each tool runs in a process of its own, in the environment of tools/link_tools.py, and dedupe in
+that of bench/setup_peers.py; a tool is stopped after `LIMIT` seconds. neardup uses its default
+settings, whose decision needs no labels. Splink and recordlinkage block on the equality of each
+field; of Splink the decision at probability 0.5 and the best threshold by the truth are reported,
+of recordlinkage what its unsupervised ECM classifier decides. dedupe can't do without labels: it
+gets `LABELS` true pairs and as many others. The Brier score is the mean squared error of the
+probabilities of all candidates. Sets of two files have a column `source`. Public sets are in
+../shared/data or NEARDUP_DATA. The table of bench/README.md is written anew.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ import itertools
 import json
 import math
 import os
+import random
 import resource
 import subprocess
 import sys
+import sysconfig
 import time
 import warnings
 from pathlib import Path
@@ -28,7 +32,11 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("NEARDUP_DATA") or ROOT.parent / "shared/data")
 RESULTS = ROOT / "bench/results/records.json"
-TOOLS = ("neardup", "splink", "recordlinkage")
+PAGE = ROOT / "bench/README.md"
+TOOLS = ("neardup", "splink", "recordlinkage", "dedupe")
+#: Seconds after which a tool is stopped, and pairs of each kind that dedupe learns from.
+LIMIT, LABELS = 120, 100
+_BEGIN, _END = "<!-- records -->", "<!-- end of records -->"
 _PERSON = "given_name surname street_number address_1 suburb postcode date_of_birth soc_sec_id"
 SETS = {
     "rldata500": "fname_c1 lname_c1 by bm bd",
@@ -150,6 +158,39 @@ def with_recordlinkage(frame: Any, fields: list[str]) -> tuple[Any, Any]:
     return {(min(p), max(p)): score for p, score in zip(pairs, odds, strict=True)}, None
 
 
+def with_dedupe(frame: Any, fields: list[str], true: set[tuple[int, int]]) -> tuple[Any, Any]:
+    import dedupe
+    from dedupe import variables
+
+    columns = [field.partition(":")[0] for field in fields]
+    parts = [part.set_index("unique_id")[columns] for part in sources(frame)]
+    data = [
+        {row: {k: v or None for k, v in values.items()} for row, values in part.items()}
+        for part in (part.fillna("").to_dict("index") for part in parts)
+    ]
+    compared = [variables.String(name, has_missing=True) for name in columns]
+    linker = (dedupe.Dedupe if len(data) == 1 else dedupe.RecordLink)(compared, num_cores=1)
+    draw, first, last = random.Random(0), list(data[0]), list(data[-1])
+    linker.prepare_training(*data)
+    known = draw.sample(sorted(true), min(LABELS, len(true)))
+    others: list[tuple[int, int]] = []
+    while len(others) < len(known):
+        a, b = draw.choice(first), draw.choice(last)
+        if a != b and (min(a, b), max(a, b)) not in true:
+            others.append((a, b))
+    # The lower number is of the first file.
+    kinds = {"match": known, "distinct": others}
+    marked = {
+        kind: [(data[0][min(pair)], data[-1][max(pair)]) for pair in pairs]
+        for kind, pairs in kinds.items()
+    }
+    linker.mark_pairs(marked)
+    linker.train(index_predicates=False)
+    scored = linker.score(linker.pairs(*data))
+    odds = [math.log2(max(p, 1e-9) / max(1 - p, 1e-9)) for p in scored["score"].tolist()]
+    return {(min(p), max(p)): o for p, o in zip(scored["pairs"].tolist(), odds, strict=True)}, None
+
+
 def _f1(right: int, given: int, true: int) -> float:
     return 2 * right / max(1, given + true)
 
@@ -181,7 +222,12 @@ def measure(name: str, tool: str) -> dict[str, Any]:
     """Run one tool on one set, in this process."""
     warnings.simplefilter("ignore")
     frame, true = load(name)
-    run = {"neardup": with_neardup, "splink": with_splink, "recordlinkage": with_recordlinkage}
+    run = {
+        "neardup": with_neardup,
+        "splink": with_splink,
+        "recordlinkage": with_recordlinkage,
+        "dedupe": lambda frame, fields: with_dedupe(frame, fields, true),
+    }
     if tool == "neardup":  # kernels are compiled once for a machine
         with_neardup(frame.head(50), SETS[name].split())
     begin = time.perf_counter()
@@ -218,23 +264,73 @@ def _write(line: dict[str, Any]) -> None:
     RESULTS.write_text(json.dumps(list(kept.values()), indent=1) + "\n")
 
 
+def _interpreters() -> dict[str, str | None]:
+    """Return the interpreter of each tool; None where it can't be installed."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from harness import peer_python
+    from link_tools import interpreter
+    from setup_peers import install
+
+    found: dict[str, str | None] = dict.fromkeys(TOOLS, str(interpreter()))
+    try:
+        install("dedupe")
+        found["dedupe"] = str(peer_python("dedupe"))
+    except RuntimeError as error:
+        print(f"dedupe: {error}")
+        found["dedupe"] = None
+    return found
+
+
+def _run_one(python: str | None, name: str, tool: str) -> tuple[list[str], str]:
+    """Return the lines with a result, and else why there is none."""
+    if python is None:
+        return [], "could not be installed"
+    # dedupe has packages of its own only; the others see those of neardup.
+    paths = [str(ROOT / "src"), *([sysconfig.get_path("purelib")] if tool == "dedupe" else [])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    words = [python, __file__, "--one", name, tool]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return [], f"stopped after {LIMIT} s"
+    answers = [x for x in done.stdout.splitlines() if x.startswith("RESULT ")]
+    errors = [x for x in done.stderr.splitlines() if x[:1].isalpha() and ":" in x]
+    return answers, (errors or ["no answer"])[-1]
+
+
+def _write_page() -> None:
+    """Write the table of all results to the page of the benchmarks."""
+    lines = [
+        "| set | tool | candidates | completeness | reduction | F1 | best F1 | Brier | seconds "
+        "| MB | load |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for line in json.loads(RESULTS.read_text()):
+        begin = f"| {line['set']} | {line['tool']} |"
+        if "failed" in line:
+            lines.append(f"{begin} {line['failed']} | | | | | | | | {line['load']:.0f} |")
+            continue
+        lines.append(
+            f"{begin} {line['candidates']:,} | {line['completeness']:.3f} | {line['reduction']:.4f}"
+            f" | {line['f1']:.3f} | {line['best_f1']:.3f} | {line['brier']:.4f} |"
+            f" {line['seconds']:.1f} | {line['peak_bytes'] / 1e6:,.0f} | {line['load']:.0f} |"
+        )
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    table = "\n".join(lines)
+    PAGE.write_text(f"{before}{_BEGIN}\n\n{table}\n\n{_END}{after}", encoding="utf-8")
+
+
 def main() -> None:
     """Measure all sets that are asked for, and write what was found."""
     if sys.argv[1:2] == ["--one"]:
         print("RESULT " + json.dumps(measure(*sys.argv[2:4])))
         return
-    sys.path.insert(0, str(ROOT / "tools"))
-    from link_tools import interpreter
-
-    python = interpreter()
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    pythons = _interpreters()
     asked = [word.partition(":") for word in sys.argv[1:] or SETS]
     for name, tool in ((n, t) for n, _, only in asked for t in TOOLS if only in ("", t)):
-        words = [str(python), __file__, "--one", name, tool]
-        done = subprocess.run(words, capture_output=True, text=True, env=environment)
-        answers = [x for x in done.stdout.splitlines() if x.startswith("RESULT ")]
+        answers, why = _run_one(pythons[tool], name, tool)
         if not answers:
-            why = (done.stderr.strip().splitlines() or ["no answer"])[-1]
             print(f"{name:14} {tool:14} failed: {why[:100]}", flush=True)
             _write({"set": name, "tool": tool, "failed": why[:200]})
             continue
@@ -247,6 +343,7 @@ def main() -> None:
             f"{line['seconds']:.2f} s, {line['peak_bytes'] / 1e6:.0f} MB",
             flush=True,
         )
+    _write_page()
 
 
 if __name__ == "__main__":

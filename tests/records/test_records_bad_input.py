@@ -105,8 +105,65 @@ def test_columns_that_hold_lists() -> None:
     assert "can't be compared" in refused(ColumnError, nested)
 
 
-def test_too_few_records() -> None:
-    assert refused(InputError, {"name": ["anna"]}) == "the table has 1 record; expected 2 or more"
+_NONE = "the input has no records"
+_ONE = "the input has one record, and no other one to compare it with"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "note"),
+    [
+        ("header.csv", "id,name,city\n", _NONE),
+        ("none.csv", "", _NONE),
+        ("none.jsonl", "", _NONE),
+        ("one.csv", "id,name,city\n1,anna,x\n", _ONE),
+    ],
+)
+def test_no_records_are_an_empty_result(
+    name: str, text: str, note: str, tmp_path: Path, command: Command
+) -> None:
+    path, out, pairs = tmp_path / name, tmp_path / "out", tmp_path / "pairs.parquet"
+    path.write_text(text, encoding="utf-8")
+    records = int(note == _ONE)
+    settings: dict[str, Any] = {"id": "id", "fields": ["name", "city:exact"]}
+    assert neardup.blocks(path, **settings).notes == (note,)
+    link = ("--id", "id", "--fields", "name,city:exact")
+    done = command("link", path, *link, "-o", out, "--index", tmp_path / "index")
+    assert done.code == 0 and note in done.err
+    run: Any = neardup.open(out)
+    assert run.notes == neardup.link(path, **settings).notes == (note,)
+    assert (run.pairs.num_rows, run.clusters.num_rows) == (0, records)
+    counts = run.summary["counts"]
+    assert (counts["reduction_ratio"], counts["candidates_per_record"]) == (None, 0)
+    assert command("report", out, "-o", tmp_path / "page.html").code == 0
+    assert note in (tmp_path / "page.html").read_text(encoding="utf-8")
+    truth = tmp_path / "truth.csv"
+    truth.write_text("id_a,id_b\n1,2\n", encoding="utf-8")
+    assert command("evaluate", out, "--truth", truth, "--missing", "skip").code == 0
+    assert command("blocks", path, *link, "-o", pairs).err.endswith(f"note: {note}\n")
+    truth.write_text("id_a,id_b\n", encoding="utf-8")
+    assert "none" in command("evaluate", pairs, "--truth", truth).out
+    people = {"id": ["7", "8"], "name": ["anna bell", "ana bell"], "city": ["", ""]}
+    with neardup.RecordIndex.open(tmp_path / "index") as index:
+        assert neardup.link(people, against=index).pairs.num_rows == 1
+        before = index.clusters
+        found = neardup.link(path, against=index) if not records else None
+        assert found is None or note in found.notes
+        assert index.clusters.equals(before) and not index.check()
+
+
+def test_one_of_two_files_without_records() -> None:
+    none: dict[str, Any] = {"name": []}
+    both = {"name": ["anna bell", "anna bel"]}
+    for files, note in (
+        ((both, none), "the second table has no records"),
+        ((none, both), "the first table has no records"),
+        ((none, none), _NONE),
+    ):
+        run = neardup.link(*files, fields="name")
+        assert run.notes == (note,) and run.candidates.num_rows == 0
+        assert run.evaluate([])["decision"]["brier"] is None
+    # Its columns are known, and the field is none of these.
+    assert "no column 'age'" in refused(ColumnError, none, fields="age")
 
 
 def test_an_id_that_no_record_has() -> None:

@@ -10,6 +10,7 @@ from made_records import NAMES, made_persons
 import neardup
 from neardup.records.decision.agreement_classes import EQUAL, classes_of
 from neardup.records.decision.dependences import learn_tree
+from neardup.records.decision.threshold import find_valley
 
 FEW = ["given_name", "surname", "birth:digits"]
 
@@ -31,6 +32,16 @@ def test_few_fields_are_decided_by_evidence() -> None:
             assert abs(line["predicted"] - line["true"]) < 0.1
 
 
+def test_a_minimum_between_two_modes_of_different_records_is_no_valley() -> None:
+    rng = np.random.default_rng(0)
+    modes = ((0.27, 0.015, 6000), (0.42, 0.02, 9000), (0.85, 0.04, 500))
+    parts = [rng.normal(at, width, count) for at, width, count in modes]
+    parts.append(rng.uniform(0.45, 0.95, 1200))
+    found = find_valley(np.clip(np.concatenate(parts), 0, 0.99), 0.3)
+    assert found.kind == "valley" and found.bottom is not None
+    assert 0.5 < found.bottom < 0.85
+
+
 @pytest.mark.parametrize("fields", [FEW, NAMES])
 def test_without_matches_none_are_found(fields: list[str]) -> None:
     first, _ = made_persons(1500, seed=1, near=0)
@@ -38,6 +49,45 @@ def test_without_matches_none_are_found(fields: list[str]) -> None:
     for run in (neardup.link(first, fields=fields), neardup.link(first, second, fields=fields)):
         assert run.pairs.num_rows == 0
         assert any("there is no match" in note for note in run.notes)
+
+
+def _households(table: pa.Table, group: list[str], most: int) -> dict[str, list[str]]:
+    """Let up to so many persons share a surname, a street, a suburb and a telephone."""
+    rng, names = np.random.default_rng(0), list(dict.fromkeys(group))
+    homes: dict[str, int] = {}
+    while len(homes) < len(names):
+        first = len(homes)
+        homes.update(dict.fromkeys(names[first : first + int(rng.integers(1, most + 1))], first))
+    columns: dict[str, list[str]] = table.to_pydict()
+    place = {name: group.index(name) for name in names}
+    for name in ("surname", "street", "suburb", "postcode", "phone"):
+        values = columns[name]
+        columns[name] = [values[place[names[homes[of]]]] for of in group]
+    return columns
+
+
+@pytest.mark.parametrize("fields", [NAMES, [*FEW, "street"], ["given_name", "surname", "street"]])
+def test_households_are_no_matches(fields: list[str]) -> None:
+    table, truth = made_persons(2000, seed=9)
+    columns = _households(table, truth["group"].to_pylist(), 4)
+    run = neardup.link(columns, id="id", fields=fields)
+    assert f1(run, truth) > 0.8
+    assert any("are taken for members of groups" in note for note in run.notes)
+    table, truth = made_persons(1500, seed=9, near=0)
+    columns = _households(table, truth["id"].to_pylist(), 4)
+    assert neardup.link(columns, id="id", fields=fields).pairs.num_rows < 5
+
+
+def test_values_that_repeat_by_chance_are_no_evidence() -> None:
+    rng = np.random.default_rng(0)
+    colours = rng.choice(["red", "green", "blue", "white"], 1000).tolist()
+    sizes = rng.integers(10, 40, 1000).astype(str).tolist()
+    prices = rng.lognormal(3, 1, 1000).round(2).astype(str).tolist()
+    things = {"colour": colours, "size": sizes, "city": colours[::-1], "price": prices}
+    for fields in (["colour", "size", "city"], ["price:numeric"], ["size", "price:numeric"]):
+        run = neardup.link(things, fields=fields)
+        assert run.pairs.num_rows == 0
+        assert any("no evidence" in note for note in run.notes), run.notes
 
 
 def test_a_frequent_class_does_not_take_over() -> None:

@@ -123,7 +123,7 @@ def test_dependent_fields_make_scores() -> None:
 
 
 def test_a_field_named_id_leaves_the_ids(people: People) -> None:
-    table = people[0].slice(0, 200).rename_columns(
+    table = people[0].slice(0, 1500).rename_columns(
         ["id" if name == "surname" else f"key_{name}" if name == "id" else name
          for name in people[0].column_names]
     )  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 from made_records import made_persons
 
 import neardup
-from neardup.errors import InputError, SpecError
+from neardup.errors import SpecError
 from neardup.records.blocks.record_blocks import choose_rows
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.threshold import find_valley
@@ -179,11 +179,6 @@ def test_fields_from_a_generator() -> None:
     assert [field.name for field in fields_of(name for name in "xy")] == ["x", "y"]
     with pytest.raises(SpecError, match="`fields` is of type int"):
         fields_of(3)  # type: ignore[arg-type]
-
-
-def test_a_table_without_records() -> None:
-    with pytest.raises(InputError, match="the first table has 0 records"):
-        neardup.link({"n": []}, {"n": ["anna"]}, fields="n")
 
 
 def test_a_recall_that_needs_too_many_hashes() -> None:

@@ -88,7 +88,9 @@ def read_truth(
         what = f"{name}: row {row + 1}: {results.name} has no document with the id{value}"
         others_out = "`missing`='skip' leaves out those with other ids"
         raise UnknownIdError(what, f"rows are counted without the header; {others_out}")
-    if unknown.all() and len(unknown):
+    # Without two documents there is nothing that it could name.
+    several = min(len(results.ids), len(later)) > (1 if later is results.ids else 0)
+    if unknown.all() and len(unknown) and several:
         found = {first: docs} if groups else {first: docs, second: numbers}
         lost = [column for column, rows in found.items() if (rows < 0).all()]
         raise _none_known(name, results.name, lost or list(found))

@@ -12,9 +12,8 @@ from neardup.records.decision.frequencies import ValueCounts, value_counts
 from neardup.records.decision.labels import Labels, Marked, calibrated, learn_m, marked
 from neardup.records.decision.learning import (
     Learnt,
-    Seeds,
+    by_chance,
     learn,
-    seeds_at,
     shares_of_matches,
     support,
     without_matches,
@@ -22,6 +21,7 @@ from neardup.records.decision.learning import (
 from neardup.records.decision.model import STEEP, Agreements, Model, logit, probability
 from neardup.records.decision.random_pairs import random_pairs
 from neardup.records.decision.rivals import BOTH, best_pairs, learn_two, rivals
+from neardup.records.decision.seeding import Seeds, seeds_at, without_groups
 from neardup.records.decision.threshold import Threshold, find_valley
 from neardup.records.features import Features
 from neardup.records.field_similarity import Compared, Pairs, compare, with_words
@@ -34,6 +34,10 @@ _LOWEST = 0.3
 #: Share of the seeds that both views confirm, and share of the matches of one view that the other
 #: sees, below which seeds are coincidences.
 _CONFIRMED, _AGREED = 0.05, 0.8
+#: Kinds of thresholds of histograms with one mode.
+_NO_VALLEY = ("shoulder", "default")
+#: Similarity that no pair has.
+_NEVER = 2.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Decision:
         model: Match weights.
         threshold: The valley of the similarities.
         log_odds: float64[candidates]: of a match.
+        doubts: Reasons why similar pairs may be no matches, a sentence each.
     """
 
     compared: Compared
@@ -55,6 +60,7 @@ class Decision:
     model: Model
     threshold: Threshold
     log_odds: np.ndarray
+    doubts: tuple[str, ...] = ()
 
     @property
     def probability(self) -> np.ndarray:
@@ -93,8 +99,9 @@ def decide_candidates(
         pairs = Pairs(found.a, found.b, pool)
         compared = with_words(compared, records, features, spec, pairs)
     agreements = agreements_of(found, compared, len(records), two_files)
+    doubts: tuple[str, ...] = ()
     if len(spec.fields) == 1 or threshold.kind == "few":
-        model = Model((), threshold.value)
+        model, doubts = _of_scalar(spec, threshold)
     else:
         x, y = random_pairs(features)
         other = compare(features, spec, x, y, pool)
@@ -107,16 +114,69 @@ def decide_candidates(
             model = _of_two_files(known, agreements, threshold)
         else:
             seeds = _seeds(found, agreements, threshold, len(records))
-            model = _of_one_file(known, seeds, None if labels is None else marked(labels, found))
-            if threshold.kind in ("shoulder", "default") and labels is None:
-                confirmed, agreed = support(model, known, seeds)
-                if confirmed < _CONFIRMED and agreed < _AGREED:
-                    model = without_matches(model)
+            if labels is None:
+                model, doubts = _unlabelled(known, seeds, threshold, spec)
+            else:
+                model = _of_one_file(known, seeds, marked(labels, found))
     log_odds = model.log_odds(agreements, values)
     if labels is not None:
         model = calibrated(model, log_odds, marked(labels, found))
         log_odds = model.log_odds(agreements, values)
-    return Decision(compared, agreements, values, model, threshold, log_odds)
+    return Decision(compared, agreements, values, model, threshold, log_odds, doubts)
+
+
+def _of_scalar(spec: LinkSpec, threshold: Threshold) -> tuple[Model, tuple[str, ...]]:
+    """Return a model in which the similarity decides, and what to think of it."""
+    if len(spec.fields) > 1:
+        return Model((), threshold.value), ()
+    if spec.fields[0].compare == "numeric":
+        said = "one numeric field is compared: that two numbers are nearly equal is no evidence"
+        return Model((), _NEVER), (said,)
+    said = (
+        "one field is compared, and its similarity decides: records that share a value by chance "
+        "are pairs, too"
+    )
+    return Model((), threshold.value), (said,)
+
+
+def _unlabelled(
+    known: Learnt, similar: Seeds, threshold: Threshold, spec: LinkSpec
+) -> tuple[Model, tuple[str, ...]]:
+    """Learn from seeds that are no members of groups, unless there are no matches.
+
+    Args:
+        known: Pairs that weights are learnt from.
+        similar: Seeds by similarity.
+        threshold: The valley.
+        spec: Settings of the call.
+    """
+    seeds = similar
+    if threshold.kind not in _NO_VALLEY:  # where seeds are best pairs, and mostly differ
+        seeds = without_groups(similar, known.candidates, known.drawn, known.values)
+    doubts: tuple[str, ...] = ()
+    if seeds.groups:
+        names = ", ".join(spec.names[k] for k in seeds.groups)
+        doubts = (
+            f"most of the similar pairs have nothing in common in {names}, and are taken for "
+            "members of groups, such as households; leave out a field in which matches may differ",
+        )
+    model = _of_one_file(known, seeds, None)
+    confirmed, agreed = support(model, known, seeds)
+    unsure = confirmed < _CONFIRMED and agreed < _AGREED
+    if by_chance(known, seeds, shares_of_matches(known.candidates.classes, seeds.weights)):
+        said = "chance explains what similar pairs share: they are no evidence of any match"
+        return without_matches(model), (*doubts, said)
+    odds = model.log_odds(known.candidates, known.values)
+    of_groups = _of_groups(seeds, known, odds)
+    if of_groups or (unsure and threshold.kind in _NO_VALLEY):
+        model = without_matches(model)
+    return model, doubts
+
+
+def _of_groups(seeds: Seeds, known: Learnt, log_odds: np.ndarray) -> bool:
+    """Return whether most of the pairs that were found are members of groups nevertheless."""
+    found = log_odds >= 0
+    return bool(seeds.share(known.candidates)[found].sum() < found.sum() / 2)
 
 
 def _of_one_file(known: Learnt, seeds: Seeds, labels: Marked | None) -> Model:

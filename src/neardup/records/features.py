@@ -89,7 +89,7 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
             [column.slice(first, last - first) for column in columns], spec, tokenisers
         )
 
-    parts = pool.ranges(work, documents, _STEP)
+    parts = pool.ranges(work, documents, _STEP) or [work(0, 0)]
     records = make_sets(joined(part.records for part in parts))
     values = joined(part.values for part in parts)
     # Values are never ruled out by their bitmaps, and have none.

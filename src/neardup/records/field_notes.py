@@ -26,6 +26,18 @@ _PLACED = 0.01
 _WITHOUT = {"digits": "has no digit", "numeric": "has no number"}
 
 
+def empty_notes(records: Records) -> Iterator[str]:
+    """Say so if there is nothing to compare."""
+    if not len(records):
+        yield "the input has no records"
+    elif len(records.ids) == 1 and len(records) == 1:
+        yield "the input has one record, and no other one to compare it with"
+    else:
+        for name, ids in zip(records.names, records.ids, strict=True):
+            if not len(ids):
+                yield f"{name} has no records"
+
+
 def field_notes(records: Records, features: Features, spec: LinkSpec) -> Iterator[str]:
     """Name the fields without a value in most records, and those with words for missing ones."""
     for source, rows in _sources(records):
@@ -44,6 +56,8 @@ def field_notes(records: Records, features: Features, spec: LinkSpec) -> Iterato
 
 def constant_fields(records: Records, features: Features, spec: LinkSpec) -> Iterator[str]:
     """Name the fields with one value; the features have the distinct values of these records."""
+    if len(records) < 2:
+        return
     for source, rows in _sources(records):
         for k, field in enumerate(spec.fields):
             if features.distinct[k] == 1 and features.present[rows, k].any():
@@ -53,7 +67,8 @@ def constant_fields(records: Records, features: Features, spec: LinkSpec) -> Ite
 def _sources(records: Records) -> Iterator[tuple[str, slice]]:
     """Yield the names of the files, and which records are theirs."""
     first = records.first
-    return zip(records.names, (slice(first), slice(first, None)), strict=False)
+    parts = zip(records.names, (slice(first), slice(first, None)), records.ids, strict=False)
+    return ((name, rows) for name, rows, ids in parts if len(ids))
 
 
 def _placeholders(column: pa.LargeStringArray) -> float:
@@ -88,6 +103,8 @@ def decision_notes(
         decision: How likely they are matches.
         pairs: int64[]: the candidates that are one record.
     """
+    if not found.possible:
+        return ()
     notes = []
     two_files = len(records.ids) > 1
     if two_files and not spec.one_to_one and len(pairs):
@@ -109,6 +126,7 @@ def decision_notes(
     if not len(pairs):
         at = f"{spec.decide_at:g}"
         notes.append(f"no pair of records has a probability of {at} or more: there is no match")
+    notes += decision.doubts
     kind = decision.threshold.kind
     if kind == "few":
         notes.append(

@@ -21,6 +21,7 @@ from neardup.records.field_notes import (
     decision_notes,
     dependence_note,
     dependent_fields,
+    empty_notes,
     field_notes,
 )
 from neardup.records.fields import LinkSpec
@@ -117,10 +118,12 @@ def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
     check_hashes(spec)
     features = make_features(records.columns, spec, pool)
     _check(records, features)
-    candidates = find_candidates(features, spec, records.first, pool)
-    asked = Asked(spec, records.first)
+    # Next to an empty second file no pair is across the two.
+    first = records.first if len(records.ids[-1]) else 0
+    candidates = find_candidates(features, spec, first, pool)
+    asked = Asked(spec, first)
     candidates = add_field_blocks(candidates, features, records.columns, asked, pool)
-    notes = block_notes(records, features, candidates, spec)
+    notes = (*empty_notes(records), *block_notes(records, features, candidates, spec))
     notes += tuple(constant_fields(records, features, spec))
     return Blocked(records, spec, features, candidates, notes)
 
@@ -192,7 +195,7 @@ def _clusters(blocked: Blocked, scored: Scored, pairs: np.ndarray) -> np.ndarray
 def _check(records: Records, features: Features) -> None:
     """Refuse records that do not differ."""
     name = " and ".join(records.names)
-    if not features.present.any():
+    if len(records) and not features.present.any():
         raise InputError(f"{name}: no record has a value in any field", "name other fields")
     if (features.distinct <= 1).all() and len(records) > 2 and features.present.all():
         raise InputError(

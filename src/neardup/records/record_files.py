@@ -16,7 +16,6 @@ from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
 from neardup.io.input_tables import read_table
 from neardup.io.opening import Reading
 from neardup.records.fields import LinkSpec
-from neardup.report.numbers import counted
 
 #: Names of columns that say from which source a record is.
 _ORIGINS = ("source", "dataset", "database", "file", "origin", "catalogue", "catalog")
@@ -67,18 +66,19 @@ class Source(NamedTuple):
     reading: Reading = Reading()
 
 
-def read_records(given: Source, spec: LinkSpec, at_least: int = 2) -> Records:
+def read_records(given: Source, spec: LinkSpec) -> Records:
     """Read one or two files, or frames.
+
+    Those without records and without columns have empty ones.
 
     Args:
         given: The files or tables.
         spec: Whose fields are read.
-        at_least: Records that one file must have at least.
 
     Raises:
         ColumnError: A column is missing, or has lists or objects.
         DuplicateIdError: Two records of a file have the same id.
-        InputError: A file can't be read, or has no two records to compare.
+        InputError: A file can't be read.
     """
     a, b, id, reading = given
     names, tables = [], []
@@ -92,9 +92,6 @@ def read_records(given: Source, spec: LinkSpec, at_least: int = 2) -> Records:
             _checked(read_table(source, name, reading), name, id, spec, reading.encoding_errors)
         )
     sizes = [table.num_rows for table in tables]
-    for name, size in zip(names, sizes, strict=True):
-        if b is None and size < at_least:
-            raise InputError(f"{name} has {counted(size, 'record')}; expected {at_least} or more")
     if sum(sizes) > 2**31 - 2:
         raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
     ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))
@@ -122,8 +119,9 @@ def _origin(table: pa.Table, spec: LinkSpec) -> tuple[str, np.ndarray] | None:
 def _checked(
     table: pa.Table, name: str, id: str | None, spec: LinkSpec, encoding_errors: str
 ) -> pa.Table:
-    if not table.num_rows:
-        raise InputError(f"{name} has 0 records", "give a table with records")
+    if not table.num_rows and not table.num_columns:
+        empty: Any = pa.array([], pa.large_string())
+        return pa.table(dict.fromkeys((*spec.names, *([] if id is None else [id])), empty))
     for column in [*spec.names, *([] if id is None else [id])]:
         if table.column_names.count(column) != 1:
             hint = "name the columns that are compared with `fields`, that of the ids with `id`"

@@ -168,7 +168,8 @@ def choose_rows(sets: Sets, spec: LinkSpec, pool: Pool) -> Bands:
     pairs of records that are drawn at random.
     """
     documents = len(sets.size)
-    draws = np.random.default_rng(0).integers(documents, size=(2, _SAMPLE), dtype=np.int32)
+    highest = max(documents, 1)
+    draws = np.random.default_rng(0).integers(highest, size=(2, _SAMPLE), dtype=np.int32)
     a, b = draws[:, draws[0] != draws[1]]
     sampled = np.maximum(similarities(sets, a, b, 0.0, pool), 0.0)
     best: tuple[float, Bands] | None = None
@@ -225,7 +226,7 @@ def shared_weight(
 
 def rare_enough(documents: int) -> float:
     """Return the weight of shared shingles from which on a pair below `block_at` is a candidate."""
-    return float(_RARE * np.log(documents))
+    return float(_RARE * np.log(max(documents, 1)))
 
 
 def worth(

@@ -34,6 +34,7 @@ from neardup.records.decision.model import (
     probability,
     view_log_odds,
 )
+from neardup.records.decision.seeding import Seeds
 from neardup.records.features import Features
 
 #: Steps in which the share of matches is estimated, with weights that stay.
@@ -41,22 +42,10 @@ _STEPS, _CLOSE = 500, 1e-6
 _LEAST = 1e-12
 #: Matches that seeds have to show, if most of them are none themselves.
 _FEW = 3.0
+#: Matches that there are at least, and their share of the seeds.
+_LEAST_MATCHES, _NEARLY = 0.5, 0.001
 #: Candidates that the share of matches of an index counts as.
 _SURE = 1000.0
-
-
-class Seeds(NamedTuple):
-    """Where matches are looked for.
-
-    Attributes:
-        weights: float64[candidates]: how surely each is a match, by the scalar similarity.
-        middle: Similarity at which that is one half.
-        foot: Similarity below which the scalar vetoes.
-    """
-
-    weights: np.ndarray
-    middle: float
-    foot: float
 
 
 class Learnt(NamedTuple):
@@ -75,11 +64,6 @@ class Learnt(NamedTuple):
     candidates: Agreements
     drawn: Agreements
     possible: int
-
-
-def seeds_at(similarity: np.ndarray, middle: float, foot: float) -> Seeds:
-    """Return seeds by similarity only."""
-    return Seeds(exact(probability(STEEP * (similarity - middle))), middle, foot)
 
 
 def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
@@ -131,7 +115,7 @@ def candidates_view(
 def _random_view(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> View:
     """Learn u and the dependences from random pairs; equality is counted exactly."""
     drawn, values = known.drawn, known.values
-    differ = exact(1 - probability(STEEP * (drawn.similarity - seeds.middle)))
+    differ = 1 - seeds.weight(drawn)
     us = []
     for k, classes in enumerate(drawn.classes.T):
         possible = values.present[k] * (values.present[k] - 1) / 2
@@ -200,6 +184,20 @@ def support(model: Model, known: Learnt, seeds: Seeds) -> tuple[float, float]:
     if least.sum() < _FEW:
         return confirmed, 0.0
     return confirmed, float(least.sum()) / max(matches, 1e-9)
+
+
+def by_chance(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> bool:
+    """Return whether independent fields of different records explain all of the pairs.
+
+    Then no agreement is more frequent than the frequencies of values make it: the share of matches
+    that is most likely is nearly 0, however similar the seeds are.
+    """
+    nothing = Seeds(np.zeros_like(seeds.weights), np.inf, seeds.foot)
+    view = _random_view(known, nothing, m)._replace(tree=())
+    weight = float(seeds.weights.sum())
+    view = _with_prior(view, known.candidates, known.values, weight, known.possible)
+    matches = float(probability(np.array([view.prior]))[0]) * known.possible
+    return matches < max(_LEAST_MATCHES, _NEARLY * weight)
 
 
 def without_matches(model: Model) -> Model:

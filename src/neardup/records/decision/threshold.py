@@ -58,10 +58,10 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
 
     The histogram is smoothed. Of all its minima from ``lowest`` on, the bottom is the one that is
     deepest below the lower of the modes on its two sides, by the logarithm of the density. Minima
-    that chance may have made, and those between two modes of matches, do not count; but where
-    equal records are the only upper mode, a minimum that chance may have made is the bottom. The
-    threshold is at the foot of the slope to the left of it, as there about half of the pairs are
-    matches, if those are as dense as at the bottom.
+    that chance may have made, and those between two modes of matches, or of different records, do
+    not count; but where equal records are the only upper mode, a minimum that chance may have made
+    is the bottom. The threshold is at the foot of the slope to the left of it, as there about half
+    of the pairs are matches, if those are as dense as at the bottom.
 
     Args:
         similarity: float64[pairs]: of the candidates.
@@ -87,7 +87,10 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
         depth[:begin] = depth[end:] = 0
         # The variance of the square root of a count is 1/4.
         sure = np.sqrt(2 * _FILTER) * (np.sqrt(lower) - np.sqrt(density)) >= _SURE
-        depth[below > density[: int(_DIFFERENT * _CLASSES)].max()] = 0
+        different = density[: int(_DIFFERENT * _CLASSES)]
+        depth[below > different.max()] = 0
+        # Most pairs are of different records: below their highest mode there are only such pairs.
+        depth[: int(different.argmax())] = 0
         found, depth = depth, np.where(sure, depth, 0)
         if depth.max() >= _DEPTH:
             # Equal records are certainly a mode: a few that are like them may be one too.

@@ -28,6 +28,7 @@ from neardup.records.decision.clusters import Scored, join_clusters, matches
 from neardup.records.decision.learning import rescaled
 from neardup.records.decision.threshold import index_threshold
 from neardup.records.features import make_features
+from neardup.records.field_notes import empty_notes
 from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_changes import remove_stored
 from neardup.records.incremental.record_store import RecordStore, Stored
@@ -56,7 +57,7 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
         StoreError: Another process writes.
     """
     spec = store.spec
-    records = read_records(given._replace(id=given.id or store.id), spec, at_least=1)
+    records = read_records(given._replace(id=given.id or store.id), spec)
     features = store.features(records.columns, pool)
     keys = store.keys(features, records.columns, pool)
     among = find_candidates(features, spec, len(records), pool, store.bands)
@@ -64,6 +65,8 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
         asked = Asked(spec, len(records), store.blocks)
         among = add_field_blocks(among, features, records.columns, asked, pool)
     notes = block_notes(records, features, among, spec)
+    if not len(records):
+        notes += tuple(empty_notes(records))
     with store.core.writing() as state:
         numbers = state.next + np.arange(len(records))
         ids = checked_ids(numbers if records.id is None else records.ids[0])
@@ -105,7 +108,7 @@ def _grown(store: RecordStore, records: int) -> tuple[str, ...]:
 def _together(old: Stored, ids: list[Id], new: Records) -> Records:
     """Return the records of an index that may be candidates, and new ones after them."""
     ids = old.ids + ids
-    kind = "int" if isinstance(ids[0], int) else "str"
+    kind = "int" if ids and isinstance(ids[0], int) else "str"
     columns = tuple(
         pa.concat_arrays([one, two]) for one, two in zip(old.columns, new.columns, strict=True)
     )

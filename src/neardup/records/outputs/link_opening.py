@@ -113,7 +113,7 @@ def _linked(folder: Path, record: dict[str, Any]) -> Linked:
 
 def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:
     table = read_table(folder / "records.parquet", "records")
-    second = np.array([source == "b" for source in table.column("source").to_pylist()])
+    second = np.array([source == "b" for source in table.column("source").to_pylist()], np.bool_)
     first = int((~second).sum())
     ids: Any = table.column("id").combine_chunks()
     types = [pa.type_for_alias(kind) for kind in record["id_types"]]

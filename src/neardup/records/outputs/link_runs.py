@@ -99,8 +99,8 @@ class Blocks:
             "against": None if blocked.against is None else blocked.against.records,
             "possible": found.possible,
             "candidates": candidates,
-            "candidates_per_record": candidates / records,
-            "reduction_ratio": 1 - candidates / found.possible,
+            "candidates_per_record": candidates / max(records, 1),
+            "reduction_ratio": 1 - candidates / found.possible if found.possible else None,
             "compared": found.compared,
             "not_compared": found.not_compared,
             "common_shingles": int(found.common.sum()),
@@ -233,7 +233,7 @@ class LinkRun(AnyRun):
             **self.blocks.summary,
             "pairs": len(linked.pairs),
             "clusters": int((sizes > 1).sum()),
-            "largest": int(sizes.max()),
+            "largest": int(sizes.max(initial=0)),
             "entities": len(clusters),
         }
         return {

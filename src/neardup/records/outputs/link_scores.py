@@ -133,7 +133,7 @@ def evaluate_pairs(
     found = Decided(sources, np.minimum(a, b), np.maximum(a, b), counts["possible"])
     result = evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
     result["records"] = counts["records"]
-    result["blocking"]["candidates_per_record"] = len(a) / counts["records"]
+    result["blocking"]["candidates_per_record"] = len(a) / max(counts["records"], 1)
     return result
 
 
@@ -149,7 +149,7 @@ def _blocking(found: Decided, alike: np.ndarray, true: int, records: int) -> dic
         "pairs_completeness": right / true if true else None,
         "pairs_quality": right / candidates if candidates else None,
         "reduction_ratio": 1 - candidates / found.possible if found.possible else None,
-        "candidates_per_record": candidates / records,
+        "candidates_per_record": candidates / max(records, 1),
     }
 
 

@@ -1,0 +1,106 @@
+"""Seeds: the pairs of one file that are matches most likely, from which weights are learnt.
+
+The scalar similarity also finds groups, such as households, whose members share most fields and
+are different persons. Where seeds are of such groups, the fields show it in which they differ.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.records.decision.agreement_classes import EQUAL, counted, exact
+from neardup.records.decision.dependences import COARSE, LEVELS
+from neardup.records.decision.frequencies import ValueCounts
+from neardup.records.decision.model import STEEP, Agreements, probability
+
+#: Classes of agreement in which two values have hardly anything in common.
+_LOW = 3
+#: A field identifies if two records agree in it by chance so seldom, and so many pairs do at least:
+#: a number that each record has for itself says nothing.
+_SELDOM, _EQUAL_PAIRS = 2.0**-5, 10
+#: Share of the seeds that may have nothing in common in such a field, and seeds that show it.
+_DIFFERENT, _FEWEST = 0.6, 20.0
+#: Fields that are looked at together; the coarse classes of each, of which the last one is that of
+#: missing values; and as how many pairs each one counts that chance makes, as seeds are similar.
+_MOST, _LEVELS, _MARGIN = 3, LEVELS + 1, 1.5
+
+
+class Seeds(NamedTuple):
+    """Where matches are looked for.
+
+    Attributes:
+        weights: float64[candidates]: how surely each is a match, by the scalar similarity.
+        middle: Similarity at which that is one half.
+        foot: Similarity below which the scalar vetoes.
+        groups: Numbers of the fields by which members of a group differ.
+        shares: float64[]: share of the similar pairs that are not of a group, for each agreement
+            of these fields.
+    """
+
+    weights: np.ndarray
+    middle: float
+    foot: float
+    groups: tuple[int, ...] = ()
+    shares: np.ndarray = np.ones(1)
+
+    def weight(self, pairs: Agreements) -> np.ndarray:
+        """Return float64[pairs]: how surely some pairs are matches, by their similarity."""
+        weights = probability(STEEP * (pairs.similarity - self.middle))
+        return exact(weights * self.share(pairs))
+
+    def share(self, pairs: Agreements) -> np.ndarray:
+        """Return float64[pairs]: share of such pairs that are not of a group."""
+        return np.asarray(self.shares[_cells(pairs.classes, self.groups)])
+
+
+def seeds_at(similarity: np.ndarray, middle: float, foot: float) -> Seeds:
+    """Return seeds by similarity only."""
+    return Seeds(exact(probability(STEEP * (similarity - middle))), middle, foot)
+
+
+def without_groups(
+    seeds: Seeds, pairs: Agreements, drawn: Agreements, values: ValueCounts
+) -> Seeds:
+    """Return seeds without the pairs within groups, if most of them are such pairs.
+
+    Matches may differ in any field, but most of them do not in one that identifies. If most of the
+    seeds do, they are members of a household, or items of a series. Members agree in such fields as
+    often as random pairs do: the pairs beyond that are matches.
+
+    Args:
+        seeds: By similarity.
+        pairs: Agreements of the candidates.
+        drawn: Those of random pairs.
+        values: Records by value.
+    """
+    low = {}
+    for k, column in enumerate(pairs.classes.T):
+        of = counted(column, seeds.weights)
+        equal = float(values.equal[k]) - of[EQUAL]
+        possible = values.present[k] * (values.present[k] - 1) / 2
+        repeats = values.equal[k] >= _EQUAL_PAIRS and equal <= _SELDOM * possible
+        share = float(of[:_LOW].sum() / max(of.sum(), 1.0))
+        if repeats and of.sum() >= _FEWEST and share > _DIFFERENT:
+            low[k] = share
+    if not low:
+        return seeds
+    groups = tuple(sorted(sorted(low, key=lambda k: (-low[k], k))[:_MOST]))
+    count = _LEVELS ** len(groups)
+    observed = np.bincount(_cells(pairs.classes, groups), seeds.weights, count)
+    random = np.bincount(_cells(drawn.classes, groups), 1 - seeds.weight(drawn), count)
+    # Pairs that differ in all of these fields are members of a group.
+    by_chance = random * observed[0] / max(float(random[0]), 1.0)
+    more = observed - _MARGIN * by_chance
+    shares = np.divide(more, observed, out=np.zeros(count), where=observed > 0)
+    found = seeds._replace(groups=groups, shares=np.clip(np.round(shares, 9), 0.0, 1.0))
+    return found._replace(weights=exact(seeds.weights * found.share(pairs)))
+
+
+def _cells(classes: np.ndarray, fields: tuple[int, ...]) -> np.ndarray:
+    """Return int64[pairs]: the agreements of some fields as one number; 0 if they all differ."""
+    found = np.zeros(len(classes), np.int64)
+    for k in fields:
+        found = found * _LEVELS + COARSE[classes[:, k]] % _LEVELS
+    return found
