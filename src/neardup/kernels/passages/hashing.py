@@ -13,7 +13,12 @@ BASE = np.uint64(0x0A3B1C9D7E5F2468)
 
 @njit(cache=True, nogil=True)
 def times(a, b):
-    """Return the product of two numbers below 2**61 - 1, modulo that prime."""
+    """Return the product of two numbers below 2**61 - 1, modulo that prime.
+
+    Args:
+        a: uint64: the one.
+        b: uint64: the other.
+    """
     thirty_two, twenty_nine = np.uint64(32), np.uint64(29)
     a_high, a_low = a >> thirty_two, a & TOKEN
     b_high, b_low = b >> thirty_two, b & TOKEN
@@ -30,7 +35,11 @@ def times(a, b):
 
 @njit(cache=True, nogil=True)
 def reduced(token):
-    """Return a number modulo 2**61 - 1."""
+    """Return a number modulo 2**61 - 1.
+
+    Args:
+        token: uint64: the number.
+    """
     token = (token & PRIME) + (token >> np.uint64(61))
     return token - PRIME if token >= PRIME else token
 

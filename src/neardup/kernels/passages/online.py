@@ -200,7 +200,10 @@ def grow_copied(texts, which, words, stored, positions, out):
     """Join the repeated runs of some texts to passages; return how many there are.
 
     Args:
-        texts: As for `positions_of_runs`, as are ``which``, ``words`` and ``stored``.
+        texts: As for `positions_of_runs`: tokens, begins, and keys.
+        which: The texts that are looked at: the first, and the one after the last.
+        words: Tokens of a run.
+        stored: Documents, as ``texts``.
         positions: As `positions_of_runs` fills them.
         out: uint64[runs, 6] for the text of each passage, its first token, its tokens, its source,
             its origin, and the smallest number of documents that have one of its runs.
