@@ -78,8 +78,10 @@ def on_run(run: Any, what: str, *ids: Any, **options: Any) -> Any:
     without = ["texts"] if options.get("texts") is False else []  # of --no-text
     for name in [*given_options(*options), *without]:
         if name not in known:
+            instead = run.command == "link" and name == "threshold"
             raise SpecError(
-                f"`{name}` does not apply to an output of neardup {run.command}", "leave it out"
+                f"`{name}` does not apply to an output of neardup {run.command}",
+                "it has `decide_at` instead" if instead else "leave it out",
             )
     names = [name for name, found in known.items() if found.kind is found.POSITIONAL_OR_KEYWORD]
     least = sum(known[name].default is inspect.Parameter.empty for name in names)

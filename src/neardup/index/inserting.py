@@ -225,7 +225,7 @@ def _insert_new(core: Core, batch: Batch, base: int, answers: Decisions) -> None
             if id_ in stored and not core.verifier.is_same(stored[id_], batch.texts.slice(i, 1)):
                 raise DuplicateIdError(
                     f"the index has a document with the id {id_!r} and another text",
-                    "use `update` to replace it, or give another id",
+                    "give another id, or replace it: neardup index update, or Index.update()",
                 ).private("the index has a document with this id and another text", base + i)
         rows = np.array([i for i, id_ in enumerate(batch.ids) if id_ not in there], np.int64)
         batch = batch.take(rows)

@@ -87,6 +87,8 @@ def read_truth(
         value = _quoted(results, ids[row] if docs[row] < 0 else others[row])
         what = f"{name}: row {row + 1}: {results.name} has no document with the id{value}"
         others_out = "`missing`='skip' leaves out those with other ids"
+        if later is not results.ids:
+            others_out = f"the truth of two files is pairs of an id of each; {others_out}"
         raise UnknownIdError(what, f"rows are counted without the header; {others_out}")
     # Without two documents there is nothing that it could name.
     several = min(len(results.ids), len(later)) > (1 if later is results.ids else 0)

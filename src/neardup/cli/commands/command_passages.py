@@ -75,8 +75,8 @@ def passages(
     OUT gets passages.parquet (a row for each copied passage, with the characters of it and of its
     source), documents.parquet (words, copied words and the main source of each document) and
     run.json. Nothing is deleted by default: --cut and the other options of the selection write
-    clean/ too, in the format of the input. --memory is 1GB by default; after a crash the same
-    command with --resume continues the run.
+    clean/ too, in the format of the input. After a crash the same command
+    with --resume continues the run.
     """
     from neardup.api.copying import passages as find
 

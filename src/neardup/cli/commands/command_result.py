@@ -52,7 +52,8 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
         opened.recluster()
     if options.pop("decide_at") is not None:
         raise SpecError(
-            f"`decide_at` does not apply to an output of neardup {opened.command}", "leave it out"
+            f"`decide_at` does not apply to an output of neardup {opened.command}",
+            "it has `threshold` instead",
         )
     results = opened._results
     writing, resources = o.writing_of(options), o.resources_of(options)
@@ -92,7 +93,7 @@ def report(
 ) -> None:
     """Write the results of a run, or the content of an index, as one page for any browser.
 
-    RUN is the output folder of a command, or an index. The page needs no
+    RUN is the output folder of a command, or an index of texts. The page needs no
     network and no server. Of a run it shows the result, the similarities with a slider for the
     threshold, and the clusters: search them, open them, see what their documents share, compare
     each with the one that it is a duplicate of, and judge it (the judgements are saved as a file

@@ -51,7 +51,8 @@ def open_links(folder: Path) -> Linked:
     if record["counts"]["against"] is not None:
         raise SpecError(
             f"{folder} is a linkage against an index, which has the other records",
-            "open the index: it has the clusters of all records",
+            "neardup explain, evaluate and index relink work on the index; the folder has the "
+            "clusters and pairs of the records that were given",
         )
     try:
         return _linked(folder, record)

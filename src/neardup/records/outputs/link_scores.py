@@ -76,7 +76,8 @@ def _judge(
     known = read_truth(cast(Results, of), truth, columns, kind, missing, ids[-1])
     if known.kind == "judged" or (known.kind == "groups" and len(ids) > 1):
         raise SpecError(
-            f"the truth has {known.kind}; expected pairs", "give pairs of ids with `kind`='pairs'"
+            f"the truth has {known.kind}; expected pairs",
+            "give a table with two columns, an id of each file, and name them with `columns`",
         )
     if len(ids) > 1:
         known = replace(known, others=np.where(known.others < 0, -1, known.others + len(ids[0])))

@@ -16,7 +16,7 @@ _SCORES = ("precision", "recall", "f1")
 
 def render_blocks(counts: dict[str, Any]) -> str:
     """Return the summary of candidates as text."""
-    return labelled(_blocks(counts), WIDTH)
+    return _labelled([*_blocks(counts)])
 
 
 def render(summary: dict[str, Any], histogram: bool = True) -> str:
@@ -28,10 +28,15 @@ def render(summary: dict[str, Any], histogram: bool = True) -> str:
     clusters = f"{counts['clusters']:,} of two records and more; the largest has"
     lines.append(("clusters", f"{clusters} {counts['largest']:,}"))
     lines += [("note", note) for note in summary["notes"]]
-    shown = [labelled(lines, WIDTH)]
-    if histogram:
+    shown = [_labelled(lines)]
+    if histogram and counts["candidates"]:
         shown.append(draw_histogram(threshold["histogram"], threshold["value"]))
     return "\n\n".join(shown)
+
+
+def _labelled(lines: list[tuple[str, str]]) -> str:
+    """Labels are names of blocks too, which may be longer than the others."""
+    return labelled(lines, max(WIDTH, *(len(label) + 2 for label, _ in lines)))
 
 
 def draw_histogram(counts: Sequence[int], threshold: float) -> str:
@@ -50,7 +55,8 @@ def draw_histogram(counts: Sequence[int], threshold: float) -> str:
         if count or mark or (any(counts[:k]) and any(counts[k:])):
             pairs = sum(counts[k:])
             rows.append(f"{low:5.3f} {count:>11,} {pairs:>11,} {bar:<{_BAR}} {mark}".rstrip())
-    return "\n".join([" from  candidates  pairs from it on, bars on a logarithmic scale", *rows])
+    head = "similarity from, candidates, pairs from it on; bars on a logarithmic scale"
+    return "\n".join([head, *rows])
 
 
 def _blocks(counts: dict[str, Any]) -> Iterator[tuple[str, str]]:
