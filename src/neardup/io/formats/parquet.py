@@ -24,6 +24,8 @@ _SMALL = 32 << 20
 _ROW_BYTES = 64  # that a document costs at least, however short its text
 _LOOKED_AT = 64  # columns whose real size is determined
 _LOOK_ROWS = 512
+#: Rows whose indices are read at once, at most, and bytes of their values, by the mean.
+_MOST_ROWS, _LOOK_BYTES = 1 << 16, 32 << 20
 _STASH = 16  # slices that wait for the thread that wants them
 _CURSORS = 3  # row groups that are decoded at a time, at most
 _STRINGS = ("string", "large_string", "binary", "large_binary")
@@ -236,8 +238,9 @@ def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int)
                 _look(reader, number, strings)
                 for name in strings:
                     if name in leaves and group.column(leaves[name]).has_dictionary_page:
-                        limit = partition_bytes // max(1, group.num_rows)
-                        size += _repeated_bytes(reader, number, name, group.num_rows, limit)
+                        size += _repeated_bytes(
+                            reader, number, name, group.num_rows, partition_bytes
+                        )
                 yield size
     except (*DAMAGE, IndexError) as error:
         raise damaged(opened.file.path, "Parquet", error) from error
@@ -255,24 +258,35 @@ def _look(reader: pq.ParquetFile, group: int, names: Sequence[str]) -> None:
     next(reader.iter_batches(1, row_groups=[group], columns=list(names), use_threads=False), None)
 
 
-def _repeated_bytes(reader: pq.ParquetFile, group: int, name: str, rows: int, limit: int) -> int:
+def _repeated_bytes(
+    reader: pq.ParquetFile, group: int, name: str, rows: int, partition_bytes: int
+) -> int:
     """Bytes of the values that are indices into the dictionary of a column.
 
-    Where no value of the dictionary has more than ``limit`` bytes, it is their mean that counts.
+    Where no value would make a partition too large if all rows had it, it is their
+    mean that counts.
     """
-    total, known = 0, -1
-    for batch in reader.iter_batches(
-        _LOOK_ROWS, row_groups=[group], columns=[name], use_threads=False
-    ):
-        column: Any = batch.column(0)
+
+    def columns(size: int) -> Iterator[Any]:
+        for batch in reader.iter_batches(
+            size, row_groups=[group], columns=[name], use_threads=False
+        ):
+            yield batch.column(0)
+
+    first = next(columns(_LOOK_ROWS), None)
+    if first is None or not pa.types.is_dictionary(first.type) or not len(first.dictionary):
+        return 0
+    known = len(first.dictionary)
+    lengths = np.diff(np.frombuffer(first.dictionary.buffers()[1], np.int32)[: known + 1])
+    if lengths.max() <= partition_bytes // max(1, rows):
+        return int(lengths.mean() * rows)
+    total = 0
+    # Each batch copies the dictionary; where values are no indices, it has all their bytes.
+    about = _LOOK_BYTES // max(1, int(lengths.mean()))
+    for column in columns(max(_LOOK_ROWS, min(about, _MOST_ROWS))):
         if not pa.types.is_dictionary(column.type):
             return total
         values = column.dictionary
-        if known < 0:
-            known = len(values)
-            lengths = np.diff(np.frombuffer(values.buffers()[1], np.int32)[: known + 1])
-            if not known or lengths.max() <= limit:
-                return int(lengths.mean() * rows) if known else 0
         if len(values) != known:
             # From here on values are no indices, and their size is the encoded one.
             return total
