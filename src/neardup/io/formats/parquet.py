@@ -280,19 +280,21 @@ def _repeated_bytes(
     lengths = np.diff(np.frombuffer(first.dictionary.buffers()[1], np.int32)[: known + 1])
     if lengths.max() <= partition_bytes // max(1, rows):
         return int(lengths.mean() * rows)
-    total = 0
+
+    def total(size: int) -> tuple[int, bool]:
+        """Return the bytes of the values, and whether all of them are indices."""
+        found = 0
+        for column in columns(size):
+            if not pa.types.is_dictionary(column.type) or len(column.dictionary) != known:
+                # From here on values are no indices, and their size is the encoded one.
+                return found, False
+            found += int(lengths[numbers(column.indices.drop_null())].sum())
+        return found, True
+
     # Each batch copies the dictionary; where values are no indices, it has all their bytes.
     about = _LOOK_BYTES // max(1, int(lengths.mean()))
-    for column in columns(max(_LOOK_ROWS, min(about, _MOST_ROWS))):
-        if not pa.types.is_dictionary(column.type):
-            return total
-        values = column.dictionary
-        if len(values) != known:
-            # From here on values are no indices, and their size is the encoded one.
-            return total
-        indices = numbers(column.indices.drop_null())
-        total += int(lengths[indices].sum())
-    return total
+    found, complete = total(max(_LOOK_ROWS, min(about, _MOST_ROWS)))
+    return found if complete else total(_LOOK_ROWS)[0]
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
