@@ -67,11 +67,37 @@ def test_decided_again(linked: neardup.LinkRun, folder: Path, command: Command) 
     assert again.code == 0
     wrong = command("recluster", folder, "-o", folder.parent / "x", "--threshold", 0.9)
     assert "--threshold does not apply to an output of neardup link" in wrong.error
+    assert "it has --decide-at instead" in wrong.err
     missing = command("recluster", folder, "-o", folder.parent / "x")
     assert "another probability" in missing.error
     assert "`decide_at` is 7" in command(
         "recluster", folder, "-o", folder.parent / "x", "--decide-at", 7
     ).error.replace("--decide-at", "`decide_at`")
+
+
+def test_a_linkage_against_an_index_names_what_works(tmp_path: Path, command: Command) -> None:
+    people = {"id": ["7", "8"], "name": ["anna bell", "peter huber"]}
+    with neardup.link(people, id="id", fields="name").index(tmp_path / "index") as index:
+        later = neardup.link({"id": ["9"], "name": ["anna bell"]}, id="id", against=index)
+    later.save(tmp_path / "later")
+    refused = command("report", tmp_path / "later", "-o", tmp_path / "page.html")
+    assert refused.code == 2 and "neardup explain, evaluate and index relink" in refused.err
+    assert command("explain", tmp_path / "index", "7", "9").code == 0
+    assert command("index", "relink", tmp_path / "index").code == 0
+
+
+def test_the_truth_of_two_files_is_pairs(tmp_path: Path, command: Command) -> None:
+    """A truth of groups names records of either file, and the error says what is expected."""
+    a, b = {"id": ["1"], "name": ["anna bell"]}, {"id": ["2"], "name": ["anna bell"]}
+    neardup.link(a, b, id="id", fields="name").save(tmp_path / "two")
+    truth = tmp_path / "truth.csv"
+    truth.write_text("id,group\n1,x\n2,x\n")
+    refused = command("evaluate", tmp_path / "two", "--truth", truth)
+    assert refused.code == 1 and "pairs of an id of each" in refused.err
+    refused = command("evaluate", tmp_path / "two", "--truth", truth, "--missing", "skip")
+    assert refused.code == 2 and "an id of each file" in refused.err
+    truth.write_text("id_a,id_b\n1,2\n")
+    assert command("evaluate", tmp_path / "two", "--truth", truth).code == 0
 
 
 def test_damaged_folders_are_refused(folder: Path) -> None:
