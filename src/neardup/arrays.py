@@ -3,7 +3,8 @@
 `pyarrow.array` and `Array.to_numpy` import pandas where it is installed, which takes 0.4 s.
 """
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias, cast
 
@@ -33,6 +34,20 @@ def array_of(
     values = np.ascontiguousarray(values)
     valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little").data)
     return pa.Array.from_buffers(kind, length, [valid, pa.py_buffer(values.data)])
+
+
+def integers_of(values: Iterable[int]) -> ArrowArray:
+    """Return a few integers as int64; Arrow's own conversion of lists imports pandas."""
+    return _listed(pa.int64(), array("q", values))
+
+
+def reals_of(values: Iterable[float]) -> ArrowArray:
+    """Return a few numbers as float64."""
+    return _listed(pa.float64(), array("d", values))
+
+
+def _listed(kind: pa.DataType, values: "array[Any]") -> ArrowArray:
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(cast(Any, values))])
 
 
 def numbers(array: ArrowArray, dtype: npt.DTypeLike | None = None) -> np.ndarray:

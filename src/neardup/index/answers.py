@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import ArrowArray, array_of, strings_of
+from neardup.arrays import ArrowArray, array_of, integers_of, reals_of, strings_of
 from neardup.errors import SpecError, spelled
 from neardup.index.bodies import Id
 from neardup.index.inserting import Decisions
@@ -71,6 +71,8 @@ def id_values(ids: Sequence[Id | None], kind: str) -> ArrowArray:
         kind: ``"int"``; else they are strings.
     """
     if kind == "int":
+        if None not in ids:
+            return integers_of(cast(Sequence[int], ids))
         null = np.array([id_ is None for id_ in ids], dtype=np.bool_)
         return array_of(np.array([id_ or 0 for id_ in ids], dtype=np.int64), null=null)
     return strings_of([None if id_ is None else str(id_).encode() for id_ in ids])
@@ -92,18 +94,18 @@ def stored_text(core: Core, id_: Id) -> str | None:
         return core.verifier.text_of(stored[0])
 
 
-def best_first(matches: Matches, top: int | None) -> np.ndarray:
+def best_first(matches: Matches, top: int | None) -> list[int]:
     """Return the order of matches: by row, the most similar first, ties by id; at most ``top``."""
     rows, similarity, ids = matches.row.tolist(), matches.similarity.tolist(), matches.id
     order = sorted(range(len(rows)), key=lambda i: (rows[i], -similarity[i], ids[i]))
     if top is None:
-        return np.array(order, dtype=np.int64)
+        return order
     kept, row, count = [], -1, 0
     for i in order:
         row, count = (rows[i], 1) if rows[i] != row else (row, count + 1)
         if count <= top:
             kept.append(i)
-    return np.array(kept, dtype=np.int64)
+    return kept
 
 
 def matches_table(
@@ -120,21 +122,32 @@ def matches_table(
     """
     if not len(matches.row):  # nearly always
         return no_matches(pa.int64() if names is None else names.type, kind)
-    order = best_first(matches, top)
+    # Lists: most answers have one match, and many calls of NumPy cost 1 us.
     similarity, row_size, doc_size = (
-        values[order] for values in (matches.similarity, matches.row_size, matches.doc_size)
+        values.tolist() for values in (matches.similarity, matches.row_size, matches.doc_size)
     )
     # The sizes are integers: rounding restores the overlap.
-    shared = np.rint(similarity * (row_size + doc_size) / (1 + similarity))
-    row: Any = matches.row[order]
-    columns = [
-        array_of(row + base) if names is None else names.take(array_of(row)),
-        id_values([matches.id[i] for i in order.tolist()], kind),
-        array_of(similarity),
-        array_of(shared / np.maximum(row_size, 1)),
-        array_of(shared / np.maximum(doc_size, 1)),
+    shared = [
+        round(s * (a + b) / (1 + s)) for s, a, b in zip(similarity, row_size, doc_size, strict=True)
     ]
-    return pa.Table.from_arrays(columns, names=MATCH_COLUMNS)
+    order = best_first(matches, top)
+    rows = matches.row.tolist()
+    columns = [
+        integers_of([rows[i] + base for i in order])
+        if names is None
+        else names.take(array_of(matches.row[order])),
+        id_values([matches.id[i] for i in order], kind),
+        reals_of([similarity[i] for i in order]),
+        reals_of([shared[i] / max(row_size[i], 1) for i in order]),
+        reals_of([shared[i] / max(doc_size[i], 1) for i in order]),
+    ]
+    return pa.Table.from_arrays(columns, schema=_matches_schema(columns[0].type, columns[1].type))
+
+
+@functools.cache
+def _matches_schema(names: pa.DataType, ids: pa.DataType) -> pa.Schema:
+    kinds = [names, ids, *[pa.float64()] * 3]
+    return pa.schema(list(zip(MATCH_COLUMNS, kinds, strict=True)))
 
 
 @functools.cache

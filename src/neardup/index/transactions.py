@@ -70,10 +70,17 @@ class Batch(NamedTuple):
 
 
 class Sketched(NamedTuple):
-    """Texts that were sketched, with their sets of shingles."""
+    """Texts that were sketched, with their sets of shingles.
+
+    Attributes:
+        sketches: Of each.
+        sets: Of each.
+        text: Where it is one text: its UTF-8. A document with the same text needs no comparison.
+    """
 
     sketches: Sketches
     sets: Ragged
+    text: bytes | None = None
 
     def take(self, rows: np.ndarray) -> Sketched:
         """Return those of the rows given."""
@@ -220,7 +227,8 @@ class Core:
         def sketch(low: int, high: int) -> Sketched:
             sets: list[Ragged] = []
             sketches = self.sketcher(texts.slice(low, high - low), sets)
-            return Sketched(sketches, sets[0] if len(sets) == 1 else joined(sets))
+            text = texts[0].as_buffer().to_pybytes() if len(texts) == 1 else None
+            return Sketched(sketches, sets[0] if len(sets) == 1 else joined(sets), text)
 
         parts = self.verifier.pool.ranges(sketch, len(texts), STEP)
         if len(parts) == 1:
@@ -244,7 +252,9 @@ class Core:
             keep = self.verifier.keeper(asked.sets, rows_of_batch, threshold)
             found = self.snapshot.candidates(names[low : low + rows], keep)
             candidates = found._replace(row=rows_of_batch[found.row])
-            parts.append(self.verifier.matches(asked.sets, candidates, threshold, first))
+            parts.append(
+                self.verifier.matches(asked.sets, candidates, threshold, first, asked.text)
+            )
             low += rows
             rows = max(1, min(_ROWS, rows * _PAIRS // max(1, found.hits)))
         return parts[0] if len(parts) == 1 else joined_matches(parts)
