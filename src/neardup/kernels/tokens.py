@@ -358,7 +358,8 @@ def replace_known(tokens, keys, values, out, missing):
     """Replace each token by its replacement in a table; ``out`` may be ``tokens``.
 
     ``keys`` are tokens in an open-addressing table of 2**k slots; 0 is a free one. ``missing`` gets
-    the positions of tokens that the table lacks, which stay. Returns how many there are.
+    the positions of tokens that the table lacks, which stay. Returns how many there are. Another
+    thread may add to the table meanwhile: a replacement of 0 is not there yet.
 
     Args:
         tokens: uint64[n]: tokens.
@@ -374,8 +375,9 @@ def replace_known(tokens, keys, values, out, missing):
         at = token & mask
         while keys[at] != 0 and keys[at] != token:
             at = (at + np.uint64(1)) & mask
-        if keys[at] == token:
-            out[i] = values[at]
+        value = values[at] if keys[at] == token else np.uint64(0)
+        if value != 0:
+            out[i] = value
         else:
             out[i] = token
             missing[count] = i
@@ -386,6 +388,8 @@ def replace_known(tokens, keys, values, out, missing):
 @njit(cache=True, nogil=True)
 def add_replacements(tokens, replacements, keys, values):
     """Add tokens and their replacements to a table that has capacity for them.
+
+    Other threads may read it meanwhile, but not add to it.
 
     Args:
         tokens: uint64[n]: tokens.
@@ -398,4 +402,5 @@ def add_replacements(tokens, replacements, keys, values):
         at = tokens[i] & mask
         while keys[at] != 0 and keys[at] != tokens[i]:
             at = (at + np.uint64(1)) & mask
-        keys[at], values[at] = tokens[i], replacements[i]
+        values[at] = replacements[i]
+        keys[at] = tokens[i]

@@ -48,7 +48,7 @@ class Stemmer:
         self._keep_case = keep_case
         self._lock = threading.Lock()
         self._count = 0  # tokens that were stemmed; two threads may both stem one
-        # The pair is replaced, never changed: readers need no lock.
+        # Readers need no lock: to a table others are only added, and a larger one replaces it.
         self._table = (np.zeros(1 << 16, dtype=np.uint64), np.zeros(1 << 16, dtype=np.uint64))
 
     def __call__(self, tokens: np.ndarray, data: np.ndarray, spans: kernels.Spans) -> None:
@@ -77,16 +77,15 @@ class Stemmer:
             # Of no bytes, as kernels have it elsewhere, one is left.
             joined = np.frombuffer(b"".join(encoded) or b"\0", dtype=np.uint8)
             kernels.hash_tokens(joined, ends, stem_hashes)
-            keys, values = self._table
+            keys, values = table = self._table
             self._count += len(new)
-            size = len(keys)
-            while self._count * 2 > size:
-                size *= 2
-            larger = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
-            known = keys != 0
-            kernels.add_replacements(keys[known], values[known], *larger)
-            kernels.add_replacements(new, stem_hashes, *larger)
-            self._table = larger
+            if self._count * 2 > len(keys):
+                size = 1 << (2 * self._count).bit_length()
+                table = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
+                known = keys != 0
+                kernels.add_replacements(keys[known], values[known], *table)
+            kernels.add_replacements(new, stem_hashes, *table)
+            self._table = table
         tokens[missing] = stem_hashes[inverse]
 
 

@@ -235,12 +235,11 @@ def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int)
             for number in range(about.num_row_groups):
                 group = about.row_group(number)
                 size = max(group.total_byte_size, _ROW_BYTES * group.num_rows)
-                _look(reader, number, strings)
+                seen = _look(reader, number, strings)
                 for name in strings:
                     if name in leaves and group.column(leaves[name]).has_dictionary_page:
-                        size += _repeated_bytes(
-                            reader, number, name, group.num_rows, partition_bytes
-                        )
+                        first = seen and seen.column(seen.schema.names.index(name))
+                        size += _repeated_bytes(reader, number, name, first, size, partition_bytes)
                 yield size
     except (*DAMAGE, IndexError) as error:
         raise damaged(opened.file.path, "Parquet", error) from error
@@ -250,36 +249,53 @@ def _leaves(about: pq.FileMetaData) -> dict[str, int]:
     return {about.schema.column(i).path: i for i in range(about.num_columns)}
 
 
-def _look(reader: pq.ParquetFile, group: int, names: Sequence[str]) -> None:
-    """Refuse columns of a row group whose metadata contradict one another.
+def _look(reader: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.RecordBatch | None:
+    """Return the first row of a row group; refuse columns whose metadata contradict one another.
 
     To ask for these notes without a reader would end the process.
     """
-    next(reader.iter_batches(1, row_groups=[group], columns=list(names), use_threads=False), None)
+    batches = reader.iter_batches(1, row_groups=[group], columns=list(names), use_threads=False)
+    return next(batches, None)
 
 
 def _repeated_bytes(
-    reader: pq.ParquetFile, group: int, name: str, rows: int, partition_bytes: int
+    reader: pq.ParquetFile,
+    group: int,
+    name: str,
+    first: Any,
+    size: int,
+    partition_bytes: int,
 ) -> int:
     """Bytes of the values that are indices into the dictionary of a column.
 
-    Where no value would make a partition too large if all rows had it, it is their
-    mean that counts.
+    Where no value would make a partition too large if all rows had it, their mean counts; where
+    the row group is decoded at once even if all rows had the longest, that counts. Else the
+    indices are read.
+
+    Args:
+        reader: Of the file; gives strings with their dictionary.
+        group: The row group.
+        name: The column.
+        first: Its first row; None without rows.
+        size: Bytes of the row group by its notes.
+        partition_bytes: Bytes of a partition, about.
     """
+    if first is None or not pa.types.is_dictionary(first.type) or not len(first.dictionary):
+        return 0
+    rows = reader.metadata.row_group(group).num_rows
+    known = len(first.dictionary)
+    lengths = np.diff(np.frombuffer(first.dictionary.buffers()[1], np.int32)[: known + 1])
+    if lengths.max() <= partition_bytes // max(1, rows):
+        return int(lengths.mean() * rows)
+    most = int(lengths.max()) * rows
+    if size + most <= _LARGE * partition_bytes:
+        return most
 
     def columns(size: int) -> Iterator[Any]:
         for batch in reader.iter_batches(
             size, row_groups=[group], columns=[name], use_threads=False
         ):
             yield batch.column(0)
-
-    first = next(columns(_LOOK_ROWS), None)
-    if first is None or not pa.types.is_dictionary(first.type) or not len(first.dictionary):
-        return 0
-    known = len(first.dictionary)
-    lengths = np.diff(np.frombuffer(first.dictionary.buffers()[1], np.int32)[: known + 1])
-    if lengths.max() <= partition_bytes // max(1, rows):
-        return int(lengths.mean() * rows)
 
     def total(size: int) -> tuple[int, bool]:
         """Return the bytes of the values, and whether all of them are indices."""
