@@ -65,7 +65,7 @@ def group_keys(keys, members, starts):
     ends = np.empty((1 << bits) + 1, dtype=np.int64)
     part_keys = np.empty(n, dtype=np.uint64)
     part_docs = np.empty(n, dtype=np.int32)
-    _scatter(keys, np.empty(0, np.int32), 0, bits, ends, part_keys, part_docs)
+    _scatter(keys, np.empty(0, np.int32), np.int64(0), bits, ends, part_keys, part_docs)
     widest = ends[0]
     for part in range(1, 1 << bits):
         widest = max(widest, ends[part] - ends[part - 1])
@@ -216,11 +216,11 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
                 if seen[y] == x:
                     continue
                 seen[y] = x
-                if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+                if not may_reach(sets.size, sets.bitmaps, x, np.int64(y), slack):
                     counts[1] += 1
                     continue
                 counts[0] += 1
-                similarity = jaccard(sets, x, y, threshold)
+                similarity = jaccard(sets, x, np.int64(y), threshold)
                 if similarity >= 0.0:
                     edges[0][filled], edges[1][filled], edges[2][filled] = x, y, similarity
                     filled += 1

@@ -235,7 +235,7 @@ def verify(sets, a, b, first, last, threshold, out):
         out: float64[pairs]: gets the similarities.
     """
     for i in range(first, last):
-        out[i] = jaccard(sets, a[i], b[i], threshold)
+        out[i] = jaccard(sets, np.int64(a[i]), np.int64(b[i]), threshold)
 
 
 @njit(cache=True, nogil=True)

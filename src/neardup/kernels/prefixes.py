@@ -216,11 +216,11 @@ def probe(
         for y in search.found[:count]:
             if of.shape[1] > 0 and not share_a_bucket(of, x, y):
                 continue
-            if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+            if not may_reach(sets.size, sets.bitmaps, np.int64(x), np.int64(y), slack):
                 counts[1] += 1
                 continue
             counts[0] += 1
-            similarity = jaccard(sets, x, y, threshold)
+            similarity = jaccard(sets, np.int64(x), np.int64(y), threshold)
             if similarity < 0.0:
                 continue
             if not every:

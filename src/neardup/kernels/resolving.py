@@ -85,11 +85,11 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
         if seen[y] == x:
             continue
         seen[y] = x
-        if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+        if not may_reach(sets.size, sets.bitmaps, x, np.int64(y), slack):
             counts[1] += 1
             continue
         counts[0] += 1
-        similarity = jaccard(sets, x, y, threshold)
+        similarity = jaccard(sets, x, np.int64(y), threshold)
         if similarity >= 0.0:
             return y, similarity
     return best, -1.0
@@ -139,11 +139,11 @@ def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen
             if seen[y] == x:
                 continue
             seen[y] = x
-            if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+            if not may_reach(sets.size, sets.bitmaps, x, np.int64(y), slack):
                 continue
             counts[0] += 1
             counts[1] -= 1
-            similarity = jaccard(sets, x, y, threshold)
+            similarity = jaccard(sets, x, np.int64(y), threshold)
             if similarity >= 0.0:
                 return y, similarity
     return best, -1.0

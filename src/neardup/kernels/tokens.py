@@ -131,8 +131,9 @@ def _note_span(spans, token, first, last):
 def _mixed_run(data, first, last, alphabet, tokens, spans, count):
     """Hash the tokens of a run of bytes with some above 127, one code point at a time."""
     page, kind, delta = alphabet
-    zero = np.uint64(0)
-    state, w, length = zero, zero, 0
+    # A function is compiled again for a literal.
+    zero, none = np.uint64(0), np.int64(0)
+    state, w, length = zero, zero, none
     solo = False  # the token at hand is a character of a script without spaces
     start = first
     i = first
@@ -148,14 +149,14 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, count):
             tokens[count] = _finish(state, w, length)
             _note_span(spans, count, start, i)
             count += 1
-            state, w, length, solo = zero, zero, 0, False
+            state, w, length, solo = zero, zero, none, False
         if not gap:
             if length == 0:
                 start = i
                 solo = what == SOLO
             state, w, length = _push_code(state, w, length, low)
             if code == 0x130 and low != code:  # the one letter that lowers to two
-                state, w, length = _push_code(state, w, length, 0x307)
+                state, w, length = _push_code(state, w, length, np.int64(0x307))
         i += size
     return count
 
@@ -347,9 +348,9 @@ def hash_tokens(data, offsets, out):
         out: uint64[n]: gets the hashes.
     """
     for d in range(offsets.shape[0] - 1):
-        state, w, length = np.uint64(0), np.uint64(0), 0
+        state, w, length = np.uint64(0), np.uint64(0), np.int64(0)
         for i in range(offsets[d], offsets[d + 1]):
-            state, w, length = _push(state, w, length, data[i])
+            state, w, length = _push(state, w, length, np.int64(data[i]))
         out[d] = _finish(state, w, length)
 
 

@@ -113,11 +113,11 @@ def unite_bounded(a, b, similarity, threshold, tree_threshold, trees, sets):
     slots = np.int64(known.shape[0] - 1)
     unions, refused, comparisons = 0, 0, 0
     for i in range(a.shape[0]):
-        x, y = find(parent, a[i]), find(parent, b[i])
+        x, y = np.int64(find(parent, a[i])), np.int64(find(parent, b[i]))
         if x == y:
             continue
         if np.isnan(similarity[i]):
-            similarity[i] = jaccard(sets, a[i], b[i], threshold)
+            similarity[i] = jaccard(sets, np.int64(a[i]), np.int64(b[i]), threshold)
             if similarity[i] < threshold:
                 continue
         sim = similarity[i]
