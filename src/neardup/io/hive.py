@@ -32,9 +32,8 @@ class HivePartition(Partition):
         self.file, self.start, self.size = inner.file, inner.start, inner.size
         self._inner, self._values = inner, values
 
-    @property
-    def sequence(self) -> Hashable:
-        return self._inner.sequence
+    def sequence(self, cached: Cached = None) -> Hashable:
+        return self._inner.sequence(self._inner_cached(cached))
 
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
         if columns is None:

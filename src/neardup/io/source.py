@@ -129,9 +129,12 @@ class Partition(ABC):
     start: int  # bytes of its file before it
     size: int  # bytes of its file, as on disk; those of all partitions add up to the file's size
 
-    @property
-    def sequence(self) -> Hashable:
-        """Partitions of one sequence are decoded one after the other; None for one by itself."""
+    def sequence(self, cached: Cached = None) -> Hashable:
+        """Partitions of one sequence are decoded one after the other; None for one by itself.
+
+        Args:
+            cached: Documents of the partition that `records` will be given.
+        """
         return None
 
     @abstractmethod

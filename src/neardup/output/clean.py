@@ -91,7 +91,8 @@ class CleanCorpus:
         """Return whether two files have documents that are decoded one after the other."""
         if len(outputs) < 2 or len(self.reader.source.files) > 1:
             return False
-        sequences = [partition.sequence for _, partition in self.reader.partitions()]
+        cached = self.reader.cached
+        sequences = [part.sequence(cached.get(n)) for n, part in self.reader.partitions()]
         return any(
             sequences[output.first] is not None
             and sequences[output.first] == sequences[output.first - 1]

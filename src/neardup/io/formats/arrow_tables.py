@@ -114,15 +114,7 @@ class TablePartition(Partition):
         return append_columns(self.name, checked.columns, added)
 
     def _kept(self, rows: Rows, count: int, cached: Cached) -> pa.Table:
-        schema = self.schema()
-        there: dict[str, Column] = {}
-        # Repaired texts are read again: the answer must not depend on the cache.
-        if cached is not None and not cached.replaced:
-            pairs = zip(cached.columns.schema, cached.columns.columns, strict=True)
-            there = {f.name: c for f, c in pairs if f.type == schema.field(f.name).type}
-            text = cached.unchanged
-            if text and schema.field(text).type in (pa.string(), pa.large_string()):
-                there[text] = pa.chunked_array([cached.text]).cast(schema.field(text).type)
+        schema, there = self.schema(), self._there(cached)
         missing = [name for name in schema.names if name not in there]
         if missing or not there:
             loaded = self.load(missing if there else None)
@@ -131,6 +123,18 @@ class TablePartition(Partition):
             there.update(zip(loaded.column_names, loaded.columns, strict=True))
         table = pa.Table.from_arrays([there[name] for name in schema.names], schema=schema)
         return self._taken(table, rows, count)
+
+    def _there(self, cached: Cached) -> dict[str, Column]:
+        """Return the columns that are cached, as the schema has them."""
+        # Repaired texts are read again: the answer must not depend on the cache.
+        if cached is None or cached.replaced:
+            return {}
+        schema, text = self.schema(), cached.unchanged
+        pairs = zip(cached.columns.schema, cached.columns.columns, strict=True)
+        there = {f.name: c for f, c in pairs if f.type == schema.field(f.name).type}
+        if text and schema.field(text).type in (pa.string(), pa.large_string()):
+            there[text] = pa.chunked_array([cached.text]).cast(schema.field(text).type)
+        return there
 
     def _taken(self, table: pa.Table, rows: Rows, count: int) -> pa.Table:
         if table.num_rows != count:

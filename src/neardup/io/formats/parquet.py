@@ -13,7 +13,7 @@ from neardup.arrays import numbers
 from neardup.errors import InputError
 from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema, views_of
 from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, check_arrays, damaged
-from neardup.io.source import Columns, Layout, SourceFile, changed
+from neardup.io.source import Cached, Columns, Layout, SourceFile, changed
 from neardup.io.streams import open_at, read_all
 
 _LARGE = 8  # a row group of more than so many partitions is sliced, others are decoded at once
@@ -26,6 +26,8 @@ _LOOKED_AT = 64  # columns whose real size is determined
 _LOOK_ROWS = 512
 #: Rows whose indices are read at once, at most, and bytes of their values, by the mean.
 _MOST_ROWS, _LOOK_BYTES = 1 << 16, 32 << 20
+#: Bytes of columns, encoded, that are decoded at once; and of an index into their dictionary.
+_SMALL_COLUMNS, _INDEX_BYTES = 16 << 20, 4
 _STASH = 16  # slices that wait for the thread that wants them
 _CURSORS = 3  # row groups that are decoded at a time, at most
 _STRINGS = ("string", "large_string", "binary", "large_binary")
@@ -53,6 +55,8 @@ class _ParquetFile:
             raise damaged(file.path, "Parquet", error) from error
         self._lock = threading.Lock()
         self._cursors: list[_Cursor] = []  # the one that was used last comes last
+        self._small: dict[tuple[int, tuple[str, ...]], bool] = {}
+        self._complete: dict[tuple[int, tuple[str, ...]], pa.Table] = {}
 
     def __reduce__(self) -> "tuple[type[_ParquetFile], tuple[SourceFile]]":
         return _ParquetFile, (self.file,)
@@ -92,6 +96,57 @@ class _ParquetFile:
             self._cursors.append(cursor)
             del self._cursors[:-_CURSORS]
         return cursor.take(number)
+
+    def is_small(self, group: int, names: tuple[str, ...]) -> bool:
+        """Return whether columns of a row group are so small that they are decoded at once."""
+        with self._lock:
+            if (group, names) not in self._small:
+                try:
+                    size = self._encoded(group, names)
+                except DAMAGE:  # whoever decodes it reports it
+                    size = _SMALL_COLUMNS + 1
+                self._small[group, names] = size <= _SMALL_COLUMNS
+            return self._small[group, names]
+
+    def _encoded(self, group: int, names: tuple[str, ...]) -> int:
+        """Bytes of columns, with indices into a dictionary for each."""
+        about = self.metadata.row_group(group)
+        with self.opened() as opened:
+            _look(opened, group, names)
+        leaves = map(about.column, range(about.num_columns))
+        parts = [e.total_uncompressed_size for e in leaves if _is_in(e.path_in_schema, names)]
+        return sum(parts) + _INDEX_BYTES * about.num_rows * len(parts)
+
+    def columns(self, group: int, names: tuple[str, ...]) -> pa.Table:
+        """Return small columns of a row group; strings with a dictionary, which bounds them."""
+        with self._lock:
+            found = self._complete.pop((group, names), None)
+            if found is None:
+                strings = [n for n in names if str(self.schema.field(n).type) in _STRINGS]
+                with self.opened(strings) as opened:
+                    found = opened.read_row_group(group, list(names), use_threads=False)
+                for name in strings:
+                    for chunk in found.column(name).chunks:
+                        check_arrays(chunk)
+            self._complete[group, names] = found
+            while len(self._complete) > _CURSORS:
+                del self._complete[next(iter(self._complete))]
+            return found
+
+
+def _is_in(path: str, names: tuple[str, ...]) -> bool:
+    return any(path == name or path.startswith(f"{name}.") for name in names)
+
+
+def _plain_strings(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table whose strings have no dictionary where the schema has none."""
+    for i, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        kind = schema.field(name).type
+        if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(kind):
+            every: list[Any] = column.chunks
+            chunks = [chunk.dictionary_decode().cast(kind) for chunk in every]
+            table = table.set_column(i, name, pa.chunked_array(chunks, kind))
+    return table
 
 
 class _Cursor:
@@ -155,7 +210,12 @@ class _ParquetPartition(TablePartition):
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
         columns = None if names is None else tuple(names)
         try:
-            if self.step:
+            if columns is not None and self._at_once(columns):
+                part = self.opened.columns(self.groups.start, columns)
+                table = _plain_strings(
+                    part.slice(self.step * self.number, self.step), self.opened.schema
+                )
+            elif self.step:
                 table = self.opened.slice(self.groups.start, self.step, self.number, columns)
             else:
                 table = self.opened.groups(self.groups, columns)
@@ -172,9 +232,16 @@ class _ParquetPartition(TablePartition):
     def schema(self) -> pa.Schema:
         return self.opened.schema
 
-    @property
-    def sequence(self) -> Hashable:
-        return (self.file, self.groups.start) if self.step else None
+    def sequence(self, cached: Cached = None) -> Hashable:
+        there = self._there(cached)
+        missing = tuple(name for name in self.schema().names if name not in there)
+        return None if not self.step or self._at_once(missing) else (self.file, self.groups.start)
+
+    def _at_once(self, names: tuple[str, ...]) -> bool:
+        """Return whether these columns of its row group are decoded at once, and are no texts."""
+        if not self.step or set(names) & set(self.columns.text):
+            return False
+        return self.opened.is_small(self.groups.start, names)
 
 
 def cut(
