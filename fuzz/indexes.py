@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 import neardup
 from fuzz import paths  # noqa: F401  (the tests can be imported)
@@ -19,16 +20,19 @@ from neardup.index import merging, transactions
 
 def make(rng: np.random.Generator) -> tuple[str, bytes]:
     """Return which file is damaged, and the seed of the damage."""
-    return ["sqlite", "segment"][rng.integers(2)], rng.bytes(8)
+    kinds = ["sqlite", "segment", "sqlite of passages", "segment of passages"]
+    return kinds[rng.integers(4)], rng.bytes(8)
 
 
 def check(ending: str, data: bytes, folder: Path) -> None:
     """Damage a file; read everything, then write."""
-    whole, texts = _index()
+    ending, _, kind = ending.partition(" of ")
+    whole, texts, copied = _index(bool(kind))
     rng = np.random.default_rng(list(data))
     place = folder / os.urandom(4).hex()
     shutil.copytree(whole, place)
-    (path,) = (path for path in sorted(place.iterdir()) if ending in path.name)
+    files = [path for path in sorted(place.iterdir()) if ending in path.name]
+    path = files[rng.integers(len(files))]
     path.write_bytes(mutate(path.read_bytes(), whole.name.encode(), rng))
     problems, wrong = ["it can't be opened"], False
     try:
@@ -38,6 +42,7 @@ def check(ending: str, data: bytes, folder: Path) -> None:
             wrong = {id_: index.get(id_) for id_ in texts} != texts
             for id_, text in texts.items():
                 wrong |= id_ not in index.query(text).column("id").to_pylist()
+            wrong |= copied is not None and not index.copied(list(texts.values())).equals(copied)
     except NeardupError as error:
         _one_line(error)
         wrong = True
@@ -57,18 +62,27 @@ def _one_line(error: NeardupError) -> None:
 
 
 @functools.cache
-def _index() -> tuple[Path, dict[int, str]]:
-    """An index with one segment, some documents that are in none, and removed ones."""
+def _index(passages: bool) -> tuple[Path, dict[int, str], pa.Table | None]:
+    """An index with segments, documents that are in none, and removed ones; and what is copied.
+
+    Of one that finds copied passages, nothing can be removed.
+    """
     place = Path(tempfile.mkdtemp(prefix="neardup-fuzz-")) / "index"
     rng = np.random.default_rng(3)
     words = [f"w{i}" for i in range(200)]
     texts = {i: " ".join(rng.choice(words, 25)) for i in range(70)}
-    before = transactions.LOGGED, merging.LOGGED
-    transactions.LOGGED = merging.LOGGED = 50
-    with neardup.Index.create(place, threshold=0.6) as index:
+    for i in range(1, 70, 3):  # half of a text comes again
+        texts[i] = f"{texts[i - 1][:90]} {texts[i]}"
+    before = transactions.LOGGED, merging.LOGGED, transactions.COPIES_BATCHED
+    transactions.LOGGED = merging.LOGGED = transactions.COPIES_BATCHED = 50
+    copied = None
+    with neardup.Index.create(place, threshold=0.6, passages=5 if passages else None) as index:
         index.add([texts[i] for i in range(50)], ids=range(50))
         index.add([texts[i] for i in range(50, 70)], ids=range(50, 70))
-        index.remove([3, 60])
-    transactions.LOGGED, merging.LOGGED = before
-    del texts[3], texts[60]
-    return place, texts
+        if passages:
+            copied = index.copied(list(texts.values()))
+        else:
+            index.remove([3, 60])
+            del texts[3], texts[60]
+    transactions.LOGGED, merging.LOGGED, transactions.COPIES_BATCHED = before
+    return place, texts, copied

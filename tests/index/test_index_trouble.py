@@ -523,3 +523,23 @@ def test_what_was_given_up_is_not_remembered(monkeypatch: pytest.MonkeyPatch) ->
     assert index.add([other, last], ids=[1, 2]) == 2  # their numbers are used again
     assert index.is_duplicate(other) and index.query(last).column("id").to_pylist() == [2]
     assert not index.is_duplicate(one)
+
+
+@pytest.mark.parametrize("column", ["generation", "came", "ids"])
+def test_a_state_without_a_value_is_damaged(column: str, tmp_path: Path) -> None:
+    """A damaged page can have what the schema forbids."""
+    folder = tmp_path / "i"
+    neardup.Index.create(folder, spec=SPEC).close()
+    database = sqlite3.connect(folder / "index.sqlite", isolation_level=None)
+    database.execute("PRAGMA writable_schema = ON")
+    database.execute("UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '')")
+    database.close()
+    database = sqlite3.connect(folder / "index.sqlite", isolation_level=None)
+    database.execute(f"UPDATE state SET {column} = NULL")
+    database.close()
+    with neardup.Index.open(folder, readonly=True) as index:
+        assert "its state is damaged" in index.check()[0]
+        with pytest.raises(StoreError, match="its state is damaged"):
+            index.query("a text")
+    with pytest.raises(StoreError, match="its state is damaged"):
+        neardup.Index.open(folder)

@@ -59,6 +59,10 @@ CREATE TABLE copy_segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL
 _COPY_VERSION = 3
 
 
+#: Types of the values of a state.
+_STATE = (*[int] * 6, str, str)
+
+
 class State(NamedTuple):
     """The state of the index at the start of a transaction.
 
@@ -296,9 +300,12 @@ class Catalogue:
             "SELECT generation, manifest, next, segment, came, documents, ids, writer FROM state"
         )
         try:
-            return State(*rows.fetchall()[0])
+            found = State(*rows.fetchall()[0])
         except IndexError as error:
             raise self.damaged("its state") from error
+        if tuple(map(type, found)) != _STATE:
+            raise self.damaged("its state")
+        return found
 
     def rows(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows that a statement gives."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,13 +102,16 @@ def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
     if not options.readonly:
         require_last_commit(folder / _FILE)
     catalogue = Catalogue(folder / _FILE, options)
-    about = catalogue.about()
-    spec, recipe = Spec.from_dict(about["spec"]), Recipe.from_dict(about["recipe"])
-    recipe.require_usable(f"{folder}: this index")
-    core = Core(folder, catalogue, recipe, spec.threshold, about["texts"], _stored(about))
-    if not options.readonly:
-        clean(core)
-    core.warm()
+    with ExitStack() as opening:
+        opening.callback(catalogue.close)
+        about = catalogue.about()
+        spec, recipe = Spec.from_dict(about["spec"]), Recipe.from_dict(about["recipe"])
+        recipe.require_usable(f"{folder}: this index")
+        core = Core(folder, catalogue, recipe, spec.threshold, about["texts"], _stored(about))
+        if not options.readonly:
+            clean(core)
+        core.warm()
+        opening.pop_all()
     return core, spec
 
 
