@@ -15,7 +15,6 @@ import pytest
 
 import neardup
 from common import Command, some_rows, write_lines
-from neardup.corpora.decontaminating import longest_shared
 from neardup.errors import InputNotFoundError, OutputError, SpecError
 
 
@@ -274,10 +273,3 @@ def test_settings_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "full" / "mine").touch()
     with pytest.raises(OutputError, match="exists, and neardup did not write it"):
         neardup.decontaminate(["a"], ["b"], out=tmp_path / "full", overwrite=True)
-
-
-def test_the_longest_passage() -> None:
-    empty = np.empty(0, np.uint64)
-    assert longest_shared(empty, empty) == (0, 0, 0)
-    assert longest_shared(np.array([1, 2]), np.array([3])) == (0, 0, 0)
-    assert longest_shared(np.array([1, 2, 1, 2, 3]), np.array([9, 1, 2, 3])) == (3, 2, 1)

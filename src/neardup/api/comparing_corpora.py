@@ -33,11 +33,12 @@ from neardup.api.indexes.old_corpora import (
 from neardup.api.progress import Progress, show_progress
 from neardup.arrays import array_of
 from neardup.cluster.methods import counts_of
+from neardup.copies.contained import Asked, Items, matches_of
+from neardup.copies.contained_counts import by_file, frequent_items
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.cuts.text_cuts import TextCuts
 from neardup.corpora.against import Decided, OldCorpus, decide
 from neardup.corpora.corpus import InputCorpus, naming
-from neardup.corpora.decontaminating import Asked, Items, by_file, frequent_items, matches_of
 from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
