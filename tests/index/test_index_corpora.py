@@ -259,6 +259,15 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
     assert command(*args, *more, "--overwrite", "--passage", 21).code == 0
     shorter = pq.read_table(out / "matches.parquet")  # than a passage, and there as they are
     assert shorter.column("by").to_pylist() == ["item", "item"]
+    tests.append({"q": "q7 too", "body": " ".join(words(7, 60)[10:25])})
+    tests.append({"q": "half", "body": " ".join([*words(3, 60)[5:15], *words(98, 9)])})
+    write_lines(items, tests)
+    assert command(*args, *more, "--overwrite", "--removed", "--threshold", 0.3).code == 0
+    (removed,) = (out / "removed").iterdir()
+    assert [json.loads(line) for line in removed.read_text().splitlines()] == [
+        train[i] | {"test_id": f"q{i}", "containment": 1.0} for i in (3, 7)
+    ]
+    assert clean.read_text().splitlines() == [json.dumps(row) for row in kept]
     modes = {oct(path.stat().st_mode)[-3:] for path in out.rglob("*") if path.is_file()}
     assert modes == {"600"}
     assert {path.name for path in tmp_path.iterdir()} == {"train.jsonl", "test.jsonl", "out"}

@@ -199,6 +199,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "mask without cut": ({"mask": "x"}, "`mask` says how to cut, and nothing is cut"),
     "no mask": ({"cut": True, "mask": " "}, "`mask` is empty"),
     "no words": ({"min_words": 0}, "`min_words` is 0; expected 1 word or more"),
+    "cut and removed": ({"cut": True, "removed": True}, "with `cut` no document is removed"),
+    "removed, and where": ({"removed": True}, "`removed` needs an output folder"),
     "two columns": ({"cut": True, "text": ["a", "b"]}, "it can't be cut in several"),
 }
 

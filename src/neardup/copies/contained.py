@@ -322,3 +322,13 @@ def matches_of(train: InputCorpus, test: InputCorpus, items: Items) -> Matches:
     cuts = (no_stretches(), *(cut for _, cut in parts))
     cut = Stretches(*(np.concatenate(column) for column in zip(*cuts, strict=True)))
     return Matches(pa.table(columns), cut)
+
+
+def closest(matches: pa.Table) -> pa.Table:
+    """Return, of each training document that matches, the row with the highest containment.
+
+    Of equal ones it is that of the first test item.
+    """
+    doc, share = (matches.column(name).to_numpy() for name in ("train_doc", "containment"))
+    order = np.lexsort((-share, doc))
+    return matches.take(array_of(order[np.unique(doc[order], return_index=True)[1]]))
