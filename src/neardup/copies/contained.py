@@ -39,6 +39,8 @@ from neardup.threads import Pool
 BY = ("containment", "similarity", "passage", "item")
 _ITEM = BY.index("item")
 _BITS = np.uint64(32)
+#: Shorter runs have so many anchors that their own hashes rule out documents as well.
+_ANCHORED = 8
 
 
 class Asked(NamedTuple):
@@ -92,6 +94,7 @@ class Items:
         #: Passages are runs of words, whatever is compared.
         self.words = Tokeniser(replace(asked.shingle, unit="word", n=1, raw=False, bag=False))
         self._of_words, self._length = asked.shingle.unit == "word", RunLength(asked.shingle.n)
+        self._by_anchors = asked.shingle.n >= _ANCHORED
         parts, tokens, texts = [], [], [as_text([])]
         sizes, anchors = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
         for _, partition in corpus.reader.partitions():
@@ -99,13 +102,16 @@ class Items:
             corpus.enter(partition, documents)
             for _, units in _tokens(self.tokeniser, documents.text):
                 sizes.append(np.diff(units.offsets))
-                anchors.append(np.unique(anchors_of(units, self._length).keys))
+                if self._by_anchors:
+                    anchors.append(anchors_of(units, self._length).keys.copy())
                 values = self.tokeniser.to_sets(self.tokeniser.shingles(units))
                 parts.append(Ragged(values.values.copy(), values.offsets))
             tokens.append(self._words_of(documents.text))
             texts.append(documents.text)
         #: The words of all items.
         self.tokens, self.texts = joined(tokens), cast(Any, pa.concat_arrays(texts))
+        sets = make_sets(joined(parts))
+        del tokens, parts
         short = np.concatenate(sizes) < asked.shingle.n
         words = self.word_counts
         sought = short & (words >= asked.min_words)
@@ -116,13 +122,14 @@ class Items:
         self._sequences = TokenSequences(
             [self.tokens.values[begins[i] : begins[i + 1]] for i in self._short.tolist()]
         )
-        sets = make_sets(joined(parts))
         # (The one shingle of a short item would be found only in a text that is equal to it.)
         counted_sizes = np.where(short, 0, sets.size).astype(np.int32)
         self._sizes = counted_sizes.astype(np.int64)
         self._search = ExactSearch(Sets(sets.values, sets.begin, counted_sizes, sets.bitmaps))
-        known = np.unique(np.concatenate(anchors))
-        self._anchors = known, *heads_of(known)
+        self._known = self._search.known
+        if self._by_anchors:
+            known = np.unique(np.concatenate(anchors))
+            self._known = known, *heads_of(known)
         self._keys = _run_keys(self.tokens, asked.shingle.n) if asked.cut else None
         self._pool = pool
 
@@ -188,21 +195,32 @@ class Items:
             (nothing, nothing, np.empty(0, np.int8), np.empty(0))
         ]
         for first, units in _tokens(self.tokeniser, texts):
-            there = np.empty(len(units.offsets) - 1, np.bool_)
-            anchors = anchors_of(units, self._length)
-            with_anchors(anchors.keys, anchors.counts, self._anchors, there)
-            rows = np.flatnonzero(there)
             if self._of_words:
                 found.append(self._short_pairs(units, first))
-            found += self._counted(taken(units, rows), first + rows)
+            rows, shingles = self._possible(units)
+            found += self._counted(shingles, first + rows)
         if not self._of_words and self.short:
             found += [self._short_pairs(*each[::-1]) for each in _tokens(self.words, texts)]
         return [np.concatenate(column) for column in zip(*found, strict=True)]
 
-    def _counted(self, units: Ragged, rows: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    def _possible(self, units: Ragged) -> tuple[np.ndarray, Ragged]:
+        """Return the rows of documents that can have a shingle of an item, and their shingles."""
+        there = np.empty(len(units.offsets) - 1, np.bool_)
+        if self._by_anchors:
+            anchors = anchors_of(units, self._length)
+            with_anchors(anchors.keys, anchors.counts, self._known, there)
+            rows = np.flatnonzero(there)
+            return rows, self.tokeniser.shingles(taken(units, rows))
+        shingles = self.tokeniser.shingles(units)
+        counts = np.diff(shingles.offsets).astype(np.int32)
+        with_anchors(shingles.values, counts, self._known, there)
+        rows = np.flatnonzero(there)
+        return rows, taken(shingles, rows)
+
+    def _counted(self, shingles: Ragged, rows: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
         """Yield pairs that have so many shingles in common as is asked for."""
         asked = self.asked
-        sets = self.tokeniser.to_sets(self.tokeniser.shingles(units))
+        sets = self.tokeniser.to_sets(shingles)
         minimum = asked.minimum if asked.by != "passage" else 1 / (1 << 40)
         contained = asked.by != "similarity"
         for found in self._search(sets, minimum, contained):

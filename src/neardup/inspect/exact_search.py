@@ -59,6 +59,11 @@ class ExactSearch:
 
         self._memory = Local(make)
 
+    @property
+    def known(self) -> tuple[np.ndarray, np.ndarray, np.uint64]:
+        """All shingles of queries: uint64[], sorted; and their heads and shift, see `heads_of`."""
+        return self._index.shingles, self._index.heads, self._index.head_shift
+
     def __call__(self, sets: Ragged, minimum: float, contained: bool = False) -> Iterator[Similar]:
         """Find every pair of a document and a query that reaches a minimum; for many threads.
 
