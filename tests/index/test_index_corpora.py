@@ -15,7 +15,6 @@ import pytest
 
 import neardup
 from common import Command, some_rows, write_lines
-from neardup.corpora.decontaminating import longest_shared
 from neardup.errors import InputNotFoundError, OutputError, SpecError
 
 
@@ -260,6 +259,15 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
     assert command(*args, *more, "--overwrite", "--passage", 21).code == 0
     shorter = pq.read_table(out / "matches.parquet")  # than a passage, and there as they are
     assert shorter.column("by").to_pylist() == ["item", "item"]
+    tests.append({"q": "q7 too", "body": " ".join(words(7, 60)[10:25])})
+    tests.append({"q": "half", "body": " ".join([*words(3, 60)[5:15], *words(98, 9)])})
+    write_lines(items, tests)
+    assert command(*args, *more, "--overwrite", "--removed", "--threshold", 0.3).code == 0
+    (removed,) = (out / "removed").iterdir()
+    assert [json.loads(line) for line in removed.read_text().splitlines()] == [
+        train[i] | {"test_id": f"q{i}", "containment": 1.0} for i in (3, 7)
+    ]
+    assert clean.read_text().splitlines() == [json.dumps(row) for row in kept]
     modes = {oct(path.stat().st_mode)[-3:] for path in out.rglob("*") if path.is_file()}
     assert modes == {"600"}
     assert {path.name for path in tmp_path.iterdir()} == {"train.jsonl", "test.jsonl", "out"}
@@ -274,10 +282,3 @@ def test_settings_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "full" / "mine").touch()
     with pytest.raises(OutputError, match="exists, and neardup did not write it"):
         neardup.decontaminate(["a"], ["b"], out=tmp_path / "full", overwrite=True)
-
-
-def test_the_longest_passage() -> None:
-    empty = np.empty(0, np.uint64)
-    assert longest_shared(empty, empty) == (0, 0, 0)
-    assert longest_shared(np.array([1, 2]), np.array([3])) == (0, 0, 0)
-    assert longest_shared(np.array([1, 2, 1, 2, 3]), np.array([9, 1, 2, 3])) == (3, 2, 1)

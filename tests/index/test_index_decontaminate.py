@@ -139,6 +139,37 @@ def test_nothing_that_matches_is_left_where_no_new_neighbours_are(
         assert left == expected
 
 
+@pytest.mark.parametrize("length", [2, 3, 6, 13])
+def test_passages_of_items_are_those_copied_from_them(length: int, tmp_path: Path) -> None:
+    """One question, two commands: the same words are cut."""
+    draw = random.Random(length)
+    tables = []
+    for kind, count, size in (("train", 60, 60), ("items", 9, 30)):
+        texts = [
+            " ".join(draw.choices(["ab,", "c\n"], k=draw.randrange(size))) for _ in range(count)
+        ]
+        tables.append(pa.table({"text": texts, "of": [kind] * count}))
+    train, items = tables
+    given: dict[str, Any] = {"cut": True, "format": "jsonl", "id": None}
+    neardup.passages(train, against=items, words=length, across="of", out=tmp_path / "a", **given)
+    neardup.decontaminate(train, items, passage=length, min_words=99, out=tmp_path / "b", **given)
+    one, two = (pq.read_table(tmp_path / name / "cuts.parquet") for name in "ab")
+    assert one.to_pylist() == two.to_pylist() and one.num_rows > 2
+    clean = [[path.read_text() for path in (tmp_path / n / "clean").iterdir()] for n in "ab"]
+    assert clean[0] == clean[1]
+
+
+def test_periodic_texts_take_no_longer() -> None:
+    """Where each run is at all positions: quadratic work would not end."""
+    zeros, more = "0 " * 100_000, "0 1 " * 50_000
+    found = neardup.decontaminate([zeros, "x " + more], [zeros[2:], "1 0 " * 9], passage=5)
+    columns = found.matches.select(["train_doc", "test_doc", "passage", "train_start"])
+    assert columns.to_pylist() == [
+        {"train_doc": 0, "test_doc": 0, "passage": 99_999, "train_start": 0},
+        {"train_doc": 1, "test_doc": 1, "passage": 18, "train_start": 4},
+    ]
+
+
 def test_counts_of_each_file(tmp_path: Path, command: Any) -> None:
     (tmp_path / "train.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in TRAIN))
     (tmp_path / "a.jsonl").write_text(
@@ -168,6 +199,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "mask without cut": ({"mask": "x"}, "`mask` says how to cut, and nothing is cut"),
     "no mask": ({"cut": True, "mask": " "}, "`mask` is empty"),
     "no words": ({"min_words": 0}, "`min_words` is 0; expected 1 word or more"),
+    "cut and removed": ({"cut": True, "removed": True}, "with `cut` no document is removed"),
+    "removed, and where": ({"removed": True}, "`removed` needs an output folder"),
     "two columns": ({"cut": True, "text": ["a", "b"]}, "it can't be cut in several"),
 }
 

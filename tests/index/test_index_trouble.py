@@ -20,7 +20,6 @@ import pytest
 import neardup
 from common import Command
 from neardup.compat.datasketch import MinHash, MinHashLSH
-from neardup.corpora.decontaminating import longest_shared
 from neardup.errors import (
     DuplicateIdError,
     InputError,
@@ -258,23 +257,6 @@ def test_a_thread_that_waits_to_write_gives_up() -> None:
         thread.start()
         thread.join(10)
     assert "another thread" in str(caught[0]) and len(index) == 0
-
-
-def test_the_longest_shared_passage() -> None:
-    draw = np.random.default_rng(2)
-    for _ in range(200):
-        a, b = (draw.integers(0, 3, draw.integers(0, 14)) for _ in range(2))
-        shared = [
-            (-size, i, j)
-            for i in range(len(a))
-            for j in range(len(b))
-            for size in range(1, 1 + min(len(a) - i, len(b) - j))
-            if (a[i : i + size] == b[j : j + size]).all()
-        ]
-        size, *where = min(shared, default=(0, 0, 0))
-        assert longest_shared(a, b) == (-size, *where)
-    same = np.zeros(100_000, np.int64)  # quadratic work would not end
-    assert longest_shared(same, same[1:]) == (99_999, 0, 0)
 
 
 def test_ids_of_numpy_and_messages_about_ids() -> None:

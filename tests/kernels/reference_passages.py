@@ -55,6 +55,11 @@ def window_anchors(tokens: Tokens, gram: int, window: int) -> list[tuple[int, in
     return found
 
 
+def with_anchors(keys: Sequence[int], known: Sequence[int]) -> bool:
+    """Whether a document with some anchors has one of those that are looked for."""
+    return any(key in known for key in keys)
+
+
 def mark(size: int, numbers: Sequence[int]) -> list[bool]:
     """Which bits are set."""
     return [i in numbers for i in range(size)]
@@ -325,3 +330,16 @@ def grow_copied(
         found.append((start, size + words - 1, source, origin, least))
         start += size
     return found
+
+
+def longest_shared(tokens: Tokens, other: Tokens) -> tuple[int, int, int]:
+    """The longest run of two texts: tokens, and where it is first in both."""
+    shared = [
+        (-size, i, j)
+        for i in range(len(tokens))
+        for j in range(len(other))
+        for size in range(1, 1 + min(len(tokens) - i, len(other) - j))
+        if tokens[i : i + size] == other[j : j + size]
+    ]
+    size, *where = min(shared, default=(0, 0, 0))
+    return -size, where[0], where[1]

@@ -48,6 +48,15 @@ def test_anchors_and_their_runs(seed: int) -> None:
     flat = [anchor for each in anchors for anchor in each]
     assert list(zip(keys[:count].tolist(), since[:count].tolist(), strict=True)) == flat
 
+    known = np.unique(np.array([key for key, _ in flat if rng.random() < 0.1], np.uint64))
+    shift = np.uint64(rng.choice([60, 63]))
+    leading = np.arange(2 ** (64 - int(shift)) + 1)
+    begins = np.searchsorted(known >> shift, leading.astype(np.uint64)).astype(np.int32)
+    there = np.ones(len(documents), np.bool_)
+    anchoring.with_anchors(keys, counts, (known, begins, shift), there)
+    of_each = [[key for key, _ in each] for each in anchors]
+    assert there.tolist() == [reference.with_anchors(each, known.tolist()) for each in of_each]
+
     marked = [rng.random() < 0.6 for _ in flat]
     words = gram + window - 1
     columns = [np.empty(len(tokens), np.uint64) for _ in range(4)]
@@ -137,6 +146,16 @@ def test_passages_of_single_texts(seed: int) -> None:
         grown = reference.grow_copied(values, stored, at, words)
         expected_rows += [[d, *row] for row in grown]
     assert found_rows == expected_rows
+
+    # Tokens that are alike but for a multiple of the prime have equal hashes.
+    alike = [[value % 3 + rng.choice([0, 0, reference.PRIME]) for value in each] for each in stored]
+    many = [*stored, *asked, *alike]
+    every = np.array([[d, e] for d in range(len(many)) for e in range(0, len(many), 3)], np.int64)
+    longest = np.full((len(every), 3), -1)
+    online.longest_shared(ragged(many), ragged(many), every.reshape(-1, 2), words, longest)
+    assert [tuple(row) for row in longest.tolist()] == [
+        reference.longest_shared(many[d], many[e]) for d, e in every.tolist()
+    ]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

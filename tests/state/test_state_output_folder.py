@@ -29,7 +29,7 @@ _STRACE = pytest.mark.skipif(
 COMMANDS = {
     "dedup": "dedup A -o OUT --id id",
     "against": "dedup A --against RUN -o OUT --id id",
-    "decontaminate": "decontaminate A --against B -o OUT --id id",
+    "decontaminate": "decontaminate A --against B -o OUT --id id --removed",
     "link": "link A --fields text --id id -o OUT",
     "passages": "passages A -o OUT --id id --words 3 --cut",
     "recluster": "recluster RUN -o OUT --threshold 0.9",

@@ -33,11 +33,12 @@ from neardup.api.indexes.old_corpora import (
 from neardup.api.progress import Progress, show_progress
 from neardup.arrays import array_of
 from neardup.cluster.methods import counts_of
+from neardup.copies.contained import Asked, Items, closest, matches_of
+from neardup.copies.contained_counts import by_file, frequent_items
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.cuts.text_cuts import TextCuts
 from neardup.corpora.against import Decided, OldCorpus, decide
 from neardup.corpora.corpus import InputCorpus, naming
-from neardup.corpora.decontaminating import Asked, Items, by_file, frequent_items, matches_of
 from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
@@ -69,9 +70,10 @@ if TYPE_CHECKING:
 _BY = ("containment", "similarity")
 #: Files of an output folder.
 _AGAINST = (CLEAN, REMOVED, "clusters.parquet", "matches.parquet", RECORD)
-_MATCHES = (CLEAN, "matches.parquet", "cuts.parquet", RECORD)
-#: Columns that removed documents have.
+_MATCHES = (CLEAN, REMOVED, "matches.parquet", "cuts.parquet", RECORD)
+#: Columns that removed documents have, of a batch and of a training corpus.
 _ADDED = ["duplicate_of", "similarity", "in_old"]
+_ADDED_TO_TRAINING = ["test_id", "containment"]
 #: Arguments of `neardup.dedup` that apply to a batch that is compared with an old corpus.
 _OF_BATCH = (
     "source against text id out format removed overwrite input_format delimiter encoding_errors "
@@ -332,8 +334,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         )
         check_output(corpus.reader.source, old.format)
         if old.removed:
-            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in _ADDED]
-            check_output(corpus.reader.source, old.format, pa.schema(fields))
+            _check_added(corpus, old.format, _ADDED)
         load, before = corpus.workload(old.threads, shingle), documents_of(old.corpus)
         inputs: list[tuple[object, InputCorpus]] = [(source, corpus)]
         first: InputCorpus | None = None
@@ -386,7 +387,8 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
             corpus.write(kept, folder / CLEAN, Form(old.format), pool)
         if old.removed:
             with clock.stage("write removed documents", len(kept)):
-                corpus.write(~kept, folder / REMOVED, _form_of_removed(old.format, table), pool)
+                form = _form_of_removed(old.format, table.select(_ADDED), np.arange(len(kept)))
+                corpus.write(~kept, folder / REMOVED, form, pool)
         with clock.stage("write tables"):
             write_tables(folder / "clusters.parquet", [table])
             if found.matches is not None:
@@ -410,12 +412,19 @@ def _with_old(found: Against, against: Any, first: InputCorpus | None) -> Agains
     return found
 
 
-def _form_of_removed(format: str | None, table: pa.Table) -> Form:
-    """Return how removed documents are written: each with the one that it is a duplicate of."""
-    added = table.select(_ADDED)
+def _check_added(corpus: InputCorpus, format: str | None, names: list[str]) -> None:
+    fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
+    check_output(corpus.reader.source, format, pa.schema(fields))
+
+
+def _form_of_removed(format: str | None, added: pa.Table, rows: np.ndarray) -> Form:
+    """Return how removed documents are written: with columns of which ``rows`` has the positions.
+
+    These, int64[], ascend.
+    """
 
     def adding(positions: np.ndarray) -> pa.Table:
-        return added.take(array_of(positions))
+        return added.take(array_of(np.searchsorted(rows, positions)))
 
     return Form(format, adding=adding, added=added.schema)
 
@@ -439,6 +448,7 @@ def decontaminate(
     test_id: str | None = None,
     out: str | os.PathLike[str] | None = None,
     format: str | None = None,
+    removed: bool = False,
     overwrite: bool = False,
     threads: int | None = None,
     memory: int | str | None = None,
@@ -477,6 +487,8 @@ def decontaminate(
             ``matches.parquet`` and ``run.json``; with ``cut`` also ``cuts.parquet``.
         format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
             ``delimiter``, ``max_document``, ``skip_large`` and ``private_ids``.
+        removed: Write the documents that match to ``out`` too, as ``removed``: each with the
+            ``test_id`` of the item of which it has the highest ``containment``, and that.
         overwrite: Replace the output of an earlier call.
         threads: Number of threads; all cores by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
@@ -501,6 +513,9 @@ def decontaminate(
         min_words=min_words, texts=texts, cut=cut
     )
     _check_cut(asked, mask)
+    if removed and (cut or out is None):
+        why = "with `cut` no document is removed" if cut else "`removed` needs an output folder"
+        raise SpecError(why, "leave it out" if cut else "give `out`")
     clock, folder = Clock(), None if out is None else local_target(out)
     check_threads(threads)
     reading = Reading.of(locals())
@@ -508,6 +523,8 @@ def decontaminate(
     check_output(corpus.reader.source, format)
     if cut:
         check_changer(corpus.reader.source)
+    if removed:
+        _check_added(corpus, format, _ADDED_TO_TRAINING)
     how_items = dataclasses.replace(
         reading,
         text=test_text or text,
@@ -560,7 +577,7 @@ def decontaminate(
     }
     about = {"settings": settings, "counts": counts, "test_files": by_file(items, found.table)}
     about["frequent_items"] = frequent_items(items, prepared, found.table, len(kept))
-    about |= corpus.record(format=format)
+    about |= corpus.record(format=format, removed=removed)
     if folder is None:
         about = {"command": Decontamination.command, **about, **about_clock(clock)}
         return Decontamination(found.table, kept, about)
@@ -568,6 +585,11 @@ def decontaminate(
     with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
         with clock.stage("write clean corpus", len(kept)):
             corpus.write(kept, made / CLEAN, form, pool)
+        if removed:
+            with clock.stage("write removed documents", len(kept)):
+                best = closest(found.table)
+                added, rows = best.select(_ADDED_TO_TRAINING), best.column("train_doc").to_numpy()
+                corpus.write(~kept, made / REMOVED, _form_of_removed(format, added, rows), pool)
         with clock.stage("write tables"):
             write_tables(made / "matches.parquet", [found.table])
             if cut:

@@ -1,1 +1,1 @@
-"""A corpus against an old corpus, an index or test items."""
+"""A corpus against an old corpus or an index."""

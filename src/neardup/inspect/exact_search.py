@@ -59,6 +59,11 @@ class ExactSearch:
 
         self._memory = Local(make)
 
+    @property
+    def known(self) -> tuple[np.ndarray, np.ndarray, np.uint64]:
+        """All shingles of queries: uint64[], sorted; and their heads and shift, see `heads_of`."""
+        return self._index.shingles, self._index.heads, self._index.head_shift
+
     def __call__(self, sets: Ragged, minimum: float, contained: bool = False) -> Iterator[Similar]:
         """Find every pair of a document and a query that reaches a minimum; for many threads.
 
@@ -100,14 +105,21 @@ def _index(sets: Sets) -> QueryIndex:
     bytes_of_rows = rows.view(np.uint8)
     for entry in np.flatnonzero(dense).tolist():
         bytes_of_rows[row_of[entry], postings[starts[entry] : starts[entry + 1]]] = 1
-    # Hashes fill their range evenly: leading bits estimate a position in the sorted list.
-    head_bits = len(shingles).bit_length() + _BITS
-    head_shift = np.uint64(64 - head_bits)
-    heads = np.zeros((1 << head_bits) + 1, dtype=np.int32)
-    counts = np.bincount((shingles >> head_shift).astype(np.int64), minlength=1 << head_bits)
-    np.cumsum(counts, out=heads[1:])
+    heads, shift = heads_of(shingles)
     sizes = sets.size.astype(np.int64)
-    return QueryIndex(heads, head_shift, shingles, postings, starts, row_of, rows, sizes)
+    return QueryIndex(heads, shift, shingles, postings, starts, row_of, rows, sizes)
+
+
+def heads_of(hashes: np.ndarray) -> tuple[np.ndarray, np.uint64]:
+    """Return where sorted hashes, uint64[], with the same leading bits begin, and their shift.
+
+    Hashes fill their range evenly: leading bits estimate a position in the sorted list.
+    """
+    bits = len(hashes).bit_length() + _BITS
+    shift = np.uint64(64 - bits)
+    heads = np.zeros((1 << bits) + 1, dtype=np.int32)
+    np.cumsum(np.bincount((hashes >> shift).astype(np.int64), minlength=1 << bits), out=heads[1:])
+    return heads, shift
 
 
 #: Called with pairs, the sets of the documents that they are among, and the numbers of these.

@@ -89,6 +89,11 @@ _SETTINGS = (
     group=o.OUTPUT,
     help="Format of the clean corpus. [default: that of the input]",
 )
+@o.of_output(
+    "--removed",
+    help="Write the documents that match too, to OUT/removed/, each with the test_id of the item "
+    "of which it has the highest containment, and that.",
+)
 @o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace an earlier output in OUT.")
 @o.resource_options
 @o.json_option

@@ -97,3 +97,30 @@ def divide(keys, parts, order, ends):
         part = np.int64(keys[row] % parts)
         order[fill[part]] = row
         fill[part] += 1
+
+
+@njit(cache=True, nogil=True)
+def with_anchors(keys, counts, known, found):
+    """Mark the documents that have one of some anchors.
+
+    Args:
+        keys: uint64[anchors] of all documents.
+        counts: int32[documents], the number of anchors of each.
+        known: Those that are looked for: uint64[] in ascending order, each once; where those with
+            the same leading bits begin int32[2**k + 1]; and the shift that gives these bits.
+        found: bool[documents], is filled.
+    """
+    values, heads, shift = known
+    first = np.int64(0)
+    for d in range(counts.shape[0]):
+        found[d] = False
+        last = first + counts[d]
+        for i in range(first, last):
+            head = np.int64(keys[i] >> shift)
+            at, end = heads[head], heads[head + 1]
+            while at < end and values[at] < keys[i]:
+                at += 1
+            if at < end and values[at] == keys[i]:
+                found[d] = True
+                break
+        first = last

@@ -75,7 +75,7 @@ def _slot(table, keys, key, tokens, others, at, words, follows):
     """Return the slot of a run that equals that at ``others[at]``, or of none.
 
     ``follows`` is the run that equals the one before ``at``, plus 1, or -1: of the run there only
-    the last token is left to compare.
+    the last token is left to compare. With ``words`` of 0 only the keys are.
     """
     mask = np.uint64(table.shape[0] - 1)
     slot = key & mask
@@ -89,6 +89,23 @@ def _slot(table, keys, key, tokens, others, at, words, follows):
                 return slot
         slot = (slot + np.uint64(1)) & mask
     return slot
+
+
+@njit(cache=True, nogil=True)
+def _first_runs(tokens, keys, words, same):
+    """Return a table with the first of equal runs; ``same`` gets the first one that equals each."""
+    size = 16
+    while size < 2 * same.shape[0]:
+        size *= 2
+    table = np.full(size, -1, np.int32)
+    follows = np.int64(-1)
+    for i in range(same.shape[0]):
+        slot = _slot(table, keys, keys[i], tokens, tokens, i, words, follows)
+        if table[slot] < 0:
+            table[slot] = i
+        same[i] = table[slot]
+        follows = np.int64(same[i]) + 1
+    return table
 
 
 @njit(cache=True, nogil=True)
@@ -129,18 +146,9 @@ def _positions(asked, words, stored, rows, out):
     origin, latest, holders = out
     runs = tokens.shape[0] - words + 1
     itself = np.uint64(begins.shape[0] - 1) << np.uint64(32)
-    size = 16
-    while size < 2 * runs:
-        size *= 2
-    table = np.full(size, -1, np.int32)
-    same = np.empty(runs, np.int32)  # the first run of the text that equals each
-    follows = np.int64(-1)
+    same = np.empty(runs, np.int32)
+    table = _first_runs(tokens, keys, words, same)
     for i in range(runs):
-        slot = _slot(table, keys, keys[i], tokens, tokens, i, words, follows)
-        if table[slot] < 0:
-            table[slot] = i
-        same[i] = table[slot]
-        follows = np.int64(same[i]) + 1
         origin[i] = latest[i] = NONE
         holders[i] = 0
     for row in rows:
@@ -256,3 +264,87 @@ def _source(tokens, start, words, stored, origin, latest):
             break
         source, reach = best, longest
     return source, reach
+
+
+@njit(cache=True, nogil=True)
+def longest_shared(texts, others, pairs, words, out):
+    """Find the longest run of tokens that two texts share, however long, of each of some pairs.
+
+    Of equally long ones it is the first in the first text, and where it is first in the other. A
+    longer run begins where a shared one begins: most lengths are tried in a small part of a text.
+
+    Args:
+        texts: Tokens uint64[tokens], and where each text begins int64[texts + 1].
+        others: The same of the others.
+        pairs: int64[pairs, 2]: a text, and one of the others.
+        words: Tokens that are tried first.
+        out: int64[pairs, 3] for the tokens of the run, and where it begins in both; 0 for none.
+    """
+    for k in range(pairs.shape[0]):
+        d, e = pairs[k, 0], pairs[k, 1]
+        a = texts[0][texts[1][d] : texts[1][d + 1]]
+        b = others[0][others[1][e] : others[1][e + 1]]
+        size, first, there = _longest(a, b, np.int64(words), False)
+        if not _equal(a, first, b, there, size):  # different runs have equal hashes: hardly ever
+            size, first, there = _longest(a, b, np.int64(words), True)
+        out[k, 0], out[k, 1], out[k, 2] = size, first, there
+
+
+@njit(cache=True, nogil=True)
+def _longest(a, b, words, sure):
+    """Return a row of `longest_shared`; hashes decide, or else tokens are compared: ``sure``."""
+    # A run of ``low`` tokens is shared and none of ``high``; begins are in a range.
+    low, high = np.int64(0), np.int64(min(a.shape[0], b.shape[0]) + 1)
+    begin, end = np.int64(0), np.int64(a.shape[0])
+    size, step, known = min(words, high - 1), np.int64(1), np.int64(0)
+    first = there = np.int64(0)
+    failed = False
+    while high - low > 1:
+        one, last, other, longest = _shared_runs(a, begin, end, b, size, sure)
+        if one >= 0:
+            low = longest
+            begin, end = one, last + 1
+            if longest == size:
+                first, there, known = one, other, size
+        else:
+            high, failed = size, True
+        size = (low + high) >> 1 if failed else min(low + step, high - 1)
+        step *= 2
+    if known != low:
+        first, _, there, _ = _shared_runs(a, begin, end, b, low, sure)
+    return low, first, there
+
+
+@njit(cache=True, nogil=True)
+def _shared_runs(a, begin, end, b, words, sure):
+    """Look for the runs of ``a`` that begin in a range, and that ``b`` has.
+
+    Returns:
+        The first and the last of them, where the first is first in ``b``, and the tokens of the
+        longest row of such runs that is seen to be in both; -1 for none.
+    """
+    nothing = np.int64(-1)
+    count = min(end, a.shape[0] - words + 1) - begin
+    if count <= 0:
+        return nothing, nothing, nothing, nothing
+    compared = words if sure else np.int64(0)
+    keys = np.empty(b.shape[0], np.uint64)
+    run_keys(b, np.array([0, b.shape[0]]), words, keys)
+    table = _first_runs(b, keys, compared, np.empty(b.shape[0] - words + 1, np.int32))
+    part = a[begin : begin + count + words - 1]
+    asked = np.empty(part.shape[0], np.uint64)
+    run_keys(part, np.array([0, part.shape[0]]), words, asked)
+    first = last = there = longest = follows = nothing
+    row = np.int64(0)
+    for i in range(count):
+        run = np.int64(table[_slot(table, keys, asked[i], b, part, i, compared, follows)])
+        if run < 0:
+            follows = nothing
+            continue
+        row = row + 1 if run == follows else np.int64(1)
+        follows = run + 1
+        if first < 0:
+            first, there = begin + i, run
+        last = begin + i
+        longest = max(longest, row + words - 1)
+    return first, last, there, longest
