@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, numbers, ragged_rows
 from neardup.copies.repeated.equal_rows import SEGMENT, Groups, Rule, segments_of
 from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.spill import Flush, Spill
@@ -27,7 +27,8 @@ from neardup.kernels.passages.positions import NONE
 from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
-from neardup.sketch.run_anchors import RunLength, anchors_of
+from neardup.sketch.beginnings import Part, beginnings
+from neardup.sketch.run_anchors import RunAnchors, RunLength, anchors_of
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
 
@@ -135,9 +136,10 @@ class Finder:
             groups: Which documents are compared with each other; None for all.
             boilerplate: Documents from which on groups don't count for a run; 0 for never.
         """
-        begins = np.zeros(corpus.documents + 1, np.int64)
-        np.cumsum(corpus.anchors, dtype=np.int64, out=begins[1:])
         starts = np.append(0, corpus.ends)
+        limits = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        sizes = [int(corpus.anchors[low:high].sum(dtype=np.int64)) for low, high in limits]
+        begins = np.append(0, np.cumsum(sizes, dtype=np.int64))  # anchors before each partition
         flushes, done = self.work.progress.run_flushes()
         size = 24 * marked.anchors * (self.length.window + 1) // 2
         runs = self._spill([np.uint64, np.uint64, np.uint64], size, "runs", flushes)
@@ -147,17 +149,22 @@ class Finder:
         ) -> tuple[int, list[np.ndarray]]:
             number, texts = item
             first, last = starts[number], starts[number + 1]
-            chosen = marked.of(int(begins[first]), int(begins[last]))
+            chosen = marked.of(int(begins[number]), int(begins[number + 1]))
             counts = corpus.anchors[first:last]
             before = np.append(0, np.cumsum(chosen))
-            with_anchors = np.diff(before[begins[first : last + 1] - begins[first]]) > 0
-            rows = np.flatnonzero(with_anchors)
+            ends = np.append(0, np.cumsum(counts, dtype=np.int64))
+            rows = np.flatnonzero(np.diff(before[ends]) > 0)
             if not len(rows):
                 return number, []
+            of_rows = _of_documents(chosen, counts, rows)
+            found = self.cache.pop(number, rows)
+            batches = (
+                self._first_tokens(texts(rows), _needed(of_rows, counts[rows]))
+                if found is None
+                else ((low, high, tokens, self._anchors(tokens)) for low, high, tokens in found)
+            )
             numbers = corpus.numbers[first + rows]
-            of_rows = chosen[np.repeat(with_anchors, counts)]
-            tokens = self.cache.pop(number, rows) or self.tokens_of(texts(rows))
-            return number, self._runs(tokens, numbers, of_rows, runs.parts)
+            return number, self._runs(batches, numbers, of_rows, counts[rows], runs.parts)
 
         for number, found in self.work.pool.ordered(work, read(done)):
             if found:
@@ -169,19 +176,22 @@ class Finder:
 
     def _runs(
         self,
-        batches: Iterable[tuple[int, int, Ragged]],
+        batches: Iterable[tuple[int, int, Ragged, RunAnchors]],
         numbers: np.ndarray,
         marked: np.ndarray,
+        every: np.ndarray,
         parts: int,
     ) -> list[np.ndarray]:
-        """Return hashes and positions of the runs of marked anchors, by part, and their ends."""
+        """Return hashes and positions of the runs of marked anchors, by part, and their ends.
+
+        ``every`` has the number of anchors of each document, int32[], and ``marked`` a bool for
+        each; batches may lack the last ones of a document.
+        """
         parts_of: list[list[np.ndarray]] = []
         recent = np.full((_RECENT, 3), NONE)
-        done = 0
-        for first, last, tokens in batches:
-            keys, since, counts = anchors_of(tokens, self.length)
-            chosen = marked[done : done + len(keys)]
-            done += len(keys)
+        begins = np.cumsum(every, dtype=np.int64) - every
+        for first, last, tokens, (keys, since, counts) in batches:
+            chosen = marked[ragged_rows(begins[first:last], counts)]
             columns = [self._allocate(len(tokens.values), _WORD) for _ in range(4)]
             count = runs_of_anchors(
                 *tokens,
@@ -207,6 +217,26 @@ class Finder:
         data, offsets = self._tokeniser.normalise(text)
         for first, last in batches(offsets):
             yield first, last, self._tokeniser.tokens(data, offsets[first : last + 1])[0]
+
+    def _first_tokens(
+        self, text: pa.LargeStringArray, needed: np.ndarray
+    ) -> Iterator[tuple[int, int, Ragged, RunAnchors]]:
+        """Yield the same, and their anchors, perhaps without those behind the needed ones.
+
+        ``needed``, int64[documents], says how many anchors of each document are needed.
+        """
+        data, offsets = self._tokeniser.normalise(text)
+
+        def look(part: Part) -> tuple[tuple[Ragged, RunAnchors], np.ndarray]:
+            tokens, _ = self._tokeniser.tokens(part.data, part.offsets)
+            anchors = self._anchors(tokens)
+            return (tokens, anchors), anchors.counts
+
+        for first, last, _, found in beginnings(self._tokeniser, data, offsets, needed, look):
+            yield first, last, *found
+
+    def _anchors(self, tokens: Ragged) -> RunAnchors:
+        return anchors_of(tokens, self.length)
 
     def _sources(self, runs: Spill, corpus: Corpus, rule: Rule) -> Repeats:
         documents = max(corpus.documents, 1)
@@ -253,6 +283,22 @@ class Finder:
 
     def _in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
         return values.take(order, out=self._allocate(len(order), values.dtype), mode="clip")
+
+
+def _of_documents(values: np.ndarray, counts: np.ndarray, documents: np.ndarray) -> np.ndarray:
+    """Return the values of some documents; ``counts`` says how many each of all documents has."""
+    begins = np.cumsum(counts, dtype=np.int64) - counts
+    return np.asarray(values[ragged_rows(begins[documents], counts[documents])])
+
+
+def _needed(marked: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return int64[documents]: anchors up to the last marked one and the one that ends its runs.
+
+    ``counts`` has the anchors of each document, 1 at least, and ``marked`` a bool for each.
+    """
+    last = np.where(marked, np.arange(len(marked)), -1)
+    begins = np.cumsum(counts, dtype=np.int64) - counts
+    return np.asarray(np.maximum.reduceat(last, begins) - begins + 2)
 
 
 class _TokenCache:
@@ -350,8 +396,8 @@ class Anchors:
 
     def enter(self, entered: Entered) -> None:
         """Enter a partition whose anchors are in the spill."""
-        columns = (entered.table.column(name) for name in (_TOKENS, _ANCHORS))
-        tokens, counts = (np.asarray(column.to_numpy()) for column in columns)
+        columns = (entered.table.column(name).combine_chunks() for name in (_TOKENS, _ANCHORS))
+        tokens, counts = (numbers(cast(Any, column)) for column in columns)
         self._tokens.append(tokens)
         self._counts.append(counts)
         self._anchors += int(counts.sum(dtype=np.int64))
@@ -360,9 +406,14 @@ class Anchors:
 
     def corpus(self) -> Corpus:
         """Return all documents, numbered in the order of the input."""
-        tokens, counts = np.concatenate(self._tokens), np.concatenate(self._counts)
-        ends = np.array(self._ends, np.int64)
-        return Corpus(tokens, counts, np.arange(self._documents), ends)
+        scratch = self._finder.work.scratch
+        tokens, counts = (scratch.empty(self._documents, np.int32) for _ in range(2))
+        np.concatenate(self._tokens, out=tokens)
+        np.concatenate(self._counts, out=counts)
+        self._tokens, self._counts = [], []
+        numbers = scratch.empty(self._documents, np.int64)
+        numbers[:] = np.arange(self._documents)
+        return Corpus(tokens, counts, numbers, np.array(self._ends, np.int64))
 
     def marked(self) -> Marked:
         """Return the anchors with a key that another one has too."""
