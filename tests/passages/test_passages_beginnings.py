@@ -65,3 +65,22 @@ def test_parts_have_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
             shorter += len(row) < sizes[k]
         seen[first:last] = True
     assert seen[needed > 0].all() and shorter > 30
+
+
+@pytest.mark.parametrize("spec", [ShingleSpec(n=1), ShingleSpec(n=1, keep_case=True)])
+def test_a_large_document_is_the_same_in_parts(
+    spec: ShingleSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, offsets = text_buffers(as_text(["before", " ".join(corpus(4)), "behind"]))
+    tokeniser = Tokeniser(spec)
+
+    def found() -> list[np.ndarray]:
+        tokens, spans = tokeniser.tokens(data, offsets[1:3], want_spans=True)
+        count = len(tokens.values)
+        return [*(values.copy() for values in tokens), *(side[:count].copy() for side in spans)]
+
+    expected = found()
+    monkeypatch.setattr(tokenising, "_TOGETHER", 300)
+    monkeypatch.setattr(tokenising, "_NEAR", 16)
+    assert len(expected[0]) > 9000
+    assert all(np.array_equal(a, b) for a, b in zip(found(), expected, strict=True))
