@@ -32,8 +32,7 @@ def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
         return [(0, len(offsets) - 1)][: len(offsets) - 1]
     ends = np.arange(offsets[0] + _BATCH_BYTES, offsets[-1], _BATCH_BYTES)
     cuts = np.searchsorted(offsets, ends, side="right") - 1
-    long = np.flatnonzero(np.diff(offsets) > _BATCH_BYTES)
-    cuts = np.concatenate([[0], cuts, long, long + 1, [len(offsets) - 1]])
+    cuts = np.concatenate([[0], cuts, np.searchsorted(offsets, ends), [len(offsets) - 1]])
     return list(pairwise(np.unique(cuts).tolist()))
 
 
