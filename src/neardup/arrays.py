@@ -121,3 +121,13 @@ def words(array: ArrowArray) -> np.ndarray:
     data = memoryview(array.buffers()[1] or b"")
     found = np.frombuffer(data, np.uint64, len(array) * width // 8, array.offset * width)
     return found.reshape(len(array), width // 8)
+
+
+def ragged_rows(begins: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return int64[]: as many rows as ``counts`` has, int[n], from each of ``begins``, int[n], on.
+
+    >>> ragged_rows(np.array([5, 0]), np.array([2, 1])).tolist()
+    [5, 6, 0]
+    """
+    before = np.cumsum(counts, dtype=np.int64) - counts
+    return np.asarray(np.repeat(begins - before, counts) + np.arange(int(counts.sum())))

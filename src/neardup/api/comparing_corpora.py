@@ -594,7 +594,7 @@ def decontaminate(
             write_tables(made / "matches.parquet", [found.table])
             if cut:
                 kept_ids = take_ids(corpus.ids(), np.arange(len(kept)))
-                write_tables(made / "cuts.parquet", [cuts.table(kept_ids)])
+                write_tables(made / "cuts.parquet", cuts.tables(kept_ids))
         record = write_record(made, Decontamination.command, about | about_clock(clock))
     return Decontamination(found.table, kept, record, folder)
 

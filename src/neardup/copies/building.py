@@ -10,6 +10,7 @@ import numpy as np
 from neardup.copies.asked import SOURCES, PassageSpec
 from neardup.copies.repeated.repeats import Corpus, Repeats
 from neardup.copies.work import Work
+from neardup.files.scratch import Scratch
 from neardup.kernels.passages.following import bridge
 from neardup.kernels.passages.growing import grow, share_words
 
@@ -49,16 +50,13 @@ def build(
         work: Threads and memory.
         old: Documents, the first ones, that have no passages of their own.
     """
-    total, scratch = len(repeats.position), work.scratch
+    scratch = work.scratch
     rule, words, boilerplate = SOURCES.index(spec.source), spec.words, spec.boilerplate
     begin = int(np.searchsorted(repeats.position, np.uint64(old << 32)))
-    marks = np.arange(begin, total, _ROWS)
-    # No document is divided.
-    documents = (repeats.position[marks] >> np.uint64(32)) << np.uint64(32)
-    bounds = np.unique(np.append(np.searchsorted(repeats.position, documents), total))
+    bounds = divided(repeats.position, begin)
 
     def grown(number: int) -> list[np.ndarray]:
-        at, last, start = int(bounds[number]), int(bounds[number + 1]), 0
+        at, last, start = bounds[number], bounds[number + 1], 0
         made: list[np.ndarray] = []
         while at < last:
             out = np.empty((min(last - at, _ROWS) + 1, 6), np.uint64)
@@ -75,13 +73,13 @@ def build(
         rows = parts.pop(0)
         every[filled : filled + len(rows)] = rows
         filled += len(rows)
-    tokens = np.empty_like(corpus.tokens)
-    tokens[corpus.numbers] = corpus.tokens
-    limits = np.arange(corpus.documents + 1, dtype=np.uint64) << np.uint64(32)
-    starts = np.searchsorted(every[:, 0], limits)
+    starts = scratch.empty(corpus.documents + 1, np.int64)
+    for low in range(0, len(starts), _ROWS):
+        limits = np.arange(low, min(low + _ROWS, len(starts)), dtype=np.uint64) << np.uint64(32)
+        starts[low : low + _ROWS] = np.searchsorted(every[:, 0], limits)
     gained = scratch.empty(filled, np.int32)
-    counts = Counts(*(np.empty(corpus.documents, np.int32) for _ in range(2)))
-    share_words(every, starts, tokens, words, boilerplate, gained, *counts)
+    counts = Counts(*(scratch.empty(corpus.documents, np.int32) for _ in range(2)))
+    share_words(every, starts, by_number(corpus, scratch), words, boilerplate, gained, *counts)
     size, holders = (scratch.empty(filled, np.int64) for _ in range(2))
     size[:], holders[:] = every[:, 1], every[:, 4]
     size += words - 1
@@ -91,6 +89,25 @@ def build(
         column[:] = every[:, k]
     position, source, origin, text = columns
     return Passages(position, size, source, origin, holders, common, gained, text), counts
+
+
+def divided(position: np.ndarray, begin: int = 0) -> list[int]:
+    """Return bounds of rows that are looked at together, from one on; no document is divided.
+
+    ``position``, uint64[rows], ascending, is document << 32 | word.
+    """
+    marks = np.arange(begin, len(position), _ROWS)
+    starts = (position[marks] >> np.uint64(32)) << np.uint64(32)
+    bounds = np.append(np.searchsorted(position, starts), len(position))
+    found: list[int] = np.unique(bounds).tolist()
+    return found
+
+
+def by_number(corpus: Corpus, scratch: Scratch) -> np.ndarray:
+    """Return int32[documents]: the tokens of each document, by its number in keep order."""
+    tokens = scratch.empty(corpus.documents, np.int32)
+    tokens[corpus.numbers] = corpus.tokens
+    return tokens
 
 
 class Bridges(NamedTuple):
@@ -112,14 +129,10 @@ class Largest(NamedTuple):
     words: np.ndarray  # int64[documents]
 
 
-def largest_sources(passages: Passages, documents: int) -> Largest:
+def largest_sources(passages: Passages, documents: int, scratch: Scratch) -> Largest:
     """Find the largest source of each document; of equal ones the first in keep order."""
-    found = Largest(np.full(documents, -1, np.int64), np.zeros(documents, np.int64))
-    total = len(passages.position)
-    marks = np.arange(0, total, _ROWS)
-    starts = (passages.position[marks] >> np.uint64(32)) << np.uint64(32)  # no document is divided
-    bounds = np.unique(np.append(np.searchsorted(passages.position, starts), total))
-    for low, high in pairwise(bounds.tolist()):
+    found = Largest(*(scratch.filled(documents, np.int64, value) for value in (-1, 0)))
+    for low, high in pairwise(divided(passages.position)):
         _largest(passages, low, high, found)
     return found
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, ragged_rows, strings_of
 from neardup.copies.asked import PassageSpec
 from neardup.copies.building import Passages, bridges, largest_sources
 from neardup.copies.finding import FoundPassages, Inputs
@@ -29,7 +28,7 @@ def ids_of(inputs: Inputs) -> tuple[Any, Any]:
     given: list[Any] = [corpus.ids() for corpus in inputs.all]
     counts = [corpus.documents for corpus in inputs.all]
     found: list[Any] = [
-        pa.chunked_array([pa.array(np.arange(count))]) if ids is None else ids
+        pa.chunked_array([array_of(np.arange(count))]) if ids is None else ids
         for ids, count in zip(given, counts, strict=True)
     ]
     if len(found) == 1:
@@ -79,19 +78,33 @@ class Rows(NamedTuple):
 ASKED = 5
 
 
-def rows_of(found: FoundPassages, scratch: Scratch) -> Callable[[], Iterator[Rows]]:
-    """Return a function that yields all passages in the order of the input, some at a time."""
-    total, in_order = len(found.passages.position), None
-    if not bool(np.all(found.numbers[:-1] < found.numbers[1:])):
-        in_order = scratch.empty(total, np.int64)
-        in_order[:] = np.argsort(in_input(found, found.passages.position))
+def in_input_order(found: FoundPassages, position: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield int64[]: rows in the order of the input, some at a time.
 
-    def every() -> Iterator[Rows]:
+    ``position``, uint64[rows], ascending, is by number of the document.
+    """
+    total = len(position)
+    if bool(np.all(found.numbers[:-1] < found.numbers[1:])):
         for low in range(0, total, _STEP):
-            high = min(low + _STEP, total)
-            yield Rows.of(found, np.arange(low, high) if in_order is None else in_order[low:high])
+            yield np.arange(low, min(low + _STEP, total))
+        return
+    waiting = np.empty(0, np.int64)
+    for low in range(0, len(found.numbers), _STEP):
+        limits = found.numbers[low : low + _STEP].astype(np.uint64) << _DOCUMENT
+        begins = np.searchsorted(position, limits)
+        counts = np.searchsorted(position, limits + (np.uint64(1) << _DOCUMENT)) - begins
+        waiting = np.concatenate([waiting, ragged_rows(begins, counts)])
+        while len(waiting) >= _STEP:
+            yield waiting[:_STEP]
+            waiting = waiting[_STEP:]
+    if len(waiting):
+        yield waiting
 
-    return every
+
+def rows_of(found: FoundPassages) -> Iterator[Rows]:
+    """Yield all passages in the order of the input, some at a time."""
+    for order in in_input_order(found, found.passages.position):
+        yield Rows.of(found, order)
 
 
 @dataclass
@@ -116,7 +129,7 @@ class PassageTable:
         characters = (self.offsets.of(k) for k in rows.asked())
         start, end, source_start, source_end, origin_start = characters
         kind = np.where(passages.common[order], 2, np.where(source == document, 1, 0))
-        names = pa.array(["copy", "within", "boilerplate"])
+        names = strings_of([b"copy", b"within", b"boilerplate"]).cast(pa.string())
         columns: dict[str, Any] = {
             "doc_id": self._new_ids.take(array_of(document - old)),
             "start": array_of(start),
@@ -134,41 +147,79 @@ class PassageTable:
             columns["in_old"] = array_of(source < old)
         if self._bridge is not None:
             number = self._bridge[order]
-            columns["bridge"] = pa.array(number, mask=number < 0)
+            columns["bridge"] = array_of(number, null=number < 0)
         return pa.table(columns)
 
 
-def documents_table(
-    found: FoundPassages, inputs: Inputs, spec: PassageSpec, kept: np.ndarray
-) -> pa.Table:
-    """Return a row for each document; ``kept`` is bool[documents]."""
-    old, total = inputs.old_documents, len(found.tokens)
-    of = found.numbers[old:]
-    largest = largest_sources(found.passages, total)
-    new_ids, every = ids_of(inputs)
-    words = found.tokens[of].astype(np.int64)
-    copied = found.counts.copied[of].astype(np.int64)
-    source = largest.source[of]
-    position = np.where(source >= 0, found.positions[source], 0) if total else source
-    columns: dict[str, Any] = {
-        "doc_id": new_ids,
-        "words": array_of(words),
-        "copied_words": array_of(copied),
-        "copied_share": array_of(copied / np.maximum(words, 1)),
-        "source_id": every.take(pa.array(position, mask=source < 0)),
-        "words_from_source": array_of(largest.words[of]),
-        "kept": array_of(kept),
-    }
-    if inputs.old is not None:
-        columns["in_old"] = pa.array((source >= 0) & (position < old), mask=source < 0)
-    if spec.boilerplate:
-        columns["boilerplate_words"] = array_of(found.counts.common[of].astype(np.int64))
-    if spec.bridge:
-        changed = np.zeros(total, np.int64)
-        joined_words = bridges(found.passages, spec.bridge).changed
-        np.add.at(changed, _document(found.passages.position), joined_words)
-        columns["changed_words"] = array_of(changed[of])
-    return pa.table(columns)
+class DocumentTable:
+    """Makes the rows of the table of documents, some at a time.
+
+    ``kept`` is bool[documents], the new ones, in the order of the input.
+    """
+
+    def __init__(
+        self,
+        found: FoundPassages,
+        inputs: Inputs,
+        spec: PassageSpec,
+        kept: np.ndarray,
+        scratch: Scratch,
+    ) -> None:
+        self._found, self._inputs, self._spec, self._kept = found, inputs, spec, kept
+        self._largest = largest_sources(found.passages, len(found.tokens), scratch)
+        self._new_ids, self._every = ids_of(inputs)
+        self._changed: np.ndarray | None = None
+        if spec.bridge:
+            self._changed = np.zeros(len(found.tokens), np.int64)
+            joined_words = bridges(found.passages, spec.bridge).changed
+            np.add.at(self._changed, _document(found.passages.position), joined_words)
+
+    def every(self) -> Iterator[pa.Table]:
+        """Yield a row for each document, in the order of the input; at least one table."""
+        for low in range(0, max(1, len(self._kept)), _STEP):
+            positions = np.arange(low, min(low + _STEP, len(self._kept)))
+            yield self.of(positions, self._new_ids.slice(low, len(positions)))
+
+    def sizes(self) -> Iterator[pa.Table]:
+        """Yield columns documents (1), words and copied_words, int64, as `every` has its rows."""
+        old = self._inputs.old_documents
+        for low in range(0, max(1, len(self._kept)), _STEP):
+            of = self._found.numbers[old + low : old + low + _STEP]
+            columns = (np.ones(len(of)), self._found.tokens[of], self._found.counts.copied[of])
+            names = ("documents", "words", "copied_words")
+            arrays = (array_of(values.astype(np.int64)) for values in columns)
+            yield pa.table(dict(zip(names, arrays, strict=True)))
+
+    def of(self, positions: np.ndarray, ids: Any = None) -> pa.Table:
+        """Return a row for each of some new documents.
+
+        Args:
+            positions: int64[], in the input.
+            ids: Their ids, if they are known.
+        """
+        found, old = self._found, self._inputs.old_documents
+        of = found.numbers[old + positions]
+        words, copied = (
+            values[of].astype(np.int64) for values in (found.tokens, found.counts.copied)
+        )
+        source = self._largest.source[of]
+        position = np.where(source >= 0, found.positions[source], 0) if len(of) else source
+        columns: dict[str, Any] = {
+            "doc_id": self._new_ids.take(array_of(positions)) if ids is None else ids,
+            "words": array_of(words),
+            "copied_words": array_of(copied),
+            "copied_share": array_of(copied / np.maximum(words, 1)),
+            "source_id": self._every.take(array_of(position, null=source < 0)),
+            "words_from_source": array_of(self._largest.words[of]),
+            "kept": array_of(self._kept[positions]),
+        }
+        if self._inputs.old is not None:
+            columns["in_old"] = array_of(position < old, null=source < 0)
+        if self._spec.boilerplate:
+            columns["boilerplate_words"] = array_of(found.counts.common[of].astype(np.int64))
+        if self._changed is not None:
+            columns["changed_words"] = array_of(self._changed[of])
+        return pa.table(columns)
 
 
 def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) -> pa.Table:
@@ -199,26 +250,31 @@ def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) ->
     )
 
 
-def counts_of(found: FoundPassages, documents: pa.Table) -> dict[str, int]:
-    """Return totals that add up: words are novel, copied or boilerplate."""
-    words = int(pc.sum(documents.column("words")).as_py() or 0)
-    copied = int(pc.sum(documents.column("copied_words")).as_py() or 0)
-    common = 0
-    if "boilerplate_words" in documents.column_names:
-        common = int(pc.sum(documents.column("boilerplate_words")).as_py() or 0)
+def counts_of(found: FoundPassages, kept: np.ndarray, boilerplate: bool) -> dict[str, int]:
+    """Return totals that add up: words are novel, copied or boilerplate.
+
+    ``kept`` is bool[documents], the new ones, in the order of the input; ``boilerplate`` whether it
+    was looked for.
+    """
+    old = len(found.tokens) - len(kept)
+    # Old documents are the first in keep order, too.
+    words, copied = (
+        int(each[old:].sum(dtype=np.int64)) for each in (found.tokens, found.counts.copied)
+    )
+    common = int(found.counts.common[old:].sum(dtype=np.int64)) if boilerplate else 0
     passages, within = found.passages, 0
     for low in range(0, len(passages.position), _STEP):
         rows = slice(low, low + _STEP)
         same = _document(passages.position[rows]) == _document(passages.source[rows])
         within += int(np.count_nonzero(same & ~passages.common[rows]))
     return {
-        "documents": documents.num_rows,
-        "documents_with_copies": int(np.count_nonzero(documents.column("copied_words").to_numpy())),
+        "documents": len(kept),
+        "documents_with_copies": int(np.count_nonzero(found.counts.copied[old:])),
         "words": words,
         "novel_words": words - copied - common,
         "copied_words": copied,
         "boilerplate_words": common,
         "passages": len(passages.position),
         "passages_within": within,
-        "kept": int(pc.sum(documents.column("kept")).as_py() or 0),
+        "kept": int(kept.sum()),
     }

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from neardup.arrays import numbers
 from neardup.copies.asked import PassageSpec
-from neardup.copies.building import Counts, Passages, build
+from neardup.copies.building import Counts, Passages, build, by_number
 from neardup.copies.repeated.equal_rows import Groups
 from neardup.copies.repeated.repeats import Anchors, Corpus, Finder
 from neardup.copies.work import Work
@@ -97,9 +97,8 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
 
     arrays = work.progress.found(passages)
     split = len(Passages._fields)
-    tokens = np.empty_like(entered.tokens)
-    tokens[entered.numbers] = entered.tokens
-    positions = np.empty(entered.documents, np.int64)
+    tokens = by_number(entered, work.scratch)
+    positions = work.scratch.empty(entered.documents, np.int64)
     positions[entered.numbers] = np.arange(entered.documents)
     _note_short(spec, entered, notes)
     found = Passages(*arrays[:split])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -84,28 +84,38 @@ class Offsets:
     ) -> None:
         """Fill rows, from the first to the last, of a corpus with so many documents before it."""
         first, low, high = rows
-        reader, ends = corpus.reader, np.cumsum(np.array(corpus.counts, np.int64))
-        parts = [np.empty(0, np.int64)]
-        for at in range(low, high, _STEP):
-            batch = self.keys[at : min(at + _STEP, high)] >> np.uint64(33)
-            parts.append(_distinct(batch).astype(np.int64) - first)
-        documents = _distinct(np.concatenate(parts))
+        reader, every = corpus.reader, self.keys[low:high]
 
         def work(selected: PartitionRows) -> None:
-            assert selected.rows is not None
-            positions = selected.first + selected.rows
-            limits = np.array([positions[0], positions[-1] + 1]) + first
-            begin, end = np.searchsorted(
-                self.keys[low:high], limits.astype(np.uint64) << np.uint64(33)
-            ).tolist()
-            keys = self.keys[low + begin : low + end]
-            rows = np.searchsorted(positions, (keys >> np.uint64(33)).astype(np.int64) - first)
+            begin, end = low + self._bounds(every, first, selected)
+            keys = self.keys[begin:end]
+            documents = (keys >> np.uint64(33)).astype(np.int64) - first
+            positions = _distinct(documents)
+            texts = reader.texts(selected._replace(rows=positions - selected.first))
             asked = (keys & _TOKEN).astype(np.int64)
-            found = ends_of(tokeniser, reader.texts(selected), rows, asked)
-            self.values[low + begin : low + end] = found
+            rows = np.searchsorted(positions, documents)
+            self.values[begin:end] = ends_of(tokeniser, texts, rows, asked)
 
-        for _ in pool.ordered(work, reader.again(ends, documents)):
+        def asked_for() -> Iterator[PartitionRows]:
+            begin = 0
+            for (number, partition), count in zip(reader.partitions(), corpus.counts, strict=False):
+                selected = PartitionRows(number, partition, begin, None, count)
+                done = self._bounds(every, first, selected)
+                if done[1] > done[0]:
+                    yield selected
+                if done[1] == high - low:
+                    return
+                begin += count
+
+        for _ in pool.ordered(work, asked_for()):
             pass
+
+    @staticmethod
+    def _bounds(keys: np.ndarray, before: int, selected: PartitionRows) -> np.ndarray:
+        """Return int64[2]: the keys of a partition; so many documents are before its corpus."""
+        first = before + selected.first
+        limits = np.array([first, first + selected.documents], np.uint64) << np.uint64(33)
+        return np.searchsorted(keys, limits)
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:

@@ -73,15 +73,14 @@ class MemoryPassages:
 
     def __init__(self, result: Result) -> None:
         self._result, self.record = result, result.record
-
-    @functools.cached_property
-    def _passages(self) -> pa.Table:
-        return pa.concat_tables(self._result.passages())
+        self._tables: dict[str, pa.Table] = {}
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        if name != "passages" and name not in self._result.tables:
+        if name not in self._result.tables:
             raise _lacking(name)
-        found = self._passages if name == "passages" else self._result.tables[name]
+        if name not in self._tables:
+            self._tables[name] = pa.concat_tables(self._result.tables[name]())
+        found = self._tables[name]
         return found if columns is None else found.select(list(columns))
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:

@@ -13,15 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of
 from neardup.copies import copy_tables as tables
 from neardup.copies.asked import CutSpec, PassageSpec
+from neardup.copies.copy_tables import DocumentTable
 from neardup.copies.cuts import stretches as st
 from neardup.copies.cuts.text_cuts import TextCuts, texts_of
 from neardup.copies.finding import FoundPassages, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.step_before import step_before
 from neardup.copies.work import Work
+from neardup.files.scratch import Scratch
 from neardup.io.writers import write_tables
 from neardup.kernels.passages.following import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
@@ -41,6 +42,8 @@ _TYPES: dict[str, pa.DataType] = {
     "copied_from": pa.int64(),
 }
 ADDED = pa.schema(_TYPES)
+#: Stretches that are looked at together.
+_STEP = 1 << 18
 #: Values of a column of which the totals are listed.
 _VALUES = 1000
 
@@ -51,26 +54,29 @@ class Result:
 
     Attributes:
         inputs: The corpus.
-        tables: Tables by name but for that of passages, see ``docs/formats.md``.
-        passages: Yields the table of passages, some rows at a time.
+        tables: Each yields a table, some rows at a time, see ``docs/formats.md``.
         record: Values of ``run.json``.
     """
 
     inputs: Inputs
     spec: PassageSpec
     cutting: CutSpec
-    tables: dict[str, pa.Table]
-    passages: Callable[[], Iterator[pa.Table]]
+    tables: dict[str, Callable[[], Iterator[pa.Table]]]
     record: dict[str, Any]
     stretches: st.Stretches
     kept: np.ndarray  # bool[documents]
+    documents: DocumentTable
+    scratch: Scratch
 
     @functools.cached_property
     def cuts(self) -> TextCuts:
         """The cuts of the documents."""
-        of, mask = self.stretches.document - self.inputs.old_documents, self.cutting.mask or ""
+        position, old = self.stretches.position, np.uint64(self.inputs.old_documents)
+        of = self.scratch.empty(len(position), np.int64)
+        for low in range(0, len(position), _STEP):
+            of[low : low + _STEP] = (position[low : low + _STEP] >> np.uint64(32)) - old
         ends = self.stretches.start, self.stretches.end
-        return TextCuts(self.inputs.new, of, *ends, self.kept, mask)
+        return TextCuts(self.inputs.new, of, *ends, self.kept, self.cutting.mask or "")
 
     def texts_of(self, positions: np.ndarray, old: bool = False) -> dict[int, str]:
         """Return the original texts of some documents, ascending positions in the input.
@@ -83,20 +89,16 @@ class Result:
         """Return how the corpus is written."""
         adding = added = changing = None
         if self.cutting.annotate:
-            table = self.annotations()
-            added = table.schema
-
-            def adding(positions: np.ndarray) -> pa.Table:
-                return table.take(array_of(positions))
+            adding = self.annotations
+            added = adding(np.empty(0, np.int64)).schema
 
         if self.cutting.cuts:
             changing = self.cuts.changing()
         return Form(format, compression, adding, added, changing)
 
-    def annotations(self) -> pa.Table:
-        """Return the columns that are added to each document."""
-        documents = self.tables["documents"]
-        found = documents.select(["words", "copied_share", "source_id"])
+    def annotations(self, positions: np.ndarray) -> pa.Table:
+        """Return the columns that are added to some documents, int64[]: their positions."""
+        found = self.documents.of(positions).select(["words", "copied_share", "source_id"])
         return found.rename_columns(ADDED.names)
 
     def clean_corpus(self, format: str | None, compression: str | None, work: Work) -> CleanCorpus:
@@ -115,8 +117,7 @@ class Result:
         """Write all files into an empty folder."""
         with work.clock.stage("write tables"):
             for name, table in self.tables.items():
-                write_tables(folder / f"{name}.parquet", [table])
-            write_tables(folder / "passages.parquet", self.passages())
+                write_tables(folder / f"{name}.parquet", table())
         if self.cutting.writes:
             with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
@@ -131,12 +132,11 @@ def make(
     """Find the passages of a corpus, and decide which words are cut."""
     found = find(inputs, spec, work)
     old, tokeniser = inputs.old_documents, Tokeniser(spec.shingle)
-    rows = tables.rows_of(found, work.scratch)
     stretches = st.no_stretches()
     if cutting.cuts:
-        stretches = st.stretches_of(st.words_to_cut(found.passages, cutting), found)
+        stretches = st.stretches_of(found, cutting, work.scratch)
     with work.clock.stage("find characters", len(found.tokens)) as advance:
-        keys = chain.from_iterable(batch.asked() for batch in rows())
+        keys = chain.from_iterable(batch.asked() for batch in tables.rows_of(found))
         total = tables.ASKED * len(found.passages.position) + 2 * len(stretches.words)
         offsets = Offsets(chain(keys, st.keys_of(stretches)), total, work.scratch)
         offsets.fill(inputs, tokeniser, work.pool, advance)
@@ -145,18 +145,19 @@ def make(
                 stretches, cutting.whole, inputs, found, tokeniser, work.pool
             )
         else:
-            stretches = st.with_characters(stretches, offsets)
+            stretches = st.with_characters(stretches, offsets, work.scratch)
     dropped = st.dropped_documents(found, stretches, cutting, old)
     lost = _lost_words(found, stretches, dropped, cutting, old)
     with work.clock.stage("make tables"):
-        made = {"documents": tables.documents_table(found, inputs, spec, ~dropped)}
-        if spec.boilerplate:
-            made["boilerplate"] = tables.boilerplate_table(found, offsets, inputs)
-    counts = tables.counts_of(found, made["documents"])
+        documents = tables.DocumentTable(found, inputs, spec, ~dropped, work.scratch)
+    made: dict[str, Callable[[], Iterator[pa.Table]]] = {"documents": documents.every}
+    if spec.boilerplate:
+        made["boilerplate"] = lambda: iter([tables.boilerplate_table(found, offsets, inputs)])
+    counts = tables.counts_of(found, ~dropped, bool(spec.boilerplate))
     counts |= {
         "old_documents": old,
         "skipped": inputs.new.skipped,
-        "cut_words": int(stretches.words[~dropped[stretches.document - old]].sum()),
+        "cut_words": st.words_of_kept(stretches, dropped, old),
         "dropped": int(dropped.sum()),
     }
     if cutting.drops and cutting.cuts:
@@ -180,20 +181,22 @@ def make(
 
     def passages() -> Iterator[pa.Table]:
         table, empty = tables.PassageTable(found, offsets, inputs, spec), True
-        for batch in rows():
+        for batch in tables.rows_of(found):
             yield table.of(batch)
             empty = False
         if empty:
             yield table.of(tables.Rows.of(found, np.empty(0, np.int64)))
 
-    result = Result(inputs, spec, cutting, made, passages, record, stretches, ~dropped)
+    kept = ~dropped
+    result = Result(inputs, spec, cutting, made, record, stretches, kept, documents, work.scratch)
     if by is not None:
-        record["by_value"] = _totals(inputs, by, made)
+        record["by_value"] = _totals(inputs, by, documents)
     if spec.order_by is not None:
-        record |= _times(inputs, spec.order_by, made)
+        record |= _times(inputs, spec.order_by, documents)
     if cutting.cuts:
         new_ids, _ = tables.ids_of(inputs)
-        result.tables["cuts"] = result.cuts.table(new_ids)
+        made["cuts"] = lambda: result.cuts.tables(new_ids)
+    made["passages"] = passages
     tell(work.clock, found.notes)
     return result
 
@@ -225,9 +228,10 @@ def _lost_words(
     return int(lost.sum())
 
 
-def _totals(inputs: Inputs, by: str, made: dict[str, pa.Table]) -> list[dict[str, Any]]:
+def _totals(inputs: Inputs, by: str, documents: DocumentTable) -> list[dict[str, Any]]:
     """Return the totals by value of a column, those with most words first."""
-    found = _sums("value", inputs.new.column(by).cast(pa.large_string()), made)
+    column = inputs.new.column(by)
+    found = _sums("value", column, lambda values: values.cast(pa.large_string()), documents)
     found = found.sort_by([("words", "descending"), ("value", "ascending")])
     rows: list[dict[str, Any]] = found.slice(0, _VALUES).to_pylist()
     if found.num_rows > _VALUES:
@@ -238,28 +242,42 @@ def _totals(inputs: Inputs, by: str, made: dict[str, pa.Table]) -> list[dict[str
     return rows
 
 
-def _times(inputs: Inputs, name: str, made: dict[str, pa.Table]) -> dict[str, list[dict[str, Any]]]:
+def _times(inputs: Inputs, name: str, documents: DocumentTable) -> dict[str, list[dict[str, Any]]]:
     """Return the totals by year and by month, where the column of the order has dates."""
     column: Any = inputs.new.column(name)
     if pa.types.is_temporal(column.type) and not pa.types.is_time(column.type):
-        text = pc.strftime(column, "%Y-%m")
+
+        def text(values: Any) -> Any:
+            return pc.strftime(values, "%Y-%m")
+
     elif pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
         if pc.any(pc.invert(pc.match_substring_regex(column, r"^\d{4}-\d\d"))).as_py():
             return {}
-        text = pc.utf8_slice_codeunits(column, 0, 7)
+
+        def text(values: Any) -> Any:
+            return pc.utf8_slice_codeunits(values, 0, 7)
+
     else:
         return {}
-    found = {}
-    for unit, size in (("year", 4), ("month", 7)):
-        rows = _sums(unit, pc.utf8_slice_codeunits(text, 0, size), made).sort_by(unit)
-        found[f"by_{unit}"] = rows.to_pylist()
-    return found
+    months = _sums("month", column, text, documents).sort_by("month")
+    years = months.append_column("year", pc.utf8_slice_codeunits(months.column("month"), 0, 4))
+    found = {"by_year": _added("year", years.drop_columns("month")), "by_month": months}
+    return {unit: rows.sort_by(unit[3:]).to_pylist() for unit, rows in found.items()}
 
 
-def _sums(name: str, values: Any, made: dict[str, pa.Table]) -> pa.Table:
-    """Return documents, words and copied words by value."""
-    table = made["documents"].select(["words", "copied_words"]).append_column(name, values)
-    found = table.group_by(name).aggregate(
-        [("words", "count"), ("words", "sum"), ("copied_words", "sum")]
-    )
-    return found.rename_columns([name, "documents", "words", "copied_words"])
+def _sums(
+    name: str, column: Any, values_of: Callable[[Any], Any], documents: DocumentTable
+) -> pa.Table:
+    """Return documents, words and copied words by value; ``column`` has one for each document."""
+    found, first = [], 0
+    for table in documents.sizes():
+        values = column.slice(first, table.num_rows)
+        first += table.num_rows
+        found.append(_added(name, table.append_column(name, values_of(values))))
+    return _added(name, pa.concat_tables(found))
+
+
+def _added(name: str, table: pa.Table) -> pa.Table:
+    sums = ["documents", "words", "copied_words"]
+    found = table.group_by(name).aggregate([(each, "sum") for each in sums])
+    return found.select([name, *(f"{each}_sum" for each in sums)]).rename_columns([name, *sums])

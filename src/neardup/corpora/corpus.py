@@ -144,7 +144,9 @@ class InputCorpus:
             chunks = [chunk for ids in self._ids for chunk in ids.chunks]
             found: Any = pa.chunked_array(chunks or [pa.array([], pa.int64())])
             check_ids(found, self.id_column, self.describe, self.job.secret_ids)
-            self._unique = found
+            # Arrow takes rows of one array ten times as fast as of the arrays of all partitions.
+            self._unique = pa.chunked_array([found.combine_chunks()])
+            self._ids = [self._unique]
         return self._unique
 
     def describe(self, position: int) -> str:

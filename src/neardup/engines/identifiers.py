@@ -19,6 +19,7 @@ Ids: TypeAlias = "pa.ChunkedArray[Any] | None"
 
 _HINT = "leave the id out to use positions as ids"
 _LONGEST = 100  # characters of an id that a message shows
+_GROUPED = 1 << 20  # ids that are grouped at once, about: a group takes 40 bytes for each
 
 
 def id_array(column: "pa.ChunkedArray[Any]", name: str) -> "pa.ChunkedArray[Any]":
@@ -61,10 +62,13 @@ def check_ids(
     if ids.null_count:
         row = int(pc.index(pc.is_null(ids), True).as_py())
         raise DuplicateIdError(f"{describe(row)} has no id in column {name!r}", _HINT)
-    hashes = np.concatenate([np.empty(0, np.uint64), *(_hashes(chunk) for chunk in ids.chunks)])
+    hashes, filled = np.empty(len(ids), np.uint64), 0
+    for chunk in ids.chunks:
+        hashes[filled : filled + len(chunk)] = _hashes(chunk)
+        filled += len(chunk)
     seen: dict[Any, int] = {}
     # Equal hashes are nearly always equal ids, and there are few or none.
-    for row in np.sort(group(hashes).members).tolist():
+    for row in _members(hashes).tolist():
         value = _value(ids[row])
         if (before := seen.setdefault(value, row)) != row:
             text = repr(value)
@@ -75,6 +79,18 @@ def check_ids(
                 "ids must be unique",
                 _HINT,
             )
+
+
+def _members(hashes: np.ndarray) -> np.ndarray:
+    """Return int32[]: rows of hashes, uint64[n], that others have too, ascending."""
+    shares = 1 << max(0, len(hashes) // _GROUPED).bit_length()
+    if shares == 1:
+        return np.sort(group(hashes).members)
+    found = []
+    for share in range(shares):
+        rows = np.flatnonzero(hashes & np.uint64(shares - 1) == share).astype(np.int32)
+        found.append(group(hashes[rows], rows).members)
+    return np.sort(np.concatenate(found))
 
 
 def take_ids(ids: Ids, positions: np.ndarray) -> "pa.Array[Any]":

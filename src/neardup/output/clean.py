@@ -32,8 +32,8 @@ class Form(NamedTuple):
     #: Makes the columns that are added to some documents, by their positions int64[].
     adding: Callable[[np.ndarray], pa.Table] | None = None
     added: pa.Schema | None = None
-    #: Changes the texts of some records, given their positions int64[].
-    changing: Callable[[np.ndarray, Records], Records] | None = None
+    #: Changes the texts of some records.
+    changing: Callable[[PartitionRows, Records], Records] | None = None
 
 
 @dataclass
@@ -130,7 +130,7 @@ class CleanCorpus:
         positions = _positions(selected)
         added = None if self.form.adding is None else self.form.adding(positions)
         found = kind(selected.rows, selected.documents, added, cached)
-        return found if self.form.changing is None else self.form.changing(positions, found)
+        return found if self.form.changing is None else self.form.changing(selected, found)
 
     def _selected(self, numbers: range, file: int | None) -> Iterator[PartitionRows]:
         """Yield the partitions of these numbers; ``file`` has all of them, if it is given."""

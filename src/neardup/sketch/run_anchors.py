@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,6 +10,9 @@ import numpy as np
 
 from neardup.kernels.passages.anchoring import window_anchors
 from neardup.sketch.texts import Ragged
+
+#: Types of `RunAnchors`.
+_KINDS = np.dtype(np.uint64), np.dtype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,13 @@ class RunAnchors(NamedTuple):
     counts: np.ndarray  # int32[documents]: anchors of each
 
 
-def anchors_of(tokens: Ragged, length: RunLength) -> RunAnchors:
-    """Return the anchors of the runs of some documents."""
-    keys, since = np.empty(len(tokens.values), np.uint64), np.empty(len(tokens.values), np.int32)
+def anchors_of(
+    tokens: Ragged,
+    length: RunLength,
+    allocate: Callable[[int, np.dtype], np.ndarray] = np.empty,
+) -> RunAnchors:
+    """Return the anchors of the runs of some documents; ``allocate`` makes arrays of their size."""
+    keys, since = (allocate(len(tokens.values), kind) for kind in _KINDS)
     counts = np.empty(len(tokens.offsets) - 1, np.int32)
     filled = window_anchors(*tokens, length.gram, length.window, keys, since, counts)
     return RunAnchors(keys[:filled], since[:filled], counts)

@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.kernels.passages.following import character_offsets
+from neardup.kernels.tokens import Spans
+from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.texts import as_text, normalise, text_buffers
-from neardup.sketch.tokenising import Tokeniser, batches
+from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
 
 
@@ -32,18 +34,25 @@ def ends_of(
     spec = tokeniser.spec
     changes = spec.nfkc or spec.strip_accents
     # Else spaces are where other characters were, and sizes in bytes are the same.
-    counted = data if changes else text_buffers(text)[0]
-    for first, last in batches(offsets):
+    counted = data if changes or compared is text else text_buffers(text)[0]
+    needed = None
+    if counted is data:  # else the text that is counted is another one, of which no part is made
+        needed = np.zeros(len(text), np.int64)
+        np.maximum.at(needed, rows, (ends >> 1) + 1)
+
+    def look(part: Part) -> tuple[tuple[np.ndarray, Spans], np.ndarray]:
+        tokens, spans = tokeniser.tokens(part.data, part.offsets, want_spans=True)
+        return (tokens.offsets, spans), np.diff(tokens.offsets)
+
+    for first, last, part, (starts, spans) in beginnings(tokeniser, data, offsets, needed, look):
         low, high = np.searchsorted(rows, [first, last]).tolist()
         if low == high:
             continue
-        limits = offsets[first : last + 1]
-        tokens, spans = tokeniser.tokens(data, limits, want_spans=True)
         character_offsets(
-            counted,
-            limits,
+            counted if needed is None else part.data,
+            part.offsets,
             tuple(spans),
-            tokens.offsets,
+            starts,
             rows[low:high] - first,
             ends[low:high],
             out[low:high],

@@ -20,6 +20,8 @@ _BATCH_BYTES = 256 << 10
 _NOWHERE = np.empty(0, dtype=np.int64)
 _NO_SPANS = kernels.Spans(_NOWHERE, _NOWHERE)
 _NO_HASHES = np.empty((0, 2), dtype=np.uint64)
+#: Bytes of a large document that go together, and those that are searched for a space behind.
+_TOGETHER, _NEAR = 4 << 20, 4096
 #: Working arrays above this size are not kept for the next call.
 _KEPT_BYTES = 64 << 20
 
@@ -176,13 +178,42 @@ class Tokeniser:
         spanned = most if want_spans or self._stemmer else 0
         ends = (space.array(name, np.int64, spanned) for name in ("span first", "span last"))
         spans = kernels.Spans(*ends)
-        buffers = self._word_buffers(size, documents)
-        count = kernels.words(
-            data, offsets, self._alphabet, self._lower, buffers, tokens, starts, spans
-        )
+        if documents == 1 and size > _TOGETHER:
+            count = self._in_parts(data, offsets, tokens, starts, spans)
+        else:
+            buffers = self._word_buffers(size, documents)
+            count = kernels.words(
+                data, offsets, self._alphabet, self._lower, buffers, tokens, starts, spans
+            )
         if self._stemmer:
             self._stemmer(tokens[:count], data, spans)
         return Ragged(tokens[:count], starts), spans
+
+    def _in_parts(
+        self,
+        data: np.ndarray,
+        offsets: np.ndarray,
+        tokens: np.ndarray,
+        starts: np.ndarray,
+        spans: kernels.Spans,
+    ) -> int:
+        """Hash the words of a large document, a few MB of it at a time, up to a space; see `words`.
+
+        Else the buffers would take 20 bytes for each of its bytes.
+        """
+        at, last = offsets.tolist()
+        count, found = 0, np.empty(2, np.int64)
+        while at < last:
+            stop = _space_behind(data, min(at + _TOGETHER, last), last)
+            limits = np.array([at, stop], np.int64)
+            limits.flags.writeable = False  # as the offsets of Arrow are
+            rest = kernels.Spans(spans.first[count:], spans.last[count:])
+            buffers = self._word_buffers(stop - at, 1)
+            arguments = limits, self._alphabet, self._lower, buffers, tokens[count:], found, rest
+            count += int(kernels.words(data, *arguments))
+            at = stop
+        starts[:] = 0, count
+        return count
 
     def _items(self, data: np.ndarray, offsets: np.ndarray) -> Ragged:
         """Return the items of each basket by their hashes, sorted: equal sets have equal arrays."""
@@ -248,6 +279,15 @@ class Tokeniser:
             sets = self.to_sets(self.shingles(self.tokens(data, offsets[first : last + 1])[0]))
             found.append(Ragged(sets.values.copy(), sets.offsets))
         return found[0] if len(found) == 1 else joined(found)
+
+
+def _space_behind(data: np.ndarray, at: int, last: int) -> int:
+    """Return the byte of the first space from one on; ``last`` where there is none before it."""
+    for low in range(at, last, _NEAR):
+        spaces = np.flatnonzero(data[low : min(low + _NEAR, last)] == ord(" "))
+        if len(spaces):
+            return low + int(spaces[0])
+    return last
 
 
 def shingle_sets(texts: Texts, spec: ShingleSpec | None = None) -> Ragged:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import array_of
+from neardup.engines.reading import PartitionRows
 from neardup.errors import SpecError
 from neardup.io.source import Records, Source, TextFiles
 
@@ -37,13 +38,13 @@ def check_changer(source: Source) -> None:
 
 
 def changer(
-    source: Source, changed: Callable[[np.ndarray], Mapping[int, str]]
-) -> Callable[[np.ndarray, Records], Records]:
+    source: Source, changed: Callable[[PartitionRows], Mapping[int, str]]
+) -> Callable[[PartitionRows, Records], Records]:
     """Return what puts new texts into records.
 
     Args:
         source: The input, with one column of text.
-        changed: Gives the new texts of some documents, by their positions; only of those
+        changed: Gives the new texts of some documents, by their numbers among these; only of those
             that change.
     """
     check_changer(source)
@@ -51,9 +52,8 @@ def changer(
     delimiter = next((file.delimiter for file in source.files if file.delimiter), "")
     delimiter = delimiter or ("\t" if source.format == "tsv" else ",")
 
-    def change(positions: np.ndarray, records: Records) -> Records:
-        new = changed(positions)
-        rows = {row: new[p] for row, p in enumerate(positions.tolist()) if p in new}
+    def change(selected: PartitionRows, records: Records) -> Records:
+        rows = changed(selected)
         if not rows:
             return records
         if isinstance(records, pa.Table):

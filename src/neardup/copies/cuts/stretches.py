@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from neardup.copies.asked import CutSpec
-from neardup.copies.building import Passages
+from neardup.copies.building import Passages, divided
+from neardup.copies.copy_tables import in_input_order
 from neardup.copies.cuts.cutting import complete
 from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.engines.reading import PartitionRows
+from neardup.files.scratch import Scratch
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
 _LOW = np.uint64(0xFFFFFFFF)
+#: Stretches that are looked at together.
+_STEP = 1 << 18
 
 
 class Stretches(NamedTuple):
@@ -79,12 +85,27 @@ def words_to_cut(passages: Passages, spec: CutSpec) -> tuple[np.ndarray, np.ndar
     return without(copied, common) if len(common[0]) else copied
 
 
-def stretches_of(rows: tuple[np.ndarray, np.ndarray], found: FoundPassages) -> Stretches:
-    """Return rows of words in the order of the input, with no characters yet."""
-    position = in_input(found, rows[0])
-    order = np.argsort(position)
+def stretches_of(found: FoundPassages, spec: CutSpec, scratch: Scratch) -> Stretches:
+    """Return the stretches that are cut, in the order of the input, with no characters yet."""
+    passages = found.passages
+    position = scratch.empty(len(passages.position), np.uint64)  # there are no more than passages
+    words = scratch.empty(len(passages.position), np.int64)
+    filled = 0
+    for low, high in pairwise(divided(passages.position)):
+        together = Passages(*(column[low:high] for column in passages))
+        starts, sizes = words_to_cut(together, spec)
+        position[filled : filled + len(starts)] = starts
+        words[filled : filled + len(starts)] = sizes
+        filled += len(starts)
+    ordered = scratch.empty(filled, np.uint64)
+    sizes = scratch.empty(filled, np.int64)
+    done = 0
+    for order in in_input_order(found, position[:filled]):
+        rows = slice(done, done + len(order))
+        ordered[rows], sizes[rows] = in_input(found, position[order]), words[order]
+        done += len(order)
     nothing = np.empty(0, np.int64)
-    return Stretches(position[order], rows[1][order], nothing, nothing)
+    return Stretches(ordered, sizes, nothing, nothing)
 
 
 def no_stretches() -> Stretches:
@@ -93,16 +114,21 @@ def no_stretches() -> Stretches:
     return Stretches(np.empty(0, np.uint64), nothing, nothing, nothing)
 
 
-def keys_of(stretches: Stretches) -> list[np.ndarray]:
-    """Return what `Offsets` is asked for."""
-    last = stretches.position + stretches.words.astype(np.uint64) - np.uint64(1)
-    return [key_of(stretches.position, False), key_of(last, True)]
+def keys_of(stretches: Stretches) -> Iterator[np.ndarray]:
+    """Yield what `Offsets` is asked for: of some stretches the starts, then their ends."""
+    for low in range(0, len(stretches.position), _STEP):
+        position, words = (column[low : low + _STEP] for column in stretches[:2])
+        yield key_of(position, False)
+        yield key_of(position + words.astype(np.uint64) - np.uint64(1), True)
 
 
-def with_characters(stretches: Stretches, offsets: Offsets) -> Stretches:
+def with_characters(stretches: Stretches, offsets: Offsets, scratch: Scratch) -> Stretches:
     """Return the same with the characters."""
-    start, end = (offsets.of(keys) for keys in keys_of(stretches))
-    return stretches._replace(start=start, end=end)
+    sides = [scratch.empty(len(stretches.position), np.int64) for _ in range(2)]
+    for number, keys in enumerate(keys_of(stretches)):
+        low = number // 2 * _STEP
+        sides[number % 2][low : low + len(keys)] = offsets.of(keys)
+    return stretches._replace(start=sides[0], end=sides[1])
 
 
 def complete_units(
@@ -163,13 +189,21 @@ def dropped_documents(
     found: FoundPassages, stretches: Stretches, spec: CutSpec, old: int
 ) -> np.ndarray:
     """Return bool[new documents], in input order: those that the specification leaves out."""
-    tokens = found.tokens[found.numbers][old:].astype(np.int64)
-    copied = found.counts.copied[found.numbers][old:].astype(np.int64)
-    dropped = np.zeros(len(tokens), np.bool_)
+    of = found.numbers[old:]
+    dropped = np.zeros(len(of), np.bool_)
     if spec.drop_above is not None:
-        dropped |= copied > spec.drop_above * tokens
+        dropped |= found.counts.copied[of] > spec.drop_above * found.tokens[of].astype(np.int64)
     if spec.drop_below is not None:
-        left = tokens.copy()
+        left = found.tokens[of].astype(np.int64)
         np.subtract.at(left, stretches.document - old, stretches.words)
         dropped |= left < spec.drop_below
     return dropped
+
+
+def words_of_kept(stretches: Stretches, dropped: np.ndarray, old: int) -> int:
+    """Return the words that are cut of documents that are not dropped, bool[new documents]."""
+    total = 0
+    for low in range(0, len(stretches.position), _STEP):
+        position, words = (column[low : low + _STEP] for column in stretches[:2])
+        total += int(words[~dropped[(position >> np.uint64(32)).astype(np.int64) - old]].sum())
+    return total

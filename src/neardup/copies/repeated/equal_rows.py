@@ -7,9 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.copies.repeated.spill import Allocate
-from neardup.kernels.passages.anchoring import divide
-from neardup.kernels.passages.equal_runs import add_copied, follow_groups, split_groups
-from neardup.kernels.passages.positions import COPY
+from neardup.kernels.passages.equal_runs import (
+    add_copied,
+    find_copies,
+    follow_groups,
+    sort_copies,
+    split_groups,
+)
 from neardup.kernels.passages.sources import sources_of_runs
 from neardup.match.bucketing import group
 
@@ -50,7 +54,7 @@ def segments_of(
         allocate: Makes arrays, which may be large.
         at_once: Rows that are sorted at once, about.
     """
-    (high, low, position), copies = _apart(columns)
+    (high, low, position), copies = _apart(columns, allocate)
     total = len(position)
     group_of, members = (allocate(total, np.dtype(np.int32)) for _ in range(2))
     ends = allocate(total + 1, np.dtype(np.int64))
@@ -78,30 +82,28 @@ def segments_of(
     return found
 
 
-def _apart(columns: list[np.ndarray]) -> tuple[list[np.ndarray], _Copies]:
+def _apart(columns: list[np.ndarray], allocate: Allocate) -> tuple[list[np.ndarray], _Copies]:
     """Take runs and copies apart; runs in ascending order of their positions."""
     position = columns[2]
-    copied = (position & COPY) != 0
-    runs, rows = columns, np.empty(0, np.int64)
-    if copied.any():
-        runs, rows = [column[~copied] for column in columns], np.flatnonzero(copied)
+    copied = np.empty(len(position), np.bool_)
+    count, ascending = find_copies(position, copied)
+    runs = columns
+    if count:
+        rows = np.flatnonzero(np.logical_not(copied))
+        runs = [column.take(rows) for column in columns]
     if not bool(np.all(runs[2][1:] > runs[2][:-1])):
         order = np.argsort(runs[2])
         runs = [column[order] for column in runs]
     total = len(runs[2])
     of = np.full(total, -1, np.int32)
-    if not len(rows):
-        return runs, _Copies(of, np.empty(0, np.int64), np.empty(0, np.uint64))
-    if not bool(np.all(position[rows][1:] > position[rows][:-1])):
-        rows = rows[np.argsort(position[rows])]
-    first = np.searchsorted(runs[2], columns[0][rows])
-    order, firsts = np.empty(len(rows), np.int64), np.empty(total + 1, np.int64)
-    divide(first.astype(np.uint64), total, order, firsts)
-    begins = np.flatnonzero(np.diff(firsts))
-    sizes = columns[1][rows][order][firsts[begins]].astype(np.int64)
-    starts = np.cumsum(sizes) - sizes
-    of[np.repeat(begins - starts, sizes) + np.arange(sizes.sum())] = np.repeat(begins, sizes)
-    return runs, _Copies(of, firsts, (position[rows] ^ COPY)[order])
+    firsts, copies = np.zeros(total + 1, np.int64), allocate(count, np.dtype(np.uint64))
+    if count:
+        order = np.empty(0, np.int64)
+        if not ascending:
+            rows = np.flatnonzero(copied)
+            order = rows[np.argsort(position[rows])]
+        sort_copies(tuple(columns), order, runs[2], of, firsts, copies)
+    return runs, _Copies(of, firsts, copies)
 
 
 def _equal(high: np.ndarray, number: int, shares: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,24 +10,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, numbers, ragged_rows
 from neardup.copies.repeated.equal_rows import SEGMENT, Groups, Rule, segments_of
 from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.spill import Flush, Spill
 from neardup.copies.work import Work
-from neardup.kernels.passages.anchoring import divide, mark
+from neardup.kernels.passages.anchoring import divide, mark, needed_anchors
 from neardup.kernels.passages.hashing import runs_of_anchors
 from neardup.kernels.passages.positions import NONE
 from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
-from neardup.sketch.run_anchors import RunLength, anchors_of
+from neardup.sketch.beginnings import Part, beginnings
+from neardup.sketch.run_anchors import RunAnchors, RunLength, anchors_of
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
 
@@ -135,9 +136,10 @@ class Finder:
             groups: Which documents are compared with each other; None for all.
             boilerplate: Documents from which on groups don't count for a run; 0 for never.
         """
-        begins = np.zeros(corpus.documents + 1, np.int64)
-        np.cumsum(corpus.anchors, dtype=np.int64, out=begins[1:])
         starts = np.append(0, corpus.ends)
+        limits = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        sizes = [int(corpus.anchors[low:high].sum(dtype=np.int64)) for low, high in limits]
+        begins = np.append(0, np.cumsum(sizes, dtype=np.int64))  # anchors before each partition
         flushes, done = self.work.progress.run_flushes()
         size = 24 * marked.anchors * (self.length.window + 1) // 2
         runs = self._spill([np.uint64, np.uint64, np.uint64], size, "runs", flushes)
@@ -147,17 +149,25 @@ class Finder:
         ) -> tuple[int, list[np.ndarray]]:
             number, texts = item
             first, last = starts[number], starts[number + 1]
-            chosen = marked.of(int(begins[first]), int(begins[last]))
+            chosen = marked.of(int(begins[number]), int(begins[number + 1]))
             counts = corpus.anchors[first:last]
             before = np.append(0, np.cumsum(chosen))
-            with_anchors = np.diff(before[begins[first : last + 1] - begins[first]]) > 0
+            ends = np.append(0, np.cumsum(counts, dtype=np.int64))
+            with_anchors = np.diff(before[ends]) > 0
             rows = np.flatnonzero(with_anchors)
             if not len(rows):
                 return number, []
-            numbers = corpus.numbers[first + rows]
             of_rows = chosen[np.repeat(with_anchors, counts)]
-            tokens = self.cache.pop(number, rows) or self.tokens_of(texts(rows))
-            return number, self._runs(tokens, numbers, of_rows, runs.parts)
+            needed = np.empty(len(rows), np.int64)
+            needed_anchors(of_rows, counts[rows], needed)
+            found = self.cache.pop(number, rows)
+            batches = (
+                self._first_tokens(texts(rows), needed)
+                if found is None
+                else ((low, high, tokens, self._anchors(tokens)) for low, high, tokens in found)
+            )
+            numbers = corpus.numbers[first + rows]
+            return number, self._runs(batches, numbers, of_rows, counts[rows], runs.parts)
 
         for number, found in self.work.pool.ordered(work, read(done)):
             if found:
@@ -169,20 +179,26 @@ class Finder:
 
     def _runs(
         self,
-        batches: Iterable[tuple[int, int, Ragged]],
+        batches: Iterable[tuple[int, int, Ragged, RunAnchors]],
         numbers: np.ndarray,
         marked: np.ndarray,
+        every: np.ndarray,
         parts: int,
     ) -> list[np.ndarray]:
-        """Return hashes and positions of the runs of marked anchors, by part, and their ends."""
+        """Return hashes and positions of the runs of marked anchors, by part, and their ends.
+
+        ``every`` has the number of anchors of each document, int32[], and ``marked`` a bool for
+        each; batches may lack the last ones of a document.
+        """
         parts_of: list[list[np.ndarray]] = []
         recent = np.full((_RECENT, 3), NONE)
-        done = 0
-        for first, last, tokens in batches:
-            keys, since, counts = anchors_of(tokens, self.length)
-            chosen = marked[done : done + len(keys)]
-            done += len(keys)
-            columns = [self._allocate(len(tokens.values), _WORD) for _ in range(4)]
+        begins = np.cumsum(every, dtype=np.int64) - every
+        for first, last, tokens, (keys, since, counts) in batches:
+            if np.array_equal(counts, every[first:last]):
+                chosen = marked[begins[first] : begins[first] + int(counts.sum())]
+            else:
+                chosen = marked[ragged_rows(begins[first:last], counts)]
+            columns = [self.allocate(len(tokens.values), _WORD) for _ in range(4)]
             count = runs_of_anchors(
                 *tokens,
                 numbers[first:last],
@@ -198,15 +214,47 @@ class Finder:
         if len(parts_of) > 1:
             rows = [np.concatenate(column) for column in zip(*parts_of, strict=True)]
         keys = rows.pop()
-        order, ends = self._allocate(len(keys), np.dtype(np.int64)), np.empty(parts + 1, np.int64)
+        rows, ends = self._divided(rows, keys, parts)
+        return [*rows, ends]
+
+    def _divided(
+        self, columns: list[np.ndarray], keys: np.ndarray, parts: int
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return rows in the order of their parts, and where each begins; see `divide`."""
+        ends = np.empty(parts + 1, np.int64)
+        part = keys[0] % np.uint64(parts) if len(keys) else np.uint64(0)
+        if len(keys) > _SORTED and bool(np.all(keys == keys[0])):  # of periodic text
+            ends[: int(part) + 1], ends[int(part) + 1 :] = 0, len(keys)
+            return columns, ends
+        order = self.allocate(len(keys), np.dtype(np.int64))
         divide(keys, parts, order, ends)
-        return [*(self._in_order(row, order) for row in rows), ends]
+        return [self.in_order(column, order) for column in columns], ends
 
     def tokens_of(self, text: pa.LargeStringArray) -> Iterator[tuple[int, int, Ragged]]:
         """Yield ranges of documents and their tokens, valid until the next one."""
         data, offsets = self._tokeniser.normalise(text)
         for first, last in batches(offsets):
             yield first, last, self._tokeniser.tokens(data, offsets[first : last + 1])[0]
+
+    def _first_tokens(
+        self, text: pa.LargeStringArray, needed: np.ndarray
+    ) -> Iterator[tuple[int, int, Ragged, RunAnchors]]:
+        """Yield the same, and their anchors, perhaps without those behind the needed ones.
+
+        ``needed``, int64[documents], says how many anchors of each document are needed.
+        """
+        data, offsets = self._tokeniser.normalise(text)
+
+        def look(part: Part) -> tuple[tuple[Ragged, RunAnchors], np.ndarray]:
+            tokens, _ = self._tokeniser.tokens(part.data, part.offsets)
+            anchors = self._anchors(tokens)
+            return (tokens, anchors), anchors.counts
+
+        for first, last, _, found in beginnings(self._tokeniser, data, offsets, needed, look):
+            yield first, last, *found
+
+    def _anchors(self, tokens: Ragged) -> RunAnchors:
+        return anchors_of(tokens, self.length, self.allocate)
 
     def _sources(self, runs: Spill, corpus: Corpus, rule: Rule) -> Repeats:
         documents = max(corpus.documents, 1)
@@ -215,11 +263,9 @@ class Finder:
         share = np.uint64(-(-documents // segments.parts) << 32)
 
         def work(part: int) -> tuple[list[np.ndarray], np.ndarray]:
-            found = segments_of(runs.take(part, self._allocate), rule, self._allocate, _SORTED)
-            order = self._allocate(len(found[0]), np.dtype(np.int64))
-            ends = np.empty(segments.parts + 1, np.int64)
-            divide(found[0] // share, segments.parts, order, ends)
-            return [self._in_order(column, order) for column in found], ends
+            found = segments_of(runs.take(part, self.allocate), rule, self.allocate, _SORTED)
+            shares = np.floor_divide(found[0], share, out=self.allocate(len(found[0]), _WORD))
+            return self._divided([*found], shares, segments.parts)
 
         for found, ends in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
             segments.add_divided(found, ends)
@@ -227,18 +273,22 @@ class Finder:
                 segments.flush()
         self.work.temporary = max(self.work.temporary, runs.written + segments.written)
         runs.forget()
-        table = [self.work.scratch.empty(segments.rows, column) for column in SEGMENT]
 
         def joined(part: int) -> list[np.ndarray]:
-            found = segments.take(part, self._allocate)
+            found = segments.take(part, self.allocate)
             if not bool(np.all(found[0][1:] > found[0][:-1])):
                 order = np.argsort(found[0])
-                found = [self._in_order(values, order) for values in found]
+                found = [self.in_order(values, order) for values in found]
             count = join_segments(tuple(found))
             return [values[:count] for values in found]
 
         filled = 0
-        every = range(segments.parts)
+        every = [part for part in range(segments.parts) if segments.size(part)]
+        if len(every) == 1:
+            found = joined(*every)
+            segments.close()
+            return Repeats(*found)
+        table = [self.work.scratch.empty(segments.rows, column) for column in SEGMENT]
         for found in self.work.pool.ordered(joined, every, self.work.pool.threads):
             count = len(found[0])
             for column, values in zip(table, found, strict=True):
@@ -247,12 +297,13 @@ class Finder:
         segments.close()
         return Repeats(*(column[:filled] for column in table))
 
-    def _allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
+    def allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
         """Return an array for a part, which may be many times as large as others."""
         return np.empty(rows, dtype) if rows <= _SORTED else self.work.scratch.empty(rows, dtype)
 
-    def _in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
-        return values.take(order, out=self._allocate(len(order), values.dtype), mode="clip")
+    def in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Return values by their rows, int64[]."""
+        return values.take(order, out=self.allocate(len(order), values.dtype), mode="clip")
 
 
 class _TokenCache:
@@ -299,6 +350,13 @@ def _of_rows(tokens: list[Ragged], rows: np.ndarray) -> Iterator[tuple[int, int,
         begin, first = end, last
 
 
+def _with_equal_keys(keys: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    """Return the anchors, int64[], with a key, uint64[anchors], that others have too."""
+    if len(keys) and bool(np.all(keys == keys[0])):  # of periodic text
+        return anchors if len(keys) > 1 else anchors[:0]
+    return np.asarray(anchors[group(keys).members])
+
+
 class Anchors:
     """The first pass: partition by partition, in the order of the input."""
 
@@ -314,17 +372,19 @@ class Anchors:
         tokens, counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         keys = [np.empty(0, np.uint64)]
         for _, _, batch in self._finder.tokens_of(text):
-            key, _, count = anchors_of(batch, self._finder.length)
+            key, _, count = anchors_of(batch, self._finder.length, self._finder.allocate)
             keys.append(key)
             counts.append(count)
             tokens.append(np.diff(batch.offsets).astype(np.int32))
             if not self._finder.cache.is_full:
                 kept.append(Ragged(batch.values.copy(), batch.offsets))
-        every = np.concatenate(keys)
-        order, ends = np.empty(len(every), np.int64), np.empty(self._spill.parts + 1, np.int64)
+        allocate, in_order = self._finder.allocate, self._finder.in_order
+        every = keys[-1] if len(keys) == 2 else np.concatenate(keys)
+        order = allocate(len(every), np.dtype(np.int64))
+        ends = np.empty(self._spill.parts + 1, np.int64)
         divide(every, self._spill.parts, order, ends)
         found: list[np.ndarray] = [np.concatenate(tokens), np.concatenate(counts)]
-        found += [every[order], order, ends]
+        found += [in_order(every, order), order, ends]
         return found, kept if len(kept) == len(tokens) - 1 else []
 
     def add(
@@ -338,7 +398,8 @@ class Anchors:
         (tokens, counts, keys, order, ends), kept = found
         if kept:
             self._finder.cache.put(len(self._ends), kept)
-        self._spill.add_divided([keys, order + self._anchors], ends)
+        order += self._anchors
+        self._spill.add_divided([keys, order], ends)
         columns: dict[str, Any] = {_TOKENS: array_of(tokens), _ANCHORS: array_of(counts)}
         columns |= zip(table.column_names, table.columns, strict=True)
         entered = Entered(corpus, about, pa.table(columns))
@@ -350,8 +411,8 @@ class Anchors:
 
     def enter(self, entered: Entered) -> None:
         """Enter a partition whose anchors are in the spill."""
-        columns = (entered.table.column(name) for name in (_TOKENS, _ANCHORS))
-        tokens, counts = (np.asarray(column.to_numpy()) for column in columns)
+        columns = (entered.table.column(name).combine_chunks() for name in (_TOKENS, _ANCHORS))
+        tokens, counts = (numbers(cast(Any, column)) for column in columns)
         self._tokens.append(tokens)
         self._counts.append(counts)
         self._anchors += int(counts.sum(dtype=np.int64))
@@ -360,9 +421,14 @@ class Anchors:
 
     def corpus(self) -> Corpus:
         """Return all documents, numbered in the order of the input."""
-        tokens, counts = np.concatenate(self._tokens), np.concatenate(self._counts)
-        ends = np.array(self._ends, np.int64)
-        return Corpus(tokens, counts, np.arange(self._documents), ends)
+        scratch = self._finder.work.scratch
+        tokens, counts = (scratch.empty(self._documents, np.int32) for _ in range(2))
+        np.concatenate(self._tokens, out=tokens)
+        np.concatenate(self._counts, out=counts)
+        self._tokens, self._counts = [], []
+        numbers = scratch.empty(self._documents, np.int64)
+        numbers[:] = np.arange(self._documents)
+        return Corpus(tokens, counts, numbers, np.array(self._ends, np.int64))
 
     def marked(self) -> Marked:
         """Return the anchors with a key that another one has too."""
@@ -373,8 +439,8 @@ class Anchors:
         count = 0
 
         def twice(part: int) -> np.ndarray:
-            keys, anchors = self._spill.take(part)
-            return np.asarray(anchors[group(keys).members])
+            keys, anchors = self._spill.take(part, self._finder.allocate)
+            return _with_equal_keys(keys, anchors)
 
         for anchors in work.pool.ordered(twice, range(self._spill.parts), work.pool.threads):
             mark(bits, anchors)

@@ -110,7 +110,8 @@ class Spill:
             for blocks in self._pending:
                 rows.append(sum(len(block[0]) for block in blocks))
                 for column in zip(*blocks, strict=True):
-                    data = memoryview(cast(Any, np.concatenate(column).view(np.uint8)))
+                    rows_of = column if len(column) == 1 else [np.concatenate(column)]
+                    data = memoryview(cast(Any, rows_of[0].view(np.uint8)))
                     file.write(data)
                     if self._path is not None:
                         checksum = zlib.crc32(data, checksum)

@@ -61,12 +61,21 @@ class BytePartition(Partition):
     def found(self, raw: Raw) -> np.ndarray:
         """int32[n, 3]: start, offset for insertions, and end of each record, large ones too."""
 
-    def bounds(self, raw: Raw, rows: Rows = None) -> np.ndarray:
-        """The same of the records that are no larger than they may be, or of some of these."""
+    def bounds(self, raw: Raw, rows: Rows = None, count: int | None = None) -> np.ndarray:
+        """The same of the records that are no larger than they may be, or of some of these.
+
+        ``count`` is how many there were; FormatError where there are more or fewer now.
+        """
         found = self.found(raw)
         fitting = self.fitting(raw, found)
         found = found if fitting is None else found[fitting]
+        self.check(len(found), count)
         return found if rows is None else found[rows]
+
+    def check(self, records: int, count: int | None) -> None:
+        """Refuse a file that has another number of records than it had; None for any."""
+        if count is not None and records != count:
+            raise changed(self._file.path)
 
     def fitting(self, raw: Raw, found: np.ndarray) -> Rows:
         """Which of the records that were found are not left out for their size."""
@@ -79,8 +88,13 @@ class BytePartition(Partition):
         return np.flatnonzero(~large)
 
     @abstractmethod
-    def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
-        """Find columns of some records, all of them if ``rows`` is None; refuse malformed ones."""
+    def fields(
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+    ) -> Fields:
+        """Find columns of some records, all of them if ``rows`` is None; refuse malformed ones.
+
+        ``count`` is how many records there were, see `bounds`.
+        """
 
     @abstractmethod
     def names(self, raw: Raw, rows: Rows) -> list[str]: ...
@@ -103,16 +117,14 @@ class BytePartition(Partition):
         return Documents(text, table, int(reader.replaced.sum()), skipped=skipped)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
-        raw = self.raw()
-        self._check(raw, count)
-        return self._reader(raw, self._columns.text, rows).text(self._columns.text)
+        names = self._columns.text
+        return self._reader(self.raw(), names, rows, count).text(names)
 
     def records(
         self, rows: Rows, count: int, added: Added = None, cached: Cached = None
     ) -> memoryview:
         raw = self.raw()
-        bounds = self._check(raw, count)
-        bounds = bounds if rows is None else bounds[rows]
+        bounds = self.bounds(raw, rows, count)
         extra, ends = _NOTHING if added is None else self.insertions(raw, bounds, added)
         size = int((bounds[:, 2] - bounds[:, 0]).sum(dtype=np.int64)) + len(extra)
         out = np.empty(size + 1 + PAD, np.uint8)
@@ -120,7 +132,7 @@ class BytePartition(Partition):
 
     def table(self, rows: Rows, count: int, added: Added = None, cached: Cached = None) -> pa.Table:
         raw = self.raw()
-        self._check(raw, count)
+        self.bounds(raw, None, count)
         names = self.names(raw, rows)
         reader = self._reader(raw, names, rows)
         arrays = [self._lossless_column(reader, k, name) for k, name in enumerate(names)]
@@ -159,20 +171,16 @@ class BytePartition(Partition):
         extent = self._extent
         return extent.content or read_range(self._file, extent.start, extent.size)
 
-    def _check(self, raw: Raw, count: int) -> np.ndarray:
-        bounds = self.bounds(raw)
-        if len(bounds) != count:
-            raise changed(self._file.path)
-        return bounds
-
     def _lossless_column(self, reader: "_Reader", k: int, name: str) -> Column:
         return reader.exact_column(k, name)
 
-    def _reader(self, raw: Raw, names: Sequence[str], rows: Rows) -> "_Reader":
+    def _reader(
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+    ) -> "_Reader":
         def where(record: int) -> str:
             return self.position(int(self.bounds(self.raw(), rows)[record, 0]))
 
-        return _Reader(self.fields(raw, names, rows), self._columns, where)
+        return _Reader(self.fields(raw, names, rows, count), self._columns, where)
 
 
 class _Reader:

@@ -45,11 +45,15 @@ class CsvPartition(BytePartition):
     def found(self, raw: Raw) -> np.ndarray:
         return _scan(raw, _delimiter(self._file)).bounds
 
-    def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
+    def fields(
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+    ) -> Fields:
         scan = _scan(raw, _delimiter(self._file), True, self._header.names, names)
         if scan.why:
             raise self._refused(scan)
-        if (fitting := self.fitting(raw, scan.bounds)) is not None:
+        fitting = self.fitting(raw, scan.bounds)
+        self.check(len(scan.bounds if fitting is None else fitting), count)
+        if fitting is not None:
             rows = fitting if rows is None else fitting[rows]
         if rows is None:
             return Fields(raw, scan.values, scan.kinds, len(scan.bounds))

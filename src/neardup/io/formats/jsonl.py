@@ -36,8 +36,10 @@ class JsonPartition(BytePartition):
         lines = np.empty((raw.size // 2 + 1, 3), np.int32)
         return lines[: json_lines(raw.data, raw.size, lines)]
 
-    def fields(self, raw: Raw, names: Sequence[str], rows: Rows) -> Fields:
-        lines = self.bounds(raw, rows)
+    def fields(
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+    ) -> Fields:
+        lines = self.bounds(raw, rows, count)
         fields, done, why, _ = _find(raw, lines, names)
         if why:
             raise self._refused(raw, lines[done], why, names)

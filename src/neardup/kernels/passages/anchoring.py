@@ -26,10 +26,11 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
     top = np.uint64(1)
     for _ in range(gram):
         top *= TOKEN_MULTIPLIER
-    longest = np.int64(0)
-    for d in range(offsets.shape[0] - 1):
-        longest = max(longest, offsets[d + 1] - offsets[d])
-    hashes = np.empty(longest, dtype=np.uint64)
+    size = np.int64(1)
+    while size < window:
+        size *= 2
+    hashes = np.empty(size, dtype=np.uint64)  # of the last grams
+    ring = size - 1
     count = np.int64(0)
     for d in range(offsets.shape[0] - 1):
         first = offsets[d]
@@ -40,22 +41,24 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
             for i in range(gram):
                 h = h * TOKEN_MULTIPLIER + tokens[first + i]
             hashes[0] = mix(h)
-            for i in range(1, grams):
-                gone = tokens[first + i - 1] * top
-                h = h * TOKEN_MULTIPLIER + (tokens[first + i + gram - 1] - gone)
-                hashes[i] = mix(h)
             best = np.int64(-1)
             smallest = np.uint64(0)
-            for end in range(window - 1, grams):
+            for end in range(grams):
+                if end > 0:
+                    gone = tokens[first + end - 1] * top
+                    h = h * TOKEN_MULTIPLIER + (tokens[first + end + gram - 1] - gone)
+                    hashes[end & ring] = mix(h)
                 start = end - window + 1
+                if start < 0:
+                    continue
                 chosen = best
                 if best < start:
-                    chosen, smallest = start, hashes[start]
+                    chosen, smallest = start, hashes[start & ring]
                     for i in range(start + 1, end + 1):
-                        if hashes[i] < smallest:
-                            chosen, smallest = i, hashes[i]
-                elif hashes[end] < smallest:
-                    chosen, smallest = end, hashes[end]
+                        if hashes[i & ring] < smallest:
+                            chosen, smallest = i, hashes[i & ring]
+                elif hashes[end & ring] < smallest:
+                    chosen, smallest = end, hashes[end & ring]
                 if chosen != best:
                     best = chosen
                     keys[count], since[count] = mix(smallest), start
@@ -74,6 +77,24 @@ def mark(bits, anchors):
     """
     for anchor in anchors:
         bits[anchor >> 3] |= np.uint8(1 << (anchor & 7))
+
+
+@njit(cache=True, nogil=True)
+def needed_anchors(marked, counts, needed):
+    """Count the anchors of each document up to its last marked one, and the one behind.
+
+    Args:
+        marked: bool[anchors].
+        counts: int32[documents], the number of anchors of each.
+        needed: int64[documents] for the number; 0 without a marked one.
+    """
+    first = np.int64(0)
+    for d in range(counts.shape[0]):
+        needed[d] = 0
+        for i in range(counts[d]):
+            if marked[first + i]:
+                needed[d] = i + 2
+        first += counts[d]
 
 
 @njit(cache=True, nogil=True)

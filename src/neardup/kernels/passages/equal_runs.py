@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from neardup.kernels.passages.positions import COPY
+
 
 @njit(cache=True, nogil=True)
 def split_groups(rows, starts, low, groups, members, ends):
@@ -79,6 +81,58 @@ def add_copied(group_of, copied, count, members, ends):
             count += 1
             ends[count] = filled
     return count
+
+
+@njit(cache=True, nogil=True)
+def find_copies(position, copied):
+    """Mark the rows that are copies; return how many, and whether they are in ascending order.
+
+    Args:
+        position: uint64[rows], see `neardup.kernels.passages.hashing.runs_of_anchors`.
+        copied: bool[rows] for whether a row is a copy.
+    """
+    count = np.int64(0)
+    ascending = True
+    before = np.uint64(0)
+    for row in range(position.shape[0]):
+        copied[row] = (position[row] & COPY) != 0
+        if copied[row]:
+            ascending = ascending and position[row] > before
+            before = position[row]
+            count += 1
+    return count, ascending
+
+
+@njit(cache=True, nogil=True)
+def sort_copies(columns, order, runs, of, firsts, out):
+    """Sort copies by the row that they are copies of, stably.
+
+    Args:
+        columns: Position of the first run of the original, number of runs, and position of each
+            row, uint64[rows] each; rows that are no copies are left out.
+        order: int64[copies], rows of copies in the order of their positions; of none where they are
+            in that order.
+        runs: uint64[runs], positions of rows that are no copies, ascending.
+        of: int32[runs] of -1 for the first row of those that are copied together with each.
+        firsts: int64[runs + 1] of 0 for the first copy of each.
+        out: uint64[copies] for the positions of copies.
+    """
+    origin, sizes, position = columns
+    for row in range(position.shape[0]):
+        if position[row] & COPY:
+            first = np.searchsorted(runs, origin[row])
+            firsts[first + 1] += 1
+            if of[first] < 0:
+                of[first : first + np.int64(sizes[row])] = np.int32(first)
+    for first in range(firsts.shape[0] - 1):
+        firsts[first + 1] += firsts[first]
+    fill = firsts.copy()
+    for k in range(order.shape[0] if order.shape[0] > 0 else position.shape[0]):
+        row = order[k] if order.shape[0] > 0 else k
+        if position[row] & COPY:
+            first = np.searchsorted(runs, origin[row])
+            out[fill[first]] = position[row] ^ COPY
+            fill[first] += 1
 
 
 @njit(cache=True, nogil=True)

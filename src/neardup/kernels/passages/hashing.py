@@ -77,10 +77,9 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
     """
     keys, since, counts, marked = anchors
     high, low, position, key = out
-    longest = np.int64(0)
-    for d in range(offsets.shape[0] - 1):
-        longest = max(longest, offsets[d + 1] - offsets[d])
-    prefixes = np.empty((2, longest + 1), dtype=np.uint64)
+    # Hashes of prefixes, from the token `base` on; an anchor needs those of 2 * words tokens.
+    size = 4 * words + 4096
+    prefixes = np.empty((2, size), dtype=np.uint64)
     # For words tokens and more: an anchor has as many runs as a run has grams, at most.
     powers = np.empty((2, words + 1), dtype=np.uint64)
     powers[0, 0] = powers[1, 0] = np.uint64(1)
@@ -99,24 +98,27 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
         document = np.uint64(numbers[d]) << np.uint64(32)
         last = anchor + counts[d]
         done = np.int64(-1)  # tokens up to this one are in the prefixes; those of a gap are not
+        base = np.int64(0)
         while anchor < last:
             end = offsets[d + 1] - start - words + 1
             if anchor + 1 < last:
                 end = np.int64(since[anchor + 1])
             begin = np.int64(since[anchor])
             if marked[anchor]:
-                if done < begin:
-                    done = begin
-                    prefixes[0, begin] = prefixes[1, begin] = np.uint64(0)
-                for i in range(done, end + words - 1):
-                    token = tokens[start + i]
+                if done < begin or end + words - base > size:
+                    done = base = begin
+                    prefixes[0, 0] = prefixes[1, 0] = np.uint64(0)
+                for i in range(done - base, end + words - 1 - base):
+                    token = tokens[start + base + i]
                     prefixes[0, i + 1] = reduced(times(prefixes[0, i], BASE) + reduced(token))
                     prefixes[1, i + 1] = prefixes[1, i] * _OTHER + token
                 done = end + words - 1
                 runs = end - begin
                 here = document | np.uint64(begin)
                 length = np.uint64(runs + words - 1) * TOKEN_LENGTH  # a token may be 0
-                one, two = _differences(prefixes, begin, done, powers[:, runs - 1], length)
+                one, two = _differences(
+                    prefixes, begin - base, done - base, powers[:, runs - 1], length
+                )
                 slot = np.int64(two & slots)
                 key[count] = keys[anchor]
                 if recent[slot, 0] == one and recent[slot, 1] == two and recent[slot, 2] != NONE:
@@ -127,7 +129,7 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
                     recent[slot, 0], recent[slot, 1], recent[slot, 2] = one, two, here
                     for i in range(begin, end):
                         high[count], low[count] = _differences(
-                            prefixes, i, i + words, powers[:, 0], salt
+                            prefixes, i - base, i - base + words, powers[:, 0], salt
                         )
                         position[count], key[count] = document | np.uint64(i), keys[anchor]
                         count += 1
