@@ -163,6 +163,12 @@ def hash_tokens(token: str) -> int:
     return mix(state ^ rest ^ len(data) * _TOKEN_LENGTH & _MASK)
 
 
+def copy_beginnings(text: bytes, size: int) -> tuple[bytes, bool]:
+    """The first bytes of a text, up to a space; and whether it is all of it."""
+    space = text.find(b" ", min(size, len(text)))
+    return (text, True) if space < 0 else (text[:space], False)
+
+
 def replace_known(tokens: Sequence[int], table: Mapping[int, int]) -> tuple[list[int], list[int]]:
     """Tokens with their replacements, and the places of those that have none."""
     missing = [place for place, token in enumerate(tokens) if token not in table]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from neardup.kernels import bits, shingling, signing
+from neardup.kernels import bits, shingling, signing, text_beginnings
 from neardup.kernels import tokens as kernels
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 
@@ -151,6 +152,19 @@ def test_hash_tokens(strings: list[str]) -> None:
     out = np.empty(len(strings), np.uint64)
     kernels.hash_tokens(*text_buffers(as_text(strings)), out)
     assert out.tolist() == [reference.hash_tokens(s) for s in strings]
+
+
+@given(st.lists(st.tuples(st.text("ab \u00e9", max_size=20), st.integers(0, 25)), max_size=8))
+@settings(max_examples=20 if SLOW else 100, deadline=None)
+def test_copy_beginnings(parts: list[tuple[str, int]]) -> None:
+    data, offsets = text_buffers(as_text([text for text, _ in parts]))
+    sizes = np.array([size for _, size in parts], np.int64)
+    out, ends = np.empty(int(offsets[-1]), np.uint8), np.empty(len(parts) + 1, np.int64)
+    complete = np.empty(len(parts), np.bool_)
+    text_beginnings.copy_beginnings(data, offsets, sizes, out, ends, complete)
+    found = [out[first:last].tobytes() for first, last in pairwise(ends.tolist())]
+    expected = [reference.copy_beginnings(text.encode(), size) for text, size in parts]
+    assert list(zip(found, complete.tolist(), strict=True)) == expected
 
 
 @given(
