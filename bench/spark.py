@@ -167,7 +167,7 @@ def spread(sketches: Any, spec: Spec, parts: int) -> Any:
     """The shuffle of band keys alone."""
     keys = sketches.select("doc", "keys")
     schema = "share int, entries binary"
-    return steps._mapped(keys, candidate_stage.spread, schema, shares=3 * parts).repartition(
+    return steps.mapped(keys, candidate_stage.spread, schema, shares=3 * parts).repartition(
         parts, "share"
     )
 

@@ -97,7 +97,7 @@ def test_64_partitions_of_few_rows(spark: Any, df: Any, table: pa.Table) -> None
     spark.conf.set("spark.sql.shuffle.partitions", "64")
     try:
         run = dedup(df.where("id < 'id-0060'"), num_bands=5, rows=5)
-        assert steps._partitions(df, 0, 1) == 64
+        assert steps.partitions_of(df, 0, 1) == 64
         assert found(run) == expected(few, Spec(num_bands=5, rows=5))
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "2")

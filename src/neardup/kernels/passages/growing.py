@@ -97,8 +97,9 @@ def grow(table, begin, end, rule, boilerplate, out):
                 reach = grown
         out[count, 0], out[count, 1] = start, reach
         out[count, 2], out[count, 3] = source, origin[row] + step
-        least, text = documents[row], np.uint64(0)
         common = _is_common(documents, row, boilerplate)
+        # Of a row of equal words at the very beginning all that follows is 0.
+        least, text = documents[row], reach if common else np.uint64(0)
         stop = start + reach
         while True:
             least = min(least, documents[row])
