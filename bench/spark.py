@@ -9,9 +9,10 @@ command on 100 notes. With another number of documents the result has it in its 
 threshold; `passages` are the copied passages of 100,000 notes, and `template` those of the same
 with the same 200 words in each; `chain` is a million documents, each similar to the next, that no
 task may hold. Each answer is compared with that of one machine. `neardup`, `mllib` and `text-dedup`
-find the pairs of 20,000 notes: Spark's own MinHashLSH, and the functions of text-dedup's program for Spark, which
-need `pip install scipy rich` and `pip install --no-deps text-dedup==0.3.1`; pairs that an exact
-join finds are the truth. Each is a process of its own. Writes bench/results/spark.json.
+find the pairs of 20,000 notes: Spark's own MinHashLSH, and the functions of text-dedup's program
+for Spark, which need `pip install scipy rich` and `pip install --no-deps text-dedup==0.3.1`; pairs
+that an exact join finds are the truth. Each is a process of its own. Writes
+bench/results/spark.json.
 """
 
 from __future__ import annotations
