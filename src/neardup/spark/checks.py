@@ -98,8 +98,11 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = (), private: bool 
     return Ids(documents, kinds[0] if kinds else kind, digest)
 
 
-def check_sent(spark: SparkSession, documents: int) -> None:
-    """Raise SpecError if the ids of so many documents do not fit into all machines."""
+def check_sent(spark: SparkSession, documents: int, which: str = "", more: str = "") -> None:
+    """Raise SpecError if the ids of so many documents do not fit into all machines.
+
+    The message says ``which`` documents these are, and the hint ``more`` that helps.
+    """
     context: Any = spark.sparkContext
     memory = context._jvm.java.lang.Runtime.getRuntime().maxMemory()
     if not context._jsc.isLocal():
@@ -107,7 +110,7 @@ def check_sent(spark: SparkSession, documents: int) -> None:
     needed, most = documents * _ID_BYTES, min(memory // 2, _MOST_SENT)
     if needed > most:
         raise SpecError(
-            f"the ids of {documents:,} documents that share a bucket take {needed:,} bytes on each "
-            f"machine; expected {most:,} or fewer, half of the smallest heap",
-            "raise spark.driver.memory and spark.executor.memory, or `documents`, for more rows",
+            f"the ids of {documents:,} documents{which} take {needed:,} bytes on each machine; "
+            f"expected {most:,} or fewer, half of the smallest heap",
+            f"raise spark.driver.memory and spark.executor.memory{more}",
         )

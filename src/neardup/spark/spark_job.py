@@ -170,7 +170,8 @@ def dedup(
     candidates = partial(steps.candidates, sketches, same, spec, ids.documents, task_bytes)
     found = store.stage("candidates", candidates)
     documents, size, roots = sizes_of(found, spec, task_bytes)
-    checks.check_sent(df.sparkSession, documents + same.count())
+    more = ", or `documents`, for more rows"
+    checks.check_sent(df.sparkSession, documents + same.count(), " that share a bucket", more)
     large = f.col("root").isin(roots)
 
     def sets(rows: DataFrame) -> DataFrame:

@@ -26,8 +26,8 @@ from neardup.spec import Spec, check_integer
 
 #: Bytes of `task_bytes` for each token of a range.
 _TOKEN_BYTES = 64
-#: Tokens of a range, if there are so many for each task.
-_SMALL_RANGE = 1 << 16
+#: Tokens of a range, if there are so many for each task; and at most: Spark has rows of 2 GB.
+_SMALL_RANGE, _LARGE_RANGE = 1 << 16, 1 << 24
 #: Stretches of the keep order of which the tokens are counted.
 _COUNTED = 1 << 16
 #: Bytes of an anchor, and of a run, in a share of all hashes.
@@ -440,7 +440,7 @@ class _Job:
         total = sum(row[1] for row in rows)
         parts = steps.partitions_of(anchors, 0, self.task_bytes)
         most = max(-(-total // parts), _SMALL_RANGE)
-        most = max(1, min(most, self.task_bytes // _TOKEN_BYTES))
+        most = max(1, min(most, _LARGE_RANGE, self.task_bytes // _TOKEN_BYTES))
         borders, filled = [0], 0
         for stretch_number, tokens, _ in rows:
             if filled and filled + tokens > most:

@@ -13,7 +13,12 @@ from neardup.kernels.passages.positions import NONE, document_of, is_earlier
 
 @njit(cache=True, nogil=True)
 def mixed(values, out):
-    """Fill ``out``, uint64[n], with a hash of each of ``values``, uint64[n], and return it."""
+    """Fill an array with a hash of each value, and return it.
+
+    Args:
+        values: uint64[n].
+        out: uint64[n] for the hashes.
+    """
     for i in range(values.shape[0]):
         out[i] = mix(values[i])
     return out
