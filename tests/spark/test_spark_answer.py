@@ -396,7 +396,7 @@ def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:
 
     checks.check_sent(spark, 1000)
     with pytest.raises(SpecError, match=r"the ids of 10,000,000,000 documents .* take 1,000,000,0"):
-        checks.check_sent(spark, 10**10)
+        checks.check_sent(spark, 10**10, " that share a bucket")
     with pytest.warns(UserWarning, match="bands are chosen for 5,000,000"):
         steps.warn_of_bands(Spec(), 200_000_000)
     steps.warn_of_bands(Spec(documents=200_000_000), 200_000_000)
