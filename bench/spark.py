@@ -6,11 +6,13 @@
 whole `dedup` of the first, its checks and the start of the Python workers included, and `tiny` the
 command on 100 notes. With another number of documents the result has it in its name. `above`,
 `around` and `below` are 200,000 notes of which 30 % are one family above, around or below the
-threshold; `chain` is a million documents, each similar to the next, that no task may hold. Each
-answer is compared with that of one machine. `neardup`, `mllib` and `text-dedup` find the pairs of
-20,000 notes: Spark's own MinHashLSH, and the functions of text-dedup's program for Spark, which
-need `pip install scipy rich` and `pip install --no-deps text-dedup==0.3.1`; pairs that an exact
-join finds are the truth. Each is a process of its own. Writes bench/results/spark.json.
+threshold; `passages` are the copied passages of 100,000 notes, and `template` those of the same
+with the same 200 words in each; `chain` is a million documents, each similar to the next, that no
+task may hold. Each answer is compared with that of one machine. `neardup`, `mllib` and `text-dedup`
+find the pairs of 20,000 notes: Spark's own MinHashLSH, and the functions of text-dedup's program
+for Spark, which need `pip install scipy rich` and `pip install --no-deps text-dedup==0.3.1`; pairs
+that an exact join finds are the truth. Each is a process of its own. Writes
+bench/results/spark.json.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark import StorageLevel
@@ -38,13 +41,14 @@ from pyspark.sql import functions as f
 
 import neardup
 from harness import DATA, load, save, say, synthetic, table, text_bytes
-from neardup.spark import dedup, files, steps
+from neardup.spark import dedup, files, passages, steps
 from neardup.spark.stages import candidate_stage
 from neardup.spec import Spec
 from notes import Family
 from shapes import chain
 
 SIZES = {"notes": 100_000, "job": 100_000, "tiny": 100, "many": 500_000}
+SIZES |= {"passages": 100_000, "template": 100_000}
 SIZES |= {"above": 200_000, "around": 200_000, "below": 200_000, "chain": 1_000_000}
 SIZES |= dict.fromkeys(("neardup", "mllib", "text-dedup"), 20_000)
 FAMILIES = {"above": (0.85, 0.95), "around": (0.65, 0.75), "below": (0.4, 0.5)}
@@ -167,7 +171,7 @@ def spread(sketches: Any, spec: Spec, parts: int) -> Any:
     """The shuffle of band keys alone."""
     keys = sketches.select("doc", "keys")
     schema = "share int, entries binary"
-    return steps._mapped(keys, candidate_stage.spread, schema, shares=3 * parts).repartition(
+    return steps.mapped(keys, candidate_stage.spread, schema, shares=3 * parts).repartition(
         parts, "share"
     )
 
@@ -207,6 +211,53 @@ def run_job(path: Path, cores: int) -> dict[str, Any]:
     ):
         say(f"{what}: {cpu:.1f} s of CPU, {size / cpu:.1f} MB/s a core")
     return {**taken, **start, "equal": {row["id"] for row in rows} == single(path, NOTES)}
+
+
+def run_passages(path: Path, cores: int) -> dict[str, Any]:
+    """Copied passages, beside those of one machine: CPU, bytes of shuffles, longest tasks."""
+    default = {"spark_sql_shuffle_partitions": "200"}
+    rows = {}
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder)
+        with session(cores, log, **default) as spark:
+            df = spark.read.parquet(str(path))
+            watch = Watch()
+            run = passages(df)
+            for name in ("passages", "documents"):
+                rows[name] = getattr(run, name).toArrow()
+            taken = watch.read()
+        of_steps = by_step(log).values()
+        taken["shuffled"] = sum(step["shuffled"] for step in of_steps)
+        taken["longest_task"] = max(step["longest_task"] for step in of_steps)
+    size = text_bytes(path) / 1e6
+    watch = Watch()
+    one = neardup.passages(path, id="id", order_by="id", threads=cores, progress=False)
+    single = watch.read()
+    equal = all(same_rows(table, getattr(one, name)) for name, table in rows.items())
+    share = one.summary["counts"]["copied_words"] / one.summary["counts"]["words"]
+    for who, found in (("Spark", taken), ("one machine", single)):
+        cpu, seconds = found["cpu_seconds"], found["seconds"]
+        say(f"{who}: {seconds:.1f} s, {cpu:.1f} s of CPU, {size / cpu:.1f} MB/s a core")
+    say(f"shuffled: {taken['shuffled'] / 1e6 / size:.2f} bytes a byte of text")
+    return {**taken, "text": size, "single": single, "copied_share": share, "equal": equal}
+
+
+def same_rows(rows: pa.Table, others: pa.Table) -> bool:
+    """Whether two tables have equal rows, in any order."""
+    order: Any = [(name, "ascending") for name in others.column_names]
+    found = (each.cast(others.schema).sort_by(order) for each in (rows, others))
+    return next(found).equals(next(found))
+
+
+def with_template(path: Path) -> Path:
+    """The same notes, each with the same 200 words at its end."""
+    found = path.with_name(f"template-{path.name}")
+    if not found.exists():
+        rows = pq.read_table(path)
+        end = " ".join(f"clause{n}" for n in range(200))
+        text: Any = pc.binary_join_element_wise(rows["text"], end, " ")
+        pq.write_table(rows.set_column(rows.column_names.index("text"), "text", text), found)
+    return found
 
 
 def run_tiny(path: Path, cores: int) -> dict[str, Any]:
@@ -355,7 +406,11 @@ def main() -> None:
             changes["families"] = (Family(3 * size // 10, *FAMILIES[name]),)
         path = synthetic("mixed", size, ("parquet",), **changes).parquet
         assert path is not None
-        if name in ("job", "tiny"):
+        if name in ("passages", "template"):
+            path = path if name == "passages" else with_template(path)
+            found |= run_passages(path, args.cores)
+            say(f"{name} of {size:,}: {found}\n")
+        elif name in ("job", "tiny"):
             found["bytes"] = text_bytes(path)
             found |= (run_job if name == "job" else run_tiny)(path, args.cores)
             say(f"{name} of {size:,}: {found}\n")

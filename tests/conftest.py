@@ -18,7 +18,7 @@ from neardup.engines import local
 from slow_files import SLOW
 
 # References of kernels, made corpora, servers and pages are shared by several rooms.
-for room in ("kernels", "engines", "state", "io", "spark", "docs"):
+for room in ("kernels", "engines", "state", "io", "spark", "passages", "docs"):
     sys.path.append(str(Path(__file__).parent / room))
 
 

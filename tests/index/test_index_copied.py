@@ -25,8 +25,7 @@ from neardup.index.catalogue import Catalogue
 from neardup.index.copy_texts import without_keys
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "passages"))
-from oracle_passages import Oracle
-from test_passages_oracle import planted, spans
+from oracle_passages import Oracle, planted, spans
 
 #: 2,000 take minutes: `make kills` asks for them.
 HISTORIES = int(os.environ.get("NEARDUP_COPY_HISTORIES") or 60)

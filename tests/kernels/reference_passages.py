@@ -179,7 +179,7 @@ def grow(
                 source = best
         size = reach(position, source)
         rows = [table[position + k] for k in range(size)]
-        text = 0
+        text = mix(size * LENGTH & MASK) if common(position) else 0
         for first, *_ in rows if common(position) else []:
             text = mix(text ^ first)
         found.append((position, size, source, origin, min(row[3] for row in rows), text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -135,3 +136,49 @@ class Oracle:
             found.append(Passage(d, p, words, source, origin, documents, kind))
             p += reach
         return found
+
+
+def planted(rng: random.Random) -> list[list[str]]:
+    """Documents over a few words, with parts and wholes of earlier ones in them, or a template."""
+    template = [rng.choice("abcxyz") for _ in range(rng.randrange(30))] * (rng.random() < 0.4)
+    words = list("abcdefghijklmnopqrst")[: rng.choice([1, 2, 3, 4, 5, 20])]
+    made: list[list[str]] = []
+    for _ in range(rng.randrange(12)):
+        document = [rng.choice(words) for _ in range(rng.randrange(30))]
+        for _ in range(rng.randrange(3)):
+            if made and (other := rng.choice(made)):
+                at = rng.randrange(len(other))
+                where = rng.randrange(len(document) + 1)
+                document[where:0] = other[at : at + rng.randrange(1, 25)]
+        if rng.random() < 0.8:
+            at = rng.choice([0, rng.randrange(len(document) + 1)])
+            document[at:at] = template
+        made.append(list(rng.choice(made)) if made and rng.random() < 0.1 else document)
+    return made
+
+
+def spans(words: list[str]) -> list[tuple[int, int]]:
+    """Characters of the words of a text that blanks separate."""
+    found, at = [], 0
+    for word in words:
+        found.append((at, at + len(word)))
+        at += len(word) + 1
+    return found
+
+
+def expected_rows(oracle: Oracle, ids: list[Any], old: int) -> list[list[Any]]:
+    documents = [spans(words) for words in oracle.documents]
+    rows = []
+    for p in oracle.passages:
+        of, source = documents[p.document], documents[p.source[0]]
+        rows.append(
+            [
+                *(ids[p.document], of[p.first][0], of[p.first + p.words - 1][1], p.words),
+                *(ids[p.source[0]], source[p.source[1]][0]),
+                source[p.source[1] + p.words - 1][1],
+                *(ids[p.origin[0]], documents[p.origin[0]][p.origin[1]][0]),
+                *(p.documents, p.kind),
+                *([p.source[0] < old] if old else []),
+            ]
+        )
+    return rows

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from oracle_passages import Oracle
+from oracle_passages import Oracle, expected_rows, planted
 
 import neardup
 from neardup.copies import building, work
@@ -18,52 +18,6 @@ from neardup.errors import InputError
 #: 2,000 take a minute: PASSAGE_CORPORA=2000 python -m pytest tests/passages -k random
 CORPORA = int(os.environ.get("PASSAGE_CORPORA") or 160)
 _RULES = ("longest", "latest", "first")
-
-
-def planted(rng: random.Random) -> list[list[str]]:
-    """Documents over a few words, with parts and wholes of earlier ones in them, or a template."""
-    template = [rng.choice("abcxyz") for _ in range(rng.randrange(30))] * (rng.random() < 0.4)
-    words = list("abcdefghijklmnopqrst")[: rng.choice([1, 2, 3, 4, 5, 20])]
-    made: list[list[str]] = []
-    for _ in range(rng.randrange(12)):
-        document = [rng.choice(words) for _ in range(rng.randrange(30))]
-        for _ in range(rng.randrange(3)):
-            if made and (other := rng.choice(made)):
-                at = rng.randrange(len(other))
-                where = rng.randrange(len(document) + 1)
-                document[where:0] = other[at : at + rng.randrange(1, 25)]
-        if rng.random() < 0.8:
-            at = rng.choice([0, rng.randrange(len(document) + 1)])
-            document[at:at] = template
-        made.append(list(rng.choice(made)) if made and rng.random() < 0.1 else document)
-    return made
-
-
-def spans(words: list[str]) -> list[tuple[int, int]]:
-    """Characters of the words of a text that blanks separate."""
-    found, at = [], 0
-    for word in words:
-        found.append((at, at + len(word)))
-        at += len(word) + 1
-    return found
-
-
-def expected_rows(oracle: Oracle, ids: list[Any], old: int) -> list[list[Any]]:
-    documents = [spans(words) for words in oracle.documents]
-    rows = []
-    for p in oracle.passages:
-        of, source = documents[p.document], documents[p.source[0]]
-        rows.append(
-            [
-                *(ids[p.document], of[p.first][0], of[p.first + p.words - 1][1], p.words),
-                *(ids[p.source[0]], source[p.source[1]][0]),
-                source[p.source[1] + p.words - 1][1],
-                *(ids[p.origin[0]], documents[p.origin[0]][p.origin[1]][0]),
-                *(p.documents, p.kind),
-                *([p.source[0] < old] if old else []),
-            ]
-        )
-    return rows
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -195,6 +149,14 @@ def test_the_worked_example(kernels: None) -> None:
         ["C", 15, 39, 5, "A", 15, 39, "A", 15, 2, "copy"],
         last,
     ]
+
+
+def test_boilerplate_that_is_one_word_again_and_again() -> None:
+    """Texts of different lengths are different ones."""
+    texts = ["a " * 10, "b", "a " * 10, "a " * 7, "a " * 7]
+    run = neardup.passages(texts, words=3, boilerplate=2, name_source="first", progress=False)
+    rows = run.boilerplate.to_pylist()
+    assert sorted((row["words"], row["occurrences"]) for row in rows) == [(7, 4), (10, 2)]
 
 
 def test_sources_of_a_document() -> None:

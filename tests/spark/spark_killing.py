@@ -28,10 +28,17 @@ def kill_once(batches: Any, task: Callable[..., Any], folder: Path, **given: Any
         time.sleep(60)
 
 
-def killing(mapped: Callable[..., Any], folder: Path) -> Callable[..., Any]:
-    """Return what stands for `neardup.spark.steps._mapped`, so that each task kills once."""
+def killing(
+    mapped: Callable[..., Any], folder: Path, only: tuple[str, ...] = ()
+) -> Callable[..., Any]:
+    """Return what stands for `neardup.spark.steps.mapped`, so that each task kills once.
+
+    Or only those of some names.
+    """
 
     def run(df: Any, task: Callable[..., Any], schema: str, **given: Any) -> Any:
+        if only and task.__name__ not in only:
+            return mapped(df, task, schema, **given)
         return mapped(df, partial(kill_once, task=task, folder=folder), schema, **given)
 
     return run

@@ -98,3 +98,9 @@ def expected(table: pa.Table, spec: Spec) -> tuple[Rows, Rows | None]:
         return found, None
     edges = run.edges.to_pydict()
     return found, sorted(zip(edges["id_a"], edges["id_b"], edges["similarity"], strict=True))
+
+
+def rows_of(table: Any) -> list[tuple[Any, ...]]:
+    """The rows of a table, of either engine, in an order of their own."""
+    rows = table.to_pylist() if isinstance(table, pa.Table) else map(tuple, table.collect())
+    return sorted((tuple(row.values()) if isinstance(row, dict) else row for row in rows), key=repr)

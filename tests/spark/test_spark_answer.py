@@ -97,7 +97,7 @@ def test_64_partitions_of_few_rows(spark: Any, df: Any, table: pa.Table) -> None
     spark.conf.set("spark.sql.shuffle.partitions", "64")
     try:
         run = dedup(df.where("id < 'id-0060'"), num_bands=5, rows=5)
-        assert steps._partitions(df, 0, 1) == 64
+        assert steps.partitions_of(df, 0, 1) == 64
         assert found(run) == expected(few, Spec(num_bands=5, rows=5))
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "2")
@@ -396,7 +396,7 @@ def test_limits_are_checked_before_the_work(spark: Any, df: Any) -> None:
 
     checks.check_sent(spark, 1000)
     with pytest.raises(SpecError, match=r"the ids of 10,000,000,000 documents .* take 1,000,000,0"):
-        checks.check_sent(spark, 10**10)
+        checks.check_sent(spark, 10**10, " that share a bucket")
     with pytest.warns(UserWarning, match="bands are chosen for 5,000,000"):
         steps.warn_of_bands(Spec(), 200_000_000)
     steps.warn_of_bands(Spec(documents=200_000_000), 200_000_000)

@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from spark_killing import killing
-from spark_parts import NO_SPARK, PATHS, expected, found, spark_session
+from spark_parts import NO_SPARK, PATHS, expected, found, rows_of, spark_session
 
+import neardup
 from neardup.spec import Spec
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
@@ -77,7 +78,7 @@ def test_a_lost_executor_in_each_stage_changes_nothing(
 ) -> None:
     from neardup.spark import dedup, steps
 
-    monkeypatch.setattr(steps, "_mapped", killing(steps._mapped, tmp_path))
+    monkeypatch.setattr(steps, "mapped", killing(steps.mapped, tmp_path))
     run = dedup(spark.read.parquet(str(source)), cluster="components")
     assert found(run) == expected(table, Spec(cluster="components"))
     stages = {path.name for path in tmp_path.iterdir()}
@@ -85,6 +86,44 @@ def test_a_lost_executor_in_each_stage_changes_nothing(
     assert stages == tasks | {"nothing"}
     lost = [e for e in events(log) if e["Event"] == "SparkListenerExecutorRemoved"]
     assert len(lost) == len(stages)
+
+
+#: Tasks of passages that kill their executors, a few for the time that each takes; all of them
+#: with SPARK_KILLS=all.
+KILLS = ("by_range", "runs", "before_each", "segments", "answers", "rows_of_passages")
+
+
+def test_passages_with_lost_executors_and_without_texts_in_shuffles(
+    spark: Any, source: Path, table: pa.Table, log: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    from neardup.spark import passages, steps
+
+    only = () if os.environ.get("SPARK_KILLS") == "all" else KILLS
+    monkeypatch.setattr(steps, "mapped", killing(steps.mapped, tmp_path, only))
+    before = len(events(log))
+    run = passages(spark.read.parquet(str(source)), words=10, task_bytes=64 * 20_000)
+    one = neardup.passages(table.sort_by("id"), id="id", words=10, progress=False)
+    assert len(rows_of(run.passages)) > 200
+    assert rows_of(run.passages) == rows_of(one.passages)
+    assert rows_of(run.documents) == rows_of(one.documents)
+    done = {path.name for path in tmp_path.iterdir()}
+    assert done >= set(KILLS)
+    since = events(log)[before:]
+    lost = [e for e in since if e["Event"] == "SparkListenerExecutorRemoved"]
+    assert len(lost) == len(done)
+    columns = exchanged(since)
+    assert any("data#" in each for each in columns)
+    assert not any("text" in each for each in columns)
+
+
+def exchanged(since: list[dict[str, Any]]) -> list[str]:
+    """The columns of all that went between machines."""
+    plans = [str(e.get("physicalPlanDescription", "")) for e in since]
+    return [
+        columns
+        for plan in plans
+        for columns in re.findall(r"\) (?:Broadcast)?Exchange\s+Input \[\d+\]: (.*)", plan)
+    ]
 
 
 def test_no_text_enters_a_shuffle(spark: Any, source: Path, table: pa.Table, log: Path) -> None:
@@ -95,12 +134,7 @@ def test_no_text_enters_a_shuffle(spark: Any, source: Path, table: pa.Table, log
     assert found(run) == expected(table, Spec(pairs="all"))
     assert run.clean.count() + run.removed.count() == len(table)
     since = events(log)[before:]
-    plans = [str(e.get("physicalPlanDescription", "")) for e in since]
-    inputs = [
-        columns
-        for plan in plans
-        for columns in re.findall(r"\) (?:Broadcast)?Exchange\s+Input \[\d+\]: (.*)", plan)
-    ]
+    inputs = exchanged(since)
     assert any("hash#" in columns for columns in inputs)
     assert any("set#" in columns for columns in inputs)
     assert not any("text" in columns for columns in inputs)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
-from neardup.copies.asked import CutSpec, PassageSpec
+from neardup.copies.asked import CutSpec, PassageSpec, words_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.finding import Inputs
 from neardup.copies.passage_results import (
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 #: A table of a run.
 PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"]
-#: Words of the shortest run, by preset.
-WORDS = {"web": 50, "clinical": 10}
 
 
 class PassageExplanation(Shown, dict[str, Any]):
@@ -357,11 +355,8 @@ def passages(
         >>> run.passages.select(["doc_id", "start", "end", "source_id"]).to_pylist()
         [{'doc_id': 1, 'start': 2, 'end': 7, 'source_id': 0}]
     """
-    if preset is not None and preset not in WORDS:
-        raise SpecError(f"preset is {preset!r}; expected {' or '.join(WORDS)}")
-    length = words or (WORDS[preset] if preset else 25) if words != 0 else 0
     spec = PassageSpec(
-        length,
+        words_of(words, preset),
         order_by,
         within,
         across,

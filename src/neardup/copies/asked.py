@@ -10,8 +10,22 @@ from neardup.spec import ShingleSpec
 
 #: Which source a passage has, in the order of `neardup.kernels.passages.growing.grow`.
 SOURCES = ("longest", "latest", "first")
+#: Words of the shortest run, by preset.
+WORDS = {"web": 50, "clinical": 10}
 #: Shortest and longest run; hashes of a run are made of its grams, of at most 64 words each.
 _SHORTEST, _LONGEST = 2, 10_000
+
+
+def words_of(words: int | None, preset: str | None) -> int:
+    """Return the words of the shortest run, by the preset where they are not given.
+
+    SpecError if there is no such preset.
+    """
+    if preset is not None and preset not in WORDS:
+        raise SpecError(f"preset is {preset!r}; expected {' or '.join(WORDS)}")
+    if words is not None:
+        return words
+    return WORDS[preset] if preset else 25
 
 
 @dataclass(frozen=True)

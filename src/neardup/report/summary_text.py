@@ -228,12 +228,18 @@ def of_passages(record: dict[str, Any]) -> Iterator[Row]:
     if counts["boilerplate_words"]:
         part = share(counts["boilerplate_words"], words)
         yield "boilerplate", f"{counts['boilerplate_words']:,}", f"words, {part}"
-    if counts["cut_words"]:
+    if counts.get("cut_words"):
         yield "cut", f"{counts['cut_words']:,}", f"words, {share(counts['cut_words'], words)}"
-    yield "removed", f"{counts['dropped']:,}", "documents"
+    if "dropped" in counts:
+        yield "removed", f"{counts['dropped']:,}", "documents"
     yield from _of_input(counts)
     yield "recall", "1", f"of the runs of {record['spec']['words']} words that occur earlier"
 
 
 #: The rows of each command that are not those of a run.
-ROWS = {"dedup --against": of_batch, "decontaminate": of_matches, "passages": of_passages}
+ROWS = {
+    "dedup --against": of_batch,
+    "decontaminate": of_matches,
+    "passages": of_passages,
+    "spark --passages": of_passages,
+}

@@ -1,4 +1,4 @@
-"""The same answer on Apache Spark: `dedup`, and its steps by themselves.
+"""The same answers on Apache Spark: `dedup`, its steps by themselves, and `passages`.
 
 Spark carries `neardup.spark.stages` to the data. Nothing else in the package imports it.
 """
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from neardup.errors import DependencyError
 
 if TYPE_CHECKING:
+    from neardup.copies.on_spark.passage_job import SparkPassages as SparkPassages
+    from neardup.copies.on_spark.passage_job import passages as passages
     from neardup.spark.files import read as read
     from neardup.spark.files import write as write
     from neardup.spark.spark_job import SparkRun as SparkRun
@@ -21,12 +23,14 @@ if TYPE_CHECKING:
     from neardup.spark.steps import sketch as sketch
 
 _NAMES = {
-    **dict.fromkeys(("read", "write"), "files"),
-    **dict.fromkeys(("SparkRun", "dedup"), "spark_job"),
+    **dict.fromkeys(("read", "write"), "spark.files"),
+    **dict.fromkeys(("SparkRun", "dedup"), "spark.spark_job"),
     **dict.fromkeys(
         ("candidates", "compare", "duplicates", "edges", "resolve", "shingle_sets", "sketch"),
-        "steps",
+        "spark.steps",
     ),
+    # Of a layer above this one.
+    **dict.fromkeys(("SparkPassages", "passages"), "copies.on_spark.passage_job"),
 }
 __all__ = sorted(_NAMES)
 
@@ -41,4 +45,4 @@ def __getattr__(name: str) -> Any:
         import pyspark as _pyspark  # noqa: F401
     except ImportError as error:
         raise DependencyError("pyspark is not installed", "pip install 'neardup[spark]'") from error
-    return getattr(import_module(f"neardup.spark.{_NAMES[name]}"), name)
+    return getattr(import_module(f"neardup.{_NAMES[name]}"), name)

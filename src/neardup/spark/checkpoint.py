@@ -18,6 +18,18 @@ def hadoop_file(spark: SparkSession, path: str) -> tuple[Any, Any]:
     return name, name.getFileSystem(context._jsc.hadoopConfiguration())
 
 
+def without_history(df: DataFrame) -> DataFrame:
+    """Return a persisted table whose plan does not contain those of the tables before it.
+
+    If an executor is lost, Spark can make it again, other than after ``localCheckpoint``.
+    """
+    java: Any = df._jdf
+    session: Any = df.sparkSession
+    rows = java.queryExecution().toRdd()
+    cut = session._jsparkSession.internalCreateDataFrame(rows, java.schema(), False)
+    return DataFrame(cut, session)
+
+
 class Checkpoint(NamedTuple):
     """Where the tables of finished stages are; without a folder Spark keeps them while it runs."""
 

@@ -1,7 +1,7 @@
 """Checks before the work: columns, ids, and more ids than fit into memory."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,8 +24,19 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
     if spec.shingle.unit == "item":
         hint = "run neardup dedup on one machine"
         raise SpecError("Apache Spark compares texts here, and the shingle is item", hint)
+    check_types(df, text, id, {"keep": spec.keep_column} if spec.keep_column else {})
+    if id.lower() in _RESULT:
+        message = f"`id` is {id!r}, which is also a column of the result"
+        raise ColumnError(message, "give the column of the ids another name")
+
+
+def check_types(df: DataFrame, text: str, id: str, ordered: Mapping[str, str]) -> None:
+    """Raise ColumnError for columns that are not there, or of another type.
+
+    ``ordered`` are other columns, by settings, whose values are compared.
+    """
     types = dict(df.dtypes)
-    for setting, name in {"text": text, "id": id, "keep": spec.keep_column or id}.items():
+    for setting, name in {"text": text, "id": id, **ordered}.items():
         if name not in types:
             message = f"`{setting}` is {name!r}, and there is no such column"
             raise ColumnError(message, f"there are {', '.join(types) or 'none'}")
@@ -33,11 +44,9 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
         raise ColumnError(f"column {text!r} is of type {types[text]}; expected string")
     if not _IDS.fullmatch(types[id]):
         raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or integers")
-    if id.lower() in _RESULT:
-        message = f"`id` is {id!r}, which is also a column of the result"
-        raise ColumnError(message, "give the column of the ids another name")
-    if types[name].startswith(("array", "map", "struct", "variant")):
-        raise ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
+    for name in ordered.values():
+        if types[name].startswith(("array", "map", "struct", "variant")):
+            raise ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
 
 
 def with_columns(df: DataFrame, text: str, id: str, kind: str = "string") -> DataFrame:
@@ -89,8 +98,11 @@ def check_ids(df: DataFrame, id: str, others: Iterable[str] = (), private: bool 
     return Ids(documents, kinds[0] if kinds else kind, digest)
 
 
-def check_sent(spark: SparkSession, documents: int) -> None:
-    """Raise SpecError if the ids of so many documents do not fit into all machines."""
+def check_sent(spark: SparkSession, documents: int, which: str = "", more: str = "") -> None:
+    """Raise SpecError if the ids of so many documents do not fit into all machines.
+
+    The message says ``which`` documents these are, and the hint ``more`` that helps.
+    """
     context: Any = spark.sparkContext
     memory = context._jvm.java.lang.Runtime.getRuntime().maxMemory()
     if not context._jsc.isLocal():
@@ -98,7 +110,7 @@ def check_sent(spark: SparkSession, documents: int) -> None:
     needed, most = documents * _ID_BYTES, min(memory // 2, _MOST_SENT)
     if needed > most:
         raise SpecError(
-            f"the ids of {documents:,} documents that share a bucket take {needed:,} bytes on each "
-            f"machine; expected {most:,} or fewer, half of the smallest heap",
-            "raise spark.driver.memory and spark.executor.memory, or `documents`, for more rows",
+            f"the ids of {documents:,} documents{which} take {needed:,} bytes on each machine; "
+            f"expected {most:,} or fewer, half of the smallest heap",
+            f"raise spark.driver.memory and spark.executor.memory{more}",
         )

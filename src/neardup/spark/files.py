@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -17,12 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 from neardup.errors import FormatError, OutputError
 from neardup.io import paths
 from neardup.io.writers import write_tables
-from neardup.recipe import Recipe
 from neardup.result_record import RECORD
 from neardup.spark.checkpoint import hadoop_file
 from neardup.spark.spark_errors import worker_errors
-from neardup.spark.spark_job import SparkRun
-from neardup.state.about_work import about_work, bands_of
+from neardup.state.about_work import about_work
 from neardup.state.output_folder import output_folder, write_record
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
@@ -114,9 +112,45 @@ def _with_options(side: Any, format: str, options: dict[str, Any]) -> Any:
     return side.format(name).options(**({} if defaults is None else defaults | options))
 
 
+class Written(Protocol):
+    """The result of a job: tables, and values for ``run.json``."""
+
+    command: ClassVar[str]
+
+    @property
+    def df(self) -> DataFrame:
+        """The input."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """Its column with the text."""
+        ...
+
+    @property
+    def id(self) -> str:
+        """Its column with the ids."""
+        ...
+
+    @property
+    def begin(self) -> float:
+        """When the job began, on the clock of `time.monotonic`."""
+        ...
+
+    @property
+    def tables(self) -> dict[str, DataFrame]:
+        """The tables by name; a clean corpus is ``clean``."""
+        ...
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Members of ``run.json`` that depend on the settings and the answer."""
+        ...
+
+
 @worker_errors()
 def write(
-    run: SparkRun, folder: str, format: str = "parquet", single_file: bool = False
+    run: Written, folder: str, format: str = "parquet", single_file: bool = False
 ) -> dict[str, Any]:
     """Write the clean corpus, the tables and ``run.json`` into a new folder.
 
@@ -133,25 +167,24 @@ def write(
     Raises:
         OutputError: The folder is there, or can't be written to.
     """
-    tables = {"clean": run.clean, "clusters": run.clusters, "edges": run.edges}
+    tables = run.tables
     kinds = {name: format if name == "clean" else "parquet" for name in tables}
     if single_file:
         writes = [RECORD, *(f"{name}.{kind}" for name, kind in kinds.items())]
         with output_folder(Path(folder), False, writes) as staged:
             for name, table in tables.items():
-                if table is not None:
-                    _write_one(table, staged, name, kinds[name])
-            return write_record(staged, "spark", _record(run, format))
+                _write_one(table, staged, name, kinds[name])
+            return write_record(staged, run.command, _record(run, format))
     spark = run.df.sparkSession
     check_new(spark, folder)
-    written = {name: table for name, table in tables.items() if table is not None}
-    for name, table in written.items():
+    for name, table in tables.items():
         _with_options(table.write, kinds[name], _UNCUT).save(f"{folder}/{name}")
     values = _record(run, format)
     if Path(folder).is_dir():
-        return write_record(Path(folder), "spark", values)
+        return write_record(Path(folder), run.command, values)
     # How many files each has is not known here.
-    record = {"command": "spark", **values, "files": {**dict.fromkeys(written, 0), RECORD: None}}
+    files = {**dict.fromkeys(tables, 0), RECORD: None}
+    record = {"command": run.command, **values, "files": files}
     path, system = hadoop_file(spark, f"{folder}/{RECORD}")
     stream = system.create(path)
     stream.write(bytearray(json.dumps(record, indent=1).encode()))
@@ -159,17 +192,16 @@ def write(
     return record
 
 
-def _record(run: SparkRun, format: str) -> dict[str, Any]:
+def _record(run: Written, format: str) -> dict[str, Any]:
     """Return the content of ``run.json``, as far as the job knows it."""
-    summary, recipe = run.summary, Recipe.from_dict(run.about["recipe"])
+    values, clean = run.record, "clean" in run.tables
     return {
         **about_work({"spark": time.monotonic() - run.begin}, {}),
-        **summary,
-        "bands": bands_of(recipe, summary["spec"]["threshold"]),
+        **values,
         "source": None,
         "frame": {"text": [run.text], "id": run.id, "input_format": format},
         "secret_ids": run.text == run.id,
-        "output": {"clean": True, "annotate": False, "tables": "parquet", "format": format},
+        "output": {"clean": clean, "annotate": False, "tables": "parquet", "format": format},
     }
 
 

@@ -3,12 +3,13 @@
 import time
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from neardup.errors import SpecError
+from neardup.recipe import Recipe
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint
 from neardup.spark.rounds import compare_large
@@ -17,6 +18,7 @@ from neardup.spark.spark_ordering import column
 from neardup.spark.workers import versions
 from neardup.spec import Spec, check_integer
 from neardup.spec import preset as settings_of
+from neardup.state.about_work import bands_of
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,21 @@ class SparkRun:
     sketches: DataFrame = field(repr=False)
     text: str = "text"
     begin: float = field(default_factory=time.monotonic, repr=False)
+
+    #: In ``run.json``.
+    command: ClassVar[str] = "spark"
+
+    @property
+    def tables(self) -> dict[str, DataFrame]:
+        """The tables that are written."""
+        tables = {"clean": self.clean, "clusters": self.clusters, "edges": self.edges}
+        return {name: table for name, table in tables.items() if table is not None}
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Members of ``run.json`` that depend on the settings and the answer."""
+        summary, recipe = self.summary, Recipe.from_dict(self.about["recipe"])
+        return {**summary, "bands": bands_of(recipe, summary["spec"]["threshold"])}
 
     @property
     def clean(self) -> DataFrame:
@@ -153,7 +170,8 @@ def dedup(
     candidates = partial(steps.candidates, sketches, same, spec, ids.documents, task_bytes)
     found = store.stage("candidates", candidates)
     documents, size, roots = sizes_of(found, spec, task_bytes)
-    checks.check_sent(df.sparkSession, documents + same.count())
+    more = ", or `documents`, for more rows"
+    checks.check_sent(df.sparkSession, documents + same.count(), " that share a bucket", more)
     large = f.col("root").isin(roots)
 
     def sets(rows: DataFrame) -> DataFrame:

@@ -43,7 +43,7 @@ def recipe_of(spec: Spec) -> Recipe:
 def check_executors(spark: SparkSession) -> None:
     """Raise DependencyError if executors have no Python that can do the work; takes seconds."""
     tasks = spark.sparkContext.defaultParallelism
-    _mapped(spark.range(0, tasks, 1, tasks), workers.nothing, "id long").collect()
+    mapped(spark.range(0, tasks, 1, tasks), workers.nothing, "id long").collect()
 
 
 def warn_of_bands(spec: Spec, documents: int) -> None:
@@ -74,7 +74,7 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
     kinds += ["best long"] if spec.keep == "longest" else []
     made = "tokens int, shingles int, hash binary, bitmap binary, keys binary"
     recipe = recipe_of(spec)
-    return _mapped(given, workers.sketch, ", ".join([*kinds, made]), spec=spec, recipe=recipe)
+    return mapped(given, workers.sketch, ", ".join([*kinds, made]), spec=spec, recipe=recipe)
 
 
 def _number_of(id: Column) -> Column:
@@ -82,7 +82,7 @@ def _number_of(id: Column) -> Column:
     return f.xxhash64(id)
 
 
-def _mapped(df: DataFrame, task: Callable[..., Any], schema: Any, **given: Any) -> DataFrame:
+def mapped(df: DataFrame, task: Callable[..., Any], schema: Any, **given: Any) -> DataFrame:
     """Apply a task to each partition."""
     # PySpark asks for pandas and warns of its newest version, which nothing here uses.
     with warnings.catch_warnings(action="ignore", category=FutureWarning):
@@ -99,12 +99,12 @@ def duplicates(
     """
     kind = dict(sketches.dtypes)["id"]
     filled = sketches.where("tokens > 0").drop("doc", "tokens", "shingles", "bitmap", "keys")
-    parts = _partitions(sketches, documents * _HASHED, task_bytes)
+    parts = partitions_of(sketches, documents * _HASHED, task_bytes)
     groups = filled.repartition(parts, "hash")
-    return _mapped(groups, workers.exact, f"id {kind}, first {kind}", spec=spec)
+    return mapped(groups, workers.exact, f"id {kind}, first {kind}", spec=spec)
 
 
-def _partitions(df: DataFrame, bytes: int, task_bytes: int) -> int:
+def partitions_of(df: DataFrame, bytes: int, task_bytes: int) -> int:
     """Return into how many partitions rows are shuffled."""
     spark = df.sparkSession
     configured = spark.conf.get("spark.sql.shuffle.partitions")
@@ -128,18 +128,18 @@ def candidates(
     """
     num_bands = recipe_of(spec).num_bands
     filled = sketches.where("tokens > 0").join(duplicates.select("id"), "id", "left_anti")
-    parts = _partitions(sketches, documents * num_bands * _ENTRY, task_bytes)
+    parts = partitions_of(sketches, documents * num_bands * _ENTRY, task_bytes)
     keys = filled.select("doc", "keys")
-    spread = _mapped(keys, stage.spread, "share int, entries binary", shares=3 * parts)
-    trees = _mapped(spread.repartition(parts, "share"), stage.forest, "doc long, root long")
-    roots = _mapped(trees.repartition(1), stage.union, "doc long, root long")
+    spread = mapped(keys, stage.spread, "share int, entries binary", shares=3 * parts)
+    trees = mapped(spread.repartition(parts, "share"), stage.forest, "doc long, root long")
+    roots = mapped(trees.repartition(1), stage.union, "doc long, root long")
     roots = roots.persist(StorageLevel.DISK_ONLY)
     most = task_bytes // (8 * num_bands + _MARKED)  # documents of a task
     sizes = roots.groupBy("root").count().where(f.col("count") > most)
     large = f.col("root").isin([row["root"] for row in sizes.collect()])
     found = filled.drop("tokens", "hash").join(roots, "doc")
     small = found.where(~large).repartition(parts, "root").sortWithinPartitions("root")
-    marked = _mapped(small, workers.mark, found.schema, spec=spec, task_bytes=task_bytes)
+    marked = mapped(small, workers.mark, found.schema, spec=spec, task_bytes=task_bytes)
     return marked.unionByName(found.where(large)).drop("doc", "bitmap")
 
 
@@ -154,7 +154,7 @@ def shingle_sets(
     roots = candidates.select("id", f.col("root").alias("doc"))
     chosen = texts.join(f.broadcast(roots), "id")
     schema = f"root long, id {dict(texts.dtypes)['id']}, set binary"
-    return _mapped(chosen, workers.sets, schema, recipe=recipe_of(spec))
+    return mapped(chosen, workers.sets, schema, recipe=recipe_of(spec))
 
 
 def compare(
@@ -169,7 +169,7 @@ def compare(
     ``bytes`` is the size of their sets, see `shingle_sets`, or an estimate.
     """
     rows = candidates.drop("shingles").unionByName(sets, allowMissingColumns=True)
-    return solved(rows, spec, _partitions(sets, bytes, task_bytes), task_bytes)
+    return solved(rows, spec, partitions_of(sets, bytes, task_bytes), task_bytes)
 
 
 def solved(rows: DataFrame, spec: Spec, parts: int, task_bytes: int) -> DataFrame:
@@ -177,7 +177,7 @@ def solved(rows: DataFrame, spec: Spec, parts: int, task_bytes: int) -> DataFram
     kind = dict(rows.dtypes)["id"]
     schema = f"id {kind}, other {kind}, similarity double, cluster {kind}, edge boolean"
     by_root = rows.repartition(parts, "root").sortWithinPartitions("root")
-    return _mapped(by_root, workers.solve, schema, spec=spec, task_bytes=task_bytes)
+    return mapped(by_root, workers.solve, schema, spec=spec, task_bytes=task_bytes)
 
 
 def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 from neardup.api.arguments import checked
 from neardup.api.finished.listed_report import ListedReport
 from neardup.api.finished.runs import Run
-from neardup.errors import SpecError
+from neardup.errors import InputError, SpecError
 from neardup.io.remote import is_remote, located
 from neardup.results.any_run import AnyRun
 from neardup.results.folder_results import FolderResults
@@ -107,5 +107,10 @@ def _run(folder: str | os.PathLike[str]) -> Any:
             from neardup.results.other_folders import SparkFolder
 
             return FromSpark(SparkFolder(folder, record))
+        case "spark --passages":
+            raise InputError(
+                f"{folder} was made by neardup spark --passages, whose tables neardup doesn't open",
+                "read passages and documents in it with Spark, pandas, Polars or PyArrow",
+            )
         case _:
             return Run(FolderResults(folder, record))

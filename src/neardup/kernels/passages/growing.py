@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from neardup.kernels.bits import mix
+from neardup.kernels.bits import TOKEN_LENGTH, mix
 from neardup.kernels.passages.positions import NONE, TOKEN
 
 
@@ -97,8 +97,9 @@ def grow(table, begin, end, rule, boilerplate, out):
                 reach = grown
         out[count, 0], out[count, 1] = start, reach
         out[count, 2], out[count, 3] = source, origin[row] + step
-        least, text = documents[row], np.uint64(0)
         common = _is_common(documents, row, boilerplate)
+        # Positions are small numbers, and the hash of 0 is 0.
+        least, text = documents[row], mix(reach * TOKEN_LENGTH) if common else np.uint64(0)
         stop = start + reach
         while True:
             least = min(least, documents[row])
