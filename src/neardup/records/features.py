@@ -101,7 +101,7 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
     )
     hashes = np.concatenate([part.hashes for part in parts])
     numbers = np.concatenate([part.numbers for part in parts])
-    distinct = np.array([len(np.unique(column[column != 0])) for column in hashes.T])
+    distinct = np.array([_distinct(column) for column in hashes.T])
     counts = count_shingles(records, np.arange(documents, dtype=np.int32), pool)
     weights = np.log((documents + 1) / np.maximum(counts, 1)).astype(np.float32)
     weights = np.maximum(weights, 1e-6)
@@ -111,6 +111,13 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
     means = np.divide(words, filled, out=np.zeros(len(words)), where=filled > 0)
     wordiness = float(words.sum() / max(int(filled.sum()), 1))
     return Features(records, bare, hashes, numbers, weights, distinct, documents, means, wordiness)
+
+
+def _distinct(hashes: np.ndarray) -> int:
+    """Return the number of distinct values, of uint64[n]; 0 is no value."""
+    ordered = np.sort(hashes)
+    first = np.diff(ordered, prepend=np.uint64(0)) != 0
+    return int(np.count_nonzero(first))
 
 
 def common_shingles(features: Features, limit: int) -> np.ndarray:
