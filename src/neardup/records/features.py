@@ -120,11 +120,6 @@ def _distinct(hashes: np.ndarray) -> int:
     return int(np.count_nonzero(first))
 
 
-def common_shingles(features: Features, limit: int) -> np.ndarray:
-    """Return bool[power of two]: shingles in more than ``limit`` records, by their last bits."""
-    return np.asarray(features.weights < np.float32(np.log((features.counted + 1) / limit)))
-
-
 def _features_of(
     columns: list[pa.LargeStringArray], spec: LinkSpec, tokenisers: tuple[Tokeniser, ...]
 ) -> _Features:

@@ -15,7 +15,7 @@ from neardup.kernels.signing import band_keys
 from neardup.match.bucketing import bucket_bands, bucket_documents
 from neardup.match.pairs import pairs_of_buckets, pairs_of_first
 from neardup.match.verifying import content_order, make_sets, similarities, taken
-from neardup.records.features import Features, common_shingles
+from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.sketch.bands import MAX_HASHES, Bands, bands_for_recall, candidate_probability
 from neardup.sketch.sketcher import Signer
@@ -390,11 +390,19 @@ def _keys(shingles: Ragged, bands: Bands, seed: int, pool: Pool) -> np.ndarray:
 
 
 def record_keys(
-    features: Features, docs: np.ndarray, bands: Bands, seed: int, pool: Pool
+    sets: Sets, docs: np.ndarray, common: np.ndarray, bands: Bands, seed: int, pool: Pool
 ) -> np.ndarray:
-    """Return the band keys by which some records are candidates, uint64[docs, bands]."""
-    hashed = hashed_sets(features.records, docs, common_of(features))
-    shingles = taken(hashed, np.arange(len(docs)))
+    """Return the band keys by which some records are candidates, uint64[docs, bands].
+
+    Args:
+        sets: Shingles of all records.
+        docs: int[docs]: the records that get keys.
+        common: bool[power of two]: shingles that are not hashed, by their last bits.
+        bands: How many keys, and of how many hashes each.
+        seed: Seed of the hash functions.
+        pool: Threads.
+    """
+    shingles = _ragged(hashed_sets(sets, docs, common))
     keys = [
         _keys(shingles, Bands(min(_BANDS, bands.num_bands - low), bands.rows, 0), seed + low, pool)
         for low in range(0, bands.num_bands, _BANDS)
@@ -404,7 +412,13 @@ def record_keys(
 
 def common_of(features: Features) -> np.ndarray:
     """Return bool[power of two]: shingles that are not hashed, by their last bits."""
-    return common_shingles(features, max(_COMMON, features.counted // _COMMON_SHARE))
+    return common_shingles(features.weights, features.counted)
+
+
+def common_shingles(weights: np.ndarray, counted: int) -> np.ndarray:
+    """Return the same for the weights of shingles, float32[power of two], of so many records."""
+    limit = max(_COMMON, counted // _COMMON_SHARE)
+    return np.asarray(weights < np.float32(np.log((counted + 1) / limit)))
 
 
 def hashed_sets(sets: Sets, docs: np.ndarray, common: np.ndarray) -> Sets:
