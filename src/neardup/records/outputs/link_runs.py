@@ -483,7 +483,8 @@ class LinkRun(AnyRun):
     def index(self, path: str | os.PathLike[str] | None = None) -> RecordIndex:
         """Make an index of the records and their clusters, to link new records against.
 
-        Fields, weights, bands and threshold of the index are those of this linkage, and stay.
+        Fields, bands and blocks of the index are those of this linkage, and stay; weights and
+        threshold are learnt again when it has twice as many records.
 
         Args:
             path: Folder to make; None for an index in memory.
