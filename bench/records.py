@@ -9,7 +9,7 @@ field; of Splink the decision at probability 0.5 and the best threshold by the t
 of recordlinkage what its unsupervised ECM classifier decides. dedupe can't do without labels: it
 gets `LABELS` true pairs and as many others. The Brier score is the mean squared error of the
 probabilities of all candidates. Sets of two files have a column `source`. Public sets are in
-../shared/data or NEARDUP_DATA. The table of bench/README.md is written anew.
+../shared/data or NEARDUP_DATA. The table of bench/README.md is written again from all results.
 """
 
 from __future__ import annotations
@@ -294,7 +294,9 @@ def _run_one(python: str | None, name: str, tool: str) -> tuple[list[str], str]:
     except subprocess.TimeoutExpired:
         return [], f"stopped after {LIMIT} s"
     answers = [x for x in done.stdout.splitlines() if x.startswith("RESULT ")]
-    errors = [x for x in done.stderr.splitlines() if x[:1].isalpha() and ":" in x]
+    lines = done.stderr.splitlines()
+    # (DuckDB shows a line of its statement after the error.)
+    errors = [x for x in lines if x[:1].isalpha() and ":" in x and not x.startswith("LINE ")]
     return answers, (errors or ["no answer"])[-1]
 
 
@@ -305,7 +307,8 @@ def _write_page() -> None:
         "| MB | load |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    for line in json.loads(RESULTS.read_text()):
+    found = {(line["set"], line["tool"]): line for line in json.loads(RESULTS.read_text())}
+    for line in (found[of] for of in itertools.product(SETS, TOOLS) if of in found):
         begin = f"| {line['set']} | {line['tool']} |"
         if "failed" in line:
             lines.append(f"{begin} {line['failed']} | | | | | | | | {line['load']:.0f} |")

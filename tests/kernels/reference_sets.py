@@ -15,6 +15,7 @@ __all__ = [
     "against_kept",
     "among_themselves",
     "count_shingles",
+    "drop_common",
     "fill_bitmaps",
     "group_keys",
     "jaccard",
@@ -263,3 +264,9 @@ def weighted_overlap(
     return [
         (weight(set(sets[a]) & set(sets[b])), weight(set(sets[a]) | set(sets[b]))) for a, b in pairs
     ]
+
+
+def drop_common(sets: Sequence[Values], common: Sequence[bool]) -> list[list[int]]:
+    """Sets without the values that are common by their last bits; all of those without others."""
+    rare = [[v for v in values if not common[v & len(common) - 1]] for values in sets]
+    return [found or list(values) for found, values in zip(rare, sets, strict=True)]

@@ -110,6 +110,17 @@ def test_weighted_overlap(lists: Lists, threshold: float) -> None:
     np.testing.assert_allclose(np.column_stack([shared, total])[1:], expected, rtol=1e-6)
 
 
+@given(small_sets, st.lists(st.booleans(), min_size=8, max_size=8))
+@settings(max_examples=20 if SLOW else 200, deadline=None)
+def test_drop_common(lists: Lists, common: list[bool]) -> None:
+    values, offsets = ragged_of(lists)
+    out, ends = np.empty(len(values), np.uint64), np.empty(len(lists) + 1, np.int64)
+    sizes = np.diff(offsets).astype(np.int32)
+    kernels.drop_common(values, offsets[:-1], sizes, np.array(common), out, ends)
+    found = [out[low:high].tolist() for low, high in itertools.pairwise(ends.tolist())]
+    assert found == reference.drop_common(lists, common)
+
+
 @given(small_sets, thresholds)
 @settings(max_examples=20 if SLOW else 200, deadline=None)
 def test_jaccard_verify_and_may_reach(lists: Lists, threshold: float) -> None:

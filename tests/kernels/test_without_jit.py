@@ -19,7 +19,7 @@ MARKED = {
     "test_match_resolve.py": 4,
     "test_passage_kernels.py": 7,
     "test_record_kernels.py": 11,
-    "test_set_kernels.py": 12,
+    "test_set_kernels.py": 13,
     "test_text_kernels.py": 11,
 }
 ROOMS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,12 @@ from made_records import NAMES, grams, made_persons, true_pairs
 
 import neardup
 from neardup.errors import SpecError
+from neardup.records.blocks.field_blocks import of_one_field
+from neardup.records.blocks.groups import equal_pairs_of, group_values
+from neardup.records.blocks.record_blocks import Most, find_at_most, find_candidates
+from neardup.records.features import make_features
+from neardup.records.fields import Field, LinkSpec
+from neardup.threads import Pool
 
 
 def ids(table: pa.Table) -> set[tuple[str, str]]:
@@ -135,6 +142,46 @@ def test_no_shingle_crosses_a_border() -> None:
         "def",
         "ef\x03",
     }
+
+
+def test_a_search_that_stops_early_finds_the_same_or_nothing() -> None:
+    """Whatever the limit: all candidates of a field, or the answer that they are too many."""
+    table, _ = made_persons(3000, seed=4)
+    columns = (table["street"].combine_chunks().cast(pa.large_string()).fill_null(""),)
+    spec = of_one_field(Field("street"), LinkSpec((Field("street"),)))
+    with Pool(2) as pool:
+        features = make_features(columns, spec, pool)
+        plain = find_candidates(features, spec, 3000, pool)
+        for left in (len(plain.a), len(plain.a) - 1, len(plain.a) // 20, 0):
+            found = find_at_most(features, spec, Most(left, lambda a, b: len(a)), pool)
+            assert (found is None) == (left < len(plain.a))
+            if found is not None:
+                assert np.array_equal(found.a, plain.a) and np.array_equal(found.b, plain.b)
+                assert np.array_equal(found.similarity, plain.similarity)
+    assert len(plain.a) > 2000
+
+
+@pytest.mark.parametrize("split", [0, 13, 27])
+def test_pairs_of_equal_and_similar_values(split: int) -> None:
+    """Counted before they are made; of two files those across them."""
+    rng = np.random.default_rng(split)
+    hashes = rng.integers(0, 9, 40).astype(np.uint64)
+    groups = group_values(hashes, split or 40)
+    alike = groups.with_similar(np.array([0, 2]), np.array([1, 5]))
+    values = hashes[groups.example].tolist()
+    near = {(values[0], values[1]), (values[2], values[5])}
+    expected = [
+        a * 40 + b
+        for a, b in itertools.combinations(range(40), 2)
+        if hashes[a]
+        and hashes[b]
+        and (not split or a < split <= b)
+        and (hashes[a] == hashes[b] or {(hashes[a], hashes[b]), (hashes[b], hashes[a])} & near)
+    ]
+    assert alike.make_pairs().tolist() == expected
+    equal = equal_pairs_of(hashes, split or 40)
+    assert equal == groups.equal_pairs() == len(groups.make_pairs())
+    assert equal + groups.pairs_between(alike.one, alike.two) == len(expected)
 
 
 @pytest.mark.parametrize("records", [1, 2, 3])

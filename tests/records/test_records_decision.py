@@ -78,6 +78,26 @@ def test_households_are_no_matches(fields: list[str]) -> None:
     assert neardup.link(columns, id="id", fields=fields).pairs.num_rows < 5
 
 
+def test_pairs_that_no_field_can_decide_are_noted() -> None:
+    """A quarter of a file is one household; the given name is all that its members differ in."""
+    table, truth = made_persons(1000, seed=1)
+    columns, groups = table.to_pydict(), truth["group"].to_pylist()
+    home = set(list(dict.fromkeys(groups))[::4])
+    for name in ("surname", "street", "suburb"):
+        columns[name] = [
+            "lindgarth" if group in home else value
+            for group, value in zip(groups, columns[name], strict=True)
+        ]
+    fields = ["given_name", "surname", "street", "suburb"]
+    run = neardup.link(columns, id="id", fields=fields)
+    found = run.evaluate(truth)["decision"]["pairs"]
+    assert found["precision"] > 0.95 and found["f1"] > 0.75
+    assert any("can't be decided by these fields" in note for note in run.notes)
+    more = neardup.link(columns, id="id", fields=[*fields, "birth:digits"])
+    assert f1(more, truth) > found["f1"]
+    assert not any("can't be decided" in note for note in more.notes)
+
+
 def test_values_that_repeat_by_chance_are_no_evidence() -> None:
     rng = np.random.default_rng(0)
     colours = rng.choice(["red", "green", "blue", "white"], 1000).tolist()

@@ -42,7 +42,9 @@ def test_commands_read_it(
     done = command("explain", folder, *ids)
     assert done.out == f"{linked.explain(*ids)}\n" and "prior" in done.out
     assert json.loads(command("explain", folder, *ids, "--json").out) == linked.explain(*ids)
-    assert "takes two ids" in command("explain", folder, ids[0]).error
+    one = json.loads(command("explain", folder, ids[0], "--json", "--limit", "3").out)
+    assert one == linked.explain(ids[0], limit=3) and len(one["pairs"]) <= 3
+    assert f"record              {ids[0]}" in command("explain", folder, ids[0]).out
     assert "no record has the id 'nobody'" in command("explain", folder, "nobody", ids[1]).error
     page = folder.parent / "page.html"
     assert command("report", folder, "-o", page).code == 0
@@ -84,6 +86,10 @@ def test_a_linkage_against_an_index_names_what_works(tmp_path: Path, command: Co
     assert refused.code == 2 and "neardup explain, evaluate and index relink" in refused.err
     assert command("explain", tmp_path / "index", "7", "9").code == 0
     assert command("index", "relink", tmp_path / "index").code == 0
+    refused = command("report", tmp_path / "index", "-o", tmp_path / "page.html")
+    assert refused.lines[0].endswith("is an index of records; neardup report does not work on it")
+    assert "the folder of neardup link has a page" in refused.err
+    assert "takes two ids" in command("explain", tmp_path / "index", "7").error
 
 
 def test_the_truth_of_two_files_is_pairs(tmp_path: Path, command: Command) -> None:

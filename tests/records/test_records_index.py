@@ -217,6 +217,43 @@ def test_relinking_says_what_would_change(people: People) -> None:
         assert index.relink().agreement == 1.0
 
 
+def test_weights_are_learnt_again_from_twice_as_many(people: People, tmp_path: Path) -> None:
+    table, path = people[0], tmp_path / "growing"
+    one = neardup.link(table, id="id", fields=NAMES)
+    pairs = [(row["id_a"], row["id_b"]) for row in one.pairs.slice(0, 8).to_pylist()]
+    first = neardup.link(table.slice(0, 700), id="id", fields=NAMES)
+    with first.index(path) as index, neardup.RecordIndex.open(path, readonly=True) as other:
+        neardup.link(table.slice(700, 300), against=index)
+        assert index.stats()["learnt_from"] == other.stats()["learnt_from"] == 700
+        before = clusters_of(index)
+        neardup.link(table.slice(1000), against=index)
+        # What another process has open takes the new weights over: those of one linkage of all.
+        for pair in pairs:
+            assert str(other.explain(*pair)) == str(index.explain(*pair))
+            assert other.explain(*pair)["total"] == pytest.approx(one.explain(*pair)["total"])
+        assert other.stats()["learnt_from"] == 1500
+        after = clusters_of(other)
+        assert all(after[id_] == cluster for id_, cluster in before.items())
+        assert index.check() == []
+        # The keys of records that come now are like those of the first ones.
+        again = table.slice(0, 40).set_column(0, "id", pa.array([f"again-{k}" for k in range(40)]))
+        run = neardup.link(again, against=index)
+        assert run.pairs.num_rows >= 40
+        found = run.clusters["cluster"].to_pylist()
+        assert found == [after[id_] for id_ in table["id"].to_pylist()[:40]]
+
+
+def test_weights_with_labels_stay(people: People) -> None:
+    table = people[0].slice(0, 200)
+    run = neardup.link(table, id="id", fields=NAMES)
+    rows = run.candidates.slice(0, 60).to_pylist()
+    labels = [(row["id_a"], row["id_b"], row["probability"] >= 0.5) for row in rows]
+    with neardup.link(table, id="id", fields=NAMES, labels=labels).index() as index:
+        more = neardup.link(people[0].slice(200, 700), against=index)
+        assert index.stats()["learnt_from"] == 200
+        assert any("weights of 200, which stay" in note for note in more.notes)
+
+
 def test_commands(index: neardup.RecordIndex, people: People, command: Command) -> None:
     folder = index.path
     assert folder is not None

@@ -53,6 +53,12 @@ def open_run(run: Path, what: str) -> Any:
     found = open(run)
     if not isinstance(found, AnyRun):
         found.close()
+        if getattr(found, "command", "") == "link":
+            raise InputError(
+                f"{run} is an index of records; neardup {what} does not work on it",
+                "neardup index stats, check and relink do, and explain and evaluate; the folder of "
+                "neardup link has a page",
+            )
         raise InputError(
             f"{run} is an index; neardup {what} does not work on it",
             "name an output folder, or see neardup index --help",

@@ -101,6 +101,33 @@ def fill_bitmaps(values, begin, size, distinct, out):
 
 
 @njit(cache=True, nogil=True)
+def drop_common(values, begin, size, common, out, offsets):
+    """Copy sets without common members; a set without others keeps all.
+
+    Args:
+        values: uint64[]: members.
+        begin: int64[n]: where each set begins.
+        size: int32[n]: its members.
+        common: bool[power of two]: which members are common, by their last bits.
+        out: uint64[sum of sizes or more]: gets the members that stay.
+        offsets: int64[n + 1]: gets where those of each set begin, and where the last ones end.
+    """
+    mask = np.uint64(common.shape[0] - 1)
+    filled = np.int64(0)
+    for d in range(begin.shape[0]):
+        offsets[d] = filled
+        for i in range(begin[d], begin[d] + size[d]):
+            # Without a branch: the next member overwrites one that is common.
+            out[filled] = values[i]
+            filled += np.int64(not common[values[i] & mask])
+        if filled == offsets[d]:
+            for i in range(begin[d], begin[d] + size[d]):
+                out[filled] = values[i]
+                filled += 1
+    offsets[begin.shape[0]] = filled
+
+
+@njit(cache=True, nogil=True)
 def may_reach(size, bitmaps, x, y, slack):
     """Return whether two sets can reach a threshold t, by their sizes and bitmaps.
 

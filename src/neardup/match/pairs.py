@@ -125,15 +125,28 @@ def pairs_of_buckets(
     positions. In a bucket of n > 1,024 documents, each is compared with the 256 that follow it, or
     with 2**20 / n if that is more: a rule that depends only on the contents of that bucket.
     """
+    search = _bucket_search(sets, buckets, threshold, len(sets.size), allocate)
+    left_out = pairs_outside_windows(np.diff(buckets.starts))
+    return search.run(pool, allocate, advance, left_out)
+
+
+def pairs_of_first(
+    sets: Sets, buckets: Buckets, threshold: float, first: int, pool: Pool
+) -> FoundPairs:
+    """Return those pairs of `pairs_of_buckets` whose earlier document is one of the first ones."""
+    return _bucket_search(sets, buckets, threshold, first, np.empty).run(pool, np.empty, None)
+
+
+def _bucket_search(
+    sets: Sets, buckets: Buckets, threshold: float, total: int, allocate: Allocate
+) -> _PairSearch:
     documents = len(sets.size)
     seen = Local(lambda: _unseen(documents, allocate))
 
     def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
         return grouping.window_pairs(first, last, buckets, sets, threshold, seen(), out, counts)
 
-    search = _PairSearch(compare, documents, _STEP, buckets.of.shape[1] * _WIDEST)
-    left_out = pairs_outside_windows(np.diff(buckets.starts))
-    return search.run(pool, allocate, advance, left_out)
+    return _PairSearch(compare, total, _STEP, buckets.of.shape[1] * _WIDEST)
 
 
 def _unseen(documents: int, allocate: Allocate) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.records.blocks.record_blocks import Candidates
-from neardup.records.decision.agreement_classes import exact
+from neardup.records.decision.agreement_classes import EQUAL, exact
 from neardup.records.decision.frequencies import ValueCounts, value_counts
 from neardup.records.decision.labels import Labels, Marked, calibrated, learn_m, marked
 from neardup.records.decision.learning import (
@@ -21,7 +21,13 @@ from neardup.records.decision.learning import (
 from neardup.records.decision.model import STEEP, Agreements, Model, logit, probability
 from neardup.records.decision.random_pairs import random_pairs
 from neardup.records.decision.rivals import BOTH, best_pairs, learn_two, rivals
-from neardup.records.decision.seeding import Seeds, seeds_at, without_groups
+from neardup.records.decision.seeding import (
+    Random,
+    Seeds,
+    coincidences,
+    seeds_at,
+    without_groups,
+)
 from neardup.records.decision.threshold import Threshold, find_valley
 from neardup.records.features import Features
 from neardup.records.field_similarity import Compared, Pairs, compare, with_words
@@ -36,6 +42,8 @@ _LOWEST = 0.3
 _CONFIRMED, _AGREED = 0.05, 0.8
 #: Kinds of thresholds of histograms with one mode.
 _NO_VALLEY = ("shoulder", "default")
+#: Pairs that can't be decided, and their share of the matches, from which on a note says so.
+_FEW_PAIRS, _MANY = 10, 0.1
 #: Similarity that no pair has.
 _NEVER = 2.0
 
@@ -166,17 +174,35 @@ def _unlabelled(
     if by_chance(known, seeds, shares_of_matches(known.candidates.classes, seeds.weights)):
         said = "chance explains what similar pairs share: they are no evidence of any match"
         return without_matches(model), (*doubts, said)
-    odds = model.log_odds(known.candidates, known.values)
-    of_groups = _of_groups(seeds, known, odds)
+    of_groups = seeds.groups and _by_groups(seeds, known, model)
     if of_groups or (unsure and threshold.kind in _NO_VALLEY):
         model = without_matches(model)
-    return model, doubts
+    return model, doubts + _undecided(seeds, known, model, spec)
 
 
-def _of_groups(seeds: Seeds, known: Learnt, log_odds: np.ndarray) -> bool:
+def _undecided(seeds: Seeds, known: Learnt, model: Model, spec: LinkSpec) -> tuple[str, ...]:
+    """Return a note on similar pairs that agree in what identifies, and are no matches."""
+    if not seeds.groups:
+        return ()
+    pairs = known.candidates
+    agree = (pairs.classes[:, list(seeds.groups)] == EQUAL).all(axis=1)
+    match = model.log_odds(pairs, known.values) >= 0
+    count = int((agree & ~match & (pairs.similarity >= seeds.middle)).sum())
+    if count < max(_FEW_PAIRS, _MANY * int(match.sum())):
+        return ()
+    names = ", ".join(spec.names[k] for k in seeds.groups)
+    return (
+        f"{count:,} similar pairs agree in {names} and can't be decided by these fields: members "
+        "of large groups agree in it by chance as often; add a field in which they differ, such as "
+        "a date of birth, or mark some pairs on the page of the report and give them as `labels`",
+    )
+
+
+def _by_groups(seeds: Seeds, known: Learnt, model: Model) -> bool:
     """Return whether most of the pairs that were found are members of groups nevertheless."""
-    found = log_odds >= 0
-    return bool(seeds.share(known.candidates)[found].sum() < found.sum() / 2)
+    found = int((model.log_odds(known.candidates, known.values) >= 0).sum())
+    by_chance = coincidences(seeds, model, known.candidates, Random(known.drawn, known.values))
+    return by_chance > found / 2
 
 
 def _of_one_file(known: Learnt, seeds: Seeds, labels: Marked | None) -> Model:

@@ -101,7 +101,7 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
     )
     hashes = np.concatenate([part.hashes for part in parts])
     numbers = np.concatenate([part.numbers for part in parts])
-    distinct = np.array([len(np.unique(column[column != 0])) for column in hashes.T])
+    distinct = np.array([_distinct(column) for column in hashes.T])
     counts = count_shingles(records, np.arange(documents, dtype=np.int32), pool)
     weights = np.log((documents + 1) / np.maximum(counts, 1)).astype(np.float32)
     weights = np.maximum(weights, 1e-6)
@@ -113,9 +113,11 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
     return Features(records, bare, hashes, numbers, weights, distinct, documents, means, wordiness)
 
 
-def common_shingles(features: Features, limit: int) -> np.ndarray:
-    """Return bool[power of two]: shingles in more than ``limit`` records, by their last bits."""
-    return np.asarray(features.weights < np.float32(np.log((features.counted + 1) / limit)))
+def _distinct(hashes: np.ndarray) -> int:
+    """Return the number of distinct values, of uint64[n]; 0 is no value."""
+    ordered = np.sort(hashes)
+    first = np.diff(ordered, prepend=np.uint64(0)) != 0
+    return int(np.count_nonzero(first))
 
 
 def _features_of(

@@ -118,14 +118,18 @@ def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
     check_hashes(spec)
     features = make_features(records.columns, spec, pool)
     _check(records, features)
-    # Next to an empty second file no pair is across the two.
-    first = records.first if len(records.ids[-1]) else 0
-    candidates = find_candidates(features, spec, first, pool)
-    asked = Asked(spec, first)
-    candidates = add_field_blocks(candidates, features, records.columns, asked, pool)
+    candidates = candidates_of(records, features, spec, pool)
     notes = (*empty_notes(records), *block_notes(records, features, candidates, spec))
     notes += tuple(constant_fields(records, features, spec))
     return Blocked(records, spec, features, candidates, notes)
+
+
+def candidates_of(records: Records, features: Features, spec: LinkSpec, pool: Pool) -> Candidates:
+    """Return the candidates among records: by complete ones, by single fields, by two of them."""
+    # Next to an empty second file no pair is across the two.
+    first = records.first if len(records.ids[-1]) else 0
+    found = find_candidates(features, spec, first, pool)
+    return add_field_blocks(found, features, records.columns, Asked(spec, first), pool)
 
 
 def block_notes(

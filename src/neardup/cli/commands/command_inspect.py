@@ -37,7 +37,8 @@ def explain(
     from 0 if the run had no ids. With ID2, show how these two documents are related. Similarity is
     exact; bands are counted from 1. The documents are read from the input again, which must not
     have changed. RUN may be the output folder of neardup link too, or its index of records: then
-    the match weights of two records are shown. Put -- before ids that begin with -.
+    the match weights of two records are shown; of one record, in such a folder, its cluster and its
+    candidates. Put -- before ids that begin with -.
     """
     from neardup.api.finished.runs import Run
     from neardup.inspect.explain import Explanation

@@ -19,12 +19,13 @@ import pyarrow as pa
 from neardup.arrays import array_of
 from neardup.cluster.edges import Edges
 from neardup.match.verifying import similarities
-from neardup.records.blocks.groups import Groups, group_values
+from neardup.records.blocks.groups import equal_pairs_of, group_values
 from neardup.records.blocks.record_blocks import (
     Block,
     Candidates,
+    Most,
     common_of,
-    find_candidates,
+    find_at_most,
     hashed_sets,
 )
 from neardup.records.decision.frequencies import both
@@ -38,6 +39,8 @@ MOST = 5
 _ALIKE = 0.5
 #: Fields of which pairs are tried: those with the fewest pairs of equal values.
 _PAIRED = 8
+#: For fields that are known to be asked for.
+_NO_LIMIT = 2**62
 
 
 class Asked(NamedTuple):
@@ -80,8 +83,8 @@ def add_field_blocks(
     keys = found.a.astype(np.int64) * records + found.b
     blocks, new = list(found.blocks), []
     for fields, pairs in _of_fields(features, columns, asked, pool):
-        added = np.setdiff1d(pairs, keys, assume_unique=True)
-        keys = np.union1d(keys, added)
+        added = pairs[~_among(pairs, keys)]
+        keys = np.sort(np.concatenate([keys, added]))
         name = " + ".join(asked.spec.fields[k].name for k in fields)
         blocks.append(Block(name, len(pairs), len(added), fields))
         new.append(added)
@@ -105,49 +108,68 @@ def _of_fields(
         if field.compare == "numeric" or not asked.wants((k,)):
             continue
         groups = group_values(features.hashes[:, k], asked.first)
-        equal = groups.equal_pairs()
-        if equal <= most or asked.known:
-            groups = groups.with_similar(*_similar(groups, columns[k], field, asked.spec, pool))
-            count = groups.pairs()
-            if count <= most or asked.known:
-                single.append((count, k, groups))
-                continue
-        common.append((equal, k))
+        equal, found = groups.equal_pairs(), None
+        left = _NO_LIMIT if asked.known else most - equal
+        if left >= 0:
+            few = Most(left, groups.pairs_between)
+            found = _similar(groups.example, columns[k], of_one_field(field, asked.spec), few, pool)
+        if found is None:
+            common.append((equal, k))
+        else:
+            count = equal + groups.pairs_between(*found)
+            single.append((count, k, groups.with_similar(*found)))
     for _, k, groups in sorted(single, key=lambda one: one[:2]):
         yield (k,), groups.make_pairs()
     tried: list[tuple[int, ...]] = [fields for fields in asked.known if len(fields) == 2]
     if not asked.known:
         tried = [*combinations(sorted(k for _, k in sorted(common)[:_PAIRED]), 2)]
-    yield from _of_two_fields(features, asked, tried)
+    yield from _of_two_fields(features, asked, tried, pool)
 
 
 def _of_two_fields(
-    features: Features, asked: Asked, tried: list[tuple[int, ...]]
+    features: Features, asked: Asked, tried: list[tuple[int, ...]], pool: Pool
 ) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     left = MOST * len(features.hashes)
-    pairs = []
-    for one, two in tried:
-        joined = both(features.hashes[:, one], features.hashes[:, two])
-        pairs.append((group_values(joined, asked.first).equal_pairs(), one, two))
-    for count, one, two in sorted(pairs):
-        left -= count
+
+    def hashes_of(fields: tuple[int, ...]) -> np.ndarray:
+        one, two = (features.hashes[:, k] for k in fields)
+        return both(one, two)
+
+    def count(first: int, last: int) -> list[int]:
+        return [equal_pairs_of(hashes_of(fields), asked.first) for fields in tried[first:last]]
+
+    counts = [of for part in pool.ranges(count, len(tried), 1) for of in part]
+    for pairs, fields in sorted(zip(counts, tried, strict=True)):
+        left -= pairs
         if left < 0 and not asked.known:
             break
-        joined = both(features.hashes[:, one], features.hashes[:, two])
-        yield (one, two), group_values(joined, asked.first).make_pairs()
+        yield fields, group_values(hashes_of(fields), asked.first).make_pairs()
 
 
 def _similar(
-    groups: Groups, column: pa.LargeStringArray, field: Field, spec: LinkSpec, pool: Pool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of distinct values that are candidates: numbers of groups, int64 twice."""
-    if field.compare == "exact" or len(groups.example) < 2:
+    example: np.ndarray, column: pa.LargeStringArray, spec: LinkSpec, most: Most, pool: Pool
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the pairs of distinct values that are candidates, int64 twice; None for too many.
+
+    Args:
+        example: int64[values]: a record of each.
+        column: Values of all records.
+        spec: How the values of the field are blocked.
+        most: How many pairs of records there may be.
+        pool: Threads.
+    """
+    if spec.fields[0].compare == "exact" or len(example) < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    single = of_one_field(field, spec)
-    values = column.take(array_of(groups.example))
-    features = make_features((values,), single, pool)
-    found = find_candidates(features, single, len(values), pool)
-    return found.a.astype(np.int64), found.b.astype(np.int64)
+    features = make_features((column.take(array_of(example)),), spec, pool)
+    found = find_at_most(features, spec, most, pool)
+    return None if found is None else (found.a.astype(np.int64), found.b.astype(np.int64))
+
+
+def _among(numbers: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Return bool[]: which of some numbers are among others; both are ascending."""
+    if not len(keys):
+        return np.zeros(len(numbers), np.bool_)
+    return np.asarray(keys[np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)] == numbers)
 
 
 def of_one_field(field: Field, spec: LinkSpec) -> LinkSpec:

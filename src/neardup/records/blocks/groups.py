@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.records.decision.frequencies import equal_pairs
+
 _NONE = np.empty(0, np.int64)
 
 
@@ -43,14 +45,16 @@ class Groups(NamedTuple):
             return int((self.first * (size - self.first)).sum())
         return int((size * (size - 1) // 2).sum())
 
-    def pairs(self) -> int:
-        """Return the number of pairs that `make_pairs` makes."""
+    def pairs_between(self, one: np.ndarray, two: np.ndarray) -> int:
+        """Return the number of pairs of records of some groups, int[] twice, with those of others.
+
+        Of two files, those across them.
+        """
         size = np.diff(self.begin)
         if self.first is None:
-            return self.equal_pairs() + int((size[self.one] * size[self.two]).sum())
+            return int((size[one] * size[two]).sum())
         a, b = self.first, size - self.first
-        across = a[self.one] * b[self.two] + b[self.one] * a[self.two]
-        return self.equal_pairs() + int(across.sum())
+        return int((a[one] * b[two] + b[one] * a[two]).sum())
 
     def make_pairs(self) -> np.ndarray:
         """Return int64[pairs]: ``a * records + b`` of each pair, ascending."""
@@ -74,7 +78,8 @@ class Groups(NamedTuple):
                 ),
             ]
         x, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        return np.unique(np.minimum(x, y) * self.records + np.maximum(x, y))
+        # A record has one value: each pair is there once.
+        return np.sort(np.minimum(x, y) * self.records + np.maximum(x, y))
 
     def _products(
         self, begin: np.ndarray, size: np.ndarray, other: np.ndarray, other_size: np.ndarray
@@ -104,6 +109,19 @@ def group_values(hashes: np.ndarray, split: int) -> Groups:
         before = np.append(0, np.cumsum(order < split))
         first = (before[begin[1:]] - before[begin[:-1]]).astype(np.int64)
     return Groups(order, begin, order[starts], first, split, len(hashes))
+
+
+def equal_pairs_of(hashes: np.ndarray, split: int) -> int:
+    """Return `Groups.equal_pairs` of `group_values`, at less cost.
+
+    Args:
+        hashes: Of the values.
+        split: Number of the first record of the second file, or of records.
+    """
+    if split == len(hashes):
+        return int(equal_pairs(hashes))
+    both, one, two = (equal_pairs(part) for part in (hashes, hashes[:split], hashes[split:]))
+    return int(both - one - two)
 
 
 def _numbered(counts: np.ndarray) -> np.ndarray:

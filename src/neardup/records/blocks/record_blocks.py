@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,12 +10,12 @@ import numpy as np
 
 from neardup.cluster.edges import Edges
 from neardup.errors import SpecError
-from neardup.kernels.jaccard import Sets, weighted_overlap
+from neardup.kernels.jaccard import Sets, drop_common, weighted_overlap
 from neardup.kernels.signing import band_keys
 from neardup.match.bucketing import bucket_bands, bucket_documents
-from neardup.match.pairs import pairs_of_buckets
+from neardup.match.pairs import pairs_of_buckets, pairs_of_first
 from neardup.match.verifying import content_order, make_sets, similarities, taken
-from neardup.records.features import Features, common_shingles
+from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.sketch.bands import MAX_HASHES, Bands, bands_for_recall, candidate_probability
 from neardup.sketch.sketcher import Signer
@@ -40,8 +41,14 @@ _COMMON, _COMMON_SHARE = 1000, 20
 #: one pair in N**6 would share them by chance, if they were independent. There are N**2 pairs, and
 #: three shingles for each character.
 _RARE = 6.0
+#: Bits of a bitmap for each member of a set.
+_BITS = 16
+#: Bands, and shares of the records, by which a look shows that there are far too many pairs.
+_FEW_BANDS, _PROBED = 8, (1 / 64, 1 / 4)
 #: Minimum similarity of a candidate, as a share of `block_at`.
 _LOWEST = 1 / 3
+#: Records that a thread signs together: their keys stay in its cache.
+_SIGNED = 512
 #: Pairs that a thread weighs together.
 _STEP = 1 << 14
 
@@ -92,6 +99,18 @@ class Candidates:
     blocks: tuple[Block, ...] = ()
 
 
+class Most(NamedTuple):
+    """How many pairs of records candidates may represent, from which on none are looked for.
+
+    Attributes:
+        pairs: Their number.
+        of: Returns the pairs of records that some candidates, int32[] twice, represent.
+    """
+
+    pairs: int
+    of: Callable[[np.ndarray, np.ndarray], int]
+
+
 class _Found(NamedTuple):
     """Pairs of some bands."""
 
@@ -100,6 +119,83 @@ class _Found(NamedTuple):
     similarity: np.ndarray
     compared: int
     not_compared: int
+
+
+class _Search(NamedTuple):
+    """Records in which pairs are looked for.
+
+    Attributes:
+        features: Of the records.
+        spec: Settings of the call.
+        first: Records of the first file; all of them if there is one file.
+        common: bool[power of two]: shingles that are not hashed, by their last bits.
+        order: int32[n]: records in the order of their content.
+        sets: Their shingles, in that order.
+        shingles: The same, in the order of the records.
+        lowest: Similarity below which no pair is worth a look.
+        only_common: Records with common shingles only.
+    """
+
+    features: Features
+    spec: LinkSpec
+    first: int
+    common: np.ndarray
+    order: np.ndarray
+    sets: Sets
+    shingles: Ragged
+    lowest: float
+    only_common: int
+
+    def pairs(self, bands: Bands, low: int, pool: Pool, share: float = 1.0) -> _Found:
+        """Return the candidates of some bands, of which `low` is the first one.
+
+        Args:
+            bands: How many these are.
+            low: Number of the first one.
+            pool: Threads.
+            share: Of the records, whose pairs with those that follow them are looked at.
+        """
+        found = _of_bands(self, bands, low, share, pool)
+        x, y = self.order[found.a], self.order[found.b]
+        a, b = np.minimum(x, y), np.maximum(x, y)
+        similarity, first = found.similarity, self.first
+        if first < len(self.order):
+            across = np.flatnonzero((a < first) & (b >= first))
+            a, b, similarity = a[across], b[across], similarity[across]
+        kept = worth(self.features, self.spec, (a, b, similarity), pool)
+        return found._replace(a=a[kept], b=b[kept], similarity=similarity[kept])
+
+
+def _search(features: Features, spec: LinkSpec, first: int, pool: Pool) -> _Search:
+    common, every = common_of(features), np.arange(len(features.hashes))
+    hashed = hashed_sets(features.records, every, common)
+    # By content: the result does not depend on the order of the records.
+    order = content_order(hashed).astype(np.int32)
+    sets = Sets(hashed.values, hashed.begin[order], hashed.size[order], _folded(hashed)[order])
+    lowest = lowest_similarity(spec)
+    heaviest, _ = shared_weight(features, every, every, pool)
+    if heaviest.max(initial=0) < rare_enough(features.counted):
+        lowest = block_at(spec)  # no pair below can share enough
+    only = _only_common(features.records, hashed, common)
+    return _Search(features, spec, first, common, order, sets, _ragged(hashed), lowest, only)
+
+
+def _ragged(sets: Sets) -> Ragged:
+    """Return sets one after the other; without a copy, where they are so."""
+    ends = sets.begin + sets.size
+    if len(ends) and np.array_equal(ends[:-1], sets.begin[1:]):
+        return Ragged(sets.values, np.append(sets.begin, ends[-1]))
+    return taken(sets, np.arange(len(ends)))
+
+
+def _folded(sets: Sets) -> np.ndarray:
+    """Return bitmaps of fewer words, for short sets: each member still flips one bit."""
+    bitmaps = sets.bitmaps
+    members = float(sets.size.mean()) if len(sets.size) else 0.0
+    while bitmaps.shape[1] > 1 and 64 * bitmaps.shape[1] >= 2 * _BITS * members:
+        half = bitmaps.shape[1] // 2
+        bitmaps = bitmaps[:, :half] ^ bitmaps[:, half:]
+    return np.ascontiguousarray(bitmaps)
 
 
 def find_candidates(
@@ -114,45 +210,59 @@ def find_candidates(
         pool: Threads.
         bands: Those of an index; chosen without it.
     """
-    documents = len(features.hashes)
-    common = common_of(features)
-    every = np.arange(documents)
-    hashed = hashed_sets(features.records, every, common)
-    # By content: the result does not depend on the order of the records.
-    order = content_order(hashed).astype(np.int32)
-    sets = Sets(
-        hashed.values,
-        hashed.begin[order],
-        hashed.size[order],
-        np.ascontiguousarray(hashed.bitmaps[order]),
-    )
-    bands = bands or choose_rows(sets, spec, pool)
-    ragged = taken(sets, every)
-    parts, compared, not_compared = [], 0, 0
-    for low in range(0, bands.num_bands, _BANDS):
-        count = min(_BANDS, bands.num_bands - low)
-        found = _of_bands(sets, ragged, Bands(count, bands.rows, 0.0), (spec, low), pool)
-        x, y = order[found.a], order[found.b]
-        a, b = np.minimum(x, y), np.maximum(x, y)
-        selected = np.flatnonzero((a < first) & (b >= first)) if first < documents else slice(None)
-        part = (a[selected], b[selected], found.similarity[selected])
-        kept = worth(features, spec, part, pool)
-        parts.append(tuple(column[kept] for column in part))
-        compared, not_compared = compared + found.compared, not_compared + found.not_compared
-    edges = Edges.gather(parts)
+    search, documents = _search(features, spec, first, pool), len(features.hashes)
+    bands = bands or choose_rows(search.sets, spec, pool)
+    every = list(_all_bands(search, bands, pool))
+    edges = Edges.gather([(found.a, found.b, found.similarity) for found in every])
     across = first * (documents - first)
     return Candidates(
         edges.a,
         edges.b,
         edges.similarity,
         bands,
-        compared,
-        not_compared,
-        common,
-        _only_common(features.records, common),
+        sum(found.compared for found in every),
+        sum(found.not_compared for found in every),
+        search.common,
+        search.only_common,
         across if first < documents else documents * (documents - 1) // 2,
         (Block("record", len(edges), len(edges)),),
     )
+
+
+def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> Edges | None:
+    """Find candidates as `find_candidates` does within one file, unless these are too many.
+
+    A few bands of a few of the records show it, where they are far too many.
+
+    Args:
+        features: Of the records.
+        spec: Settings of the call.
+        most: How many there may be.
+        pool: Threads.
+
+    Returns:
+        The pairs; None for too many.
+    """
+    search = _search(features, spec, len(features.hashes), pool)
+    bands = choose_rows(search.sets, spec, pool)
+    few = Bands(min(_FEW_BANDS, bands.num_bands), bands.rows, 0.0)
+    for share in _PROBED:
+        probe = search.pairs(few, 0, pool, share)
+        if most.of(probe.a, probe.b) > most.pairs:
+            return None
+    parts = []
+    for found in _all_bands(search, bands, pool):
+        if most.of(found.a, found.b) > most.pairs:
+            return None
+        parts.append((found.a, found.b, found.similarity))
+    edges = Edges.gather(parts)
+    return edges if most.of(edges.a, edges.b) <= most.pairs else None
+
+
+def _all_bands(search: _Search, bands: Bands, pool: Pool) -> Iterator[_Found]:
+    for low in range(0, bands.num_bands, _BANDS):
+        count = min(_BANDS, bands.num_bands - low)
+        yield search.pairs(Bands(count, bands.rows, 0.0), low, pool)
 
 
 def block_at(spec: LinkSpec) -> float:
@@ -241,19 +351,20 @@ def worth(
     return np.asarray(found)
 
 
-def _of_bands(
-    sets: Sets, shingles: Ragged, bands: Bands, which: tuple[LinkSpec, int], pool: Pool
-) -> _Found:
+def _of_bands(search: _Search, bands: Bands, low: int, share: float, pool: Pool) -> _Found:
     """Compare the records that share a bucket in one of some bands."""
-    documents = len(sets.size)
-    spec, low = which
-    keys = _keys(shingles, bands, spec.seed + low, pool)
+    sets, documents = search.sets, len(search.sets.size)
+    keys = _keys(search.shingles, bands, search.spec.seed + low, pool)
     # Records without shingles are in no bucket: a key of their own, in each band.
-    empty = np.flatnonzero(sets.size == 0)
-    keys[empty] = np.arange(len(empty), dtype=np.uint64)[:, None]
-    grouped = bucket_bands(lambda band: keys[:, band], bands.num_bands, pool)
+    empty = search.order[sets.size == 0]
+    keys[:, empty] = np.arange(len(empty), dtype=np.uint64)
+    grouped = bucket_bands(lambda band: keys[band][search.order], bands.num_bands, pool)
     buckets = bucket_documents(grouped, documents, bands.num_bands)
-    found = pairs_of_buckets(sets, buckets, lowest_similarity(spec), pool)
+    if share < 1:
+        first = int(share * documents)
+        found = pairs_of_first(sets, buckets, search.lowest, first, pool)
+    else:
+        found = pairs_of_buckets(sets, buckets, search.lowest, pool)
     columns = zip(*found.parts, strict=True) if found.parts else ((), (), ())
     a, b, similarity = (
         np.concatenate([np.empty(0, dtype), *column])
@@ -263,50 +374,67 @@ def _of_bands(
 
 
 def _keys(shingles: Ragged, bands: Bands, seed: int, pool: Pool) -> np.ndarray:
+    """Return uint64[bands, records]: the keys, band by band, as they are grouped."""
     documents = len(shingles.offsets) - 1
     signer = Signer(bands.num_bands * bands.rows, seed=seed)
-    keys = np.empty((documents, bands.num_bands), np.uint64)
+    keys = np.empty((bands.num_bands, documents), np.uint64)
 
     def sign(first: int, last: int) -> None:
         rows = Ragged(shingles.values, shingles.offsets[first : last + 1])
-        band_keys(signer(rows), bands.rows, keys[first:last])
+        of = np.empty((last - first, bands.num_bands), np.uint64)
+        band_keys(signer(rows), bands.rows, of)
+        keys[:, first:last] = of.T
 
-    pool.ranges(sign, documents)
+    pool.ranges(sign, documents, _SIGNED)
     return keys
 
 
 def record_keys(
-    features: Features, docs: np.ndarray, bands: Bands, seed: int, pool: Pool
+    sets: Sets, docs: np.ndarray, common: np.ndarray, bands: Bands, seed: int, pool: Pool
 ) -> np.ndarray:
-    """Return the band keys by which some records are candidates, uint64[docs, bands]."""
-    hashed = hashed_sets(features.records, docs, common_of(features))
-    shingles = taken(hashed, np.arange(len(docs)))
+    """Return the band keys by which some records are candidates, uint64[docs, bands].
+
+    Args:
+        sets: Shingles of all records.
+        docs: int[docs]: the records that get keys.
+        common: bool[power of two]: shingles that are not hashed, by their last bits.
+        bands: How many keys, and of how many hashes each.
+        seed: Seed of the hash functions.
+        pool: Threads.
+    """
+    shingles = _ragged(hashed_sets(sets, docs, common))
     keys = [
         _keys(shingles, Bands(min(_BANDS, bands.num_bands - low), bands.rows, 0), seed + low, pool)
         for low in range(0, bands.num_bands, _BANDS)
     ]
-    return np.hstack(keys)
+    return np.ascontiguousarray(np.vstack(keys).T)
 
 
 def common_of(features: Features) -> np.ndarray:
     """Return bool[power of two]: shingles that are not hashed, by their last bits."""
-    return common_shingles(features, max(_COMMON, features.counted // _COMMON_SHARE))
+    return common_shingles(features.weights, features.counted)
+
+
+def common_shingles(weights: np.ndarray, counted: int) -> np.ndarray:
+    """Return the same for the weights of shingles, float32[power of two], of so many records."""
+    limit = max(_COMMON, counted // _COMMON_SHARE)
+    return np.asarray(weights < np.float32(np.log((counted + 1) / limit)))
 
 
 def hashed_sets(sets: Sets, docs: np.ndarray, common: np.ndarray) -> Sets:
     """Return the sets of some records without common shingles; all of a set without others."""
     if not common.any() and np.array_equal(docs, np.arange(len(sets.size))):
         return sets
-    values, offsets = taken(sets, docs)
-    kept = ~common[values & np.uint64(len(common) - 1)]
-    before = np.append(0, np.cumsum(kept))
-    kept |= np.repeat(np.diff(before[offsets]) == 0, np.diff(offsets))
-    return make_sets(Ragged(values[kept], np.append(0, np.cumsum(kept))[offsets]))
+    begin, size = sets.begin[docs], sets.size[docs]
+    values, offsets = np.empty(int(size.sum()), np.uint64), np.empty(len(docs) + 1, np.int64)
+    drop_common(sets.values, begin, size, common, values, offsets)
+    return make_sets(Ragged(values[: offsets[-1]], offsets))
 
 
-def _only_common(sets: Sets, common: np.ndarray) -> int:
-    """Return the number of records with common shingles only."""
+def _only_common(sets: Sets, hashed: Sets, common: np.ndarray) -> int:
+    """Return the number of records with common shingles only, which were hashed, then."""
     if not common.any():
         return 0
-    rare = np.append(0, np.cumsum(~common[sets.values & np.uint64(len(common) - 1)]))
-    return int(((rare[sets.begin + sets.size] == rare[sets.begin]) & (sets.size > 0)).sum())
+    same = np.flatnonzero((hashed.size == sets.size) & (sets.size > 0))
+    first = sets.values[sets.begin[same]]
+    return int(common[first & np.uint64(len(common) - 1)].sum())

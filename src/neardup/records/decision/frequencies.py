@@ -40,7 +40,11 @@ def value_counts(features: Features) -> ValueCounts:
 
 def equal_pairs(hashes: np.ndarray) -> float:
     """Return the number of pairs of equal values, of uint64[n]; 0 is no value."""
-    return _counts(hashes)[1]
+    ordered = np.sort(hashes)
+    ordered = ordered[int(np.searchsorted(ordered, np.uint64(1))) :]
+    ends = np.flatnonzero(ordered[1:] != ordered[:-1])
+    size = np.diff(ends, prepend=-1, append=len(ordered) - 1).astype(np.float64)
+    return float((size * (size - 1) / 2).sum())
 
 
 def both(one: np.ndarray, two: np.ndarray) -> np.ndarray:

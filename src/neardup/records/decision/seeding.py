@@ -13,7 +13,7 @@ import numpy as np
 from neardup.records.decision.agreement_classes import EQUAL, counted, exact
 from neardup.records.decision.dependences import COARSE, LEVELS
 from neardup.records.decision.frequencies import ValueCounts
-from neardup.records.decision.model import STEEP, Agreements, probability
+from neardup.records.decision.model import STEEP, Agreements, Model, probability
 
 #: Classes of agreement in which two values have hardly anything in common.
 _LOW = 3
@@ -25,6 +25,20 @@ _DIFFERENT, _FEWEST = 0.6, 20.0
 #: Fields that are looked at together; the coarse classes of each, of which the last one is that of
 #: missing values; and as how many pairs each one counts that chance makes, as seeds are similar.
 _MOST, _LEVELS, _MARGIN = 3, LEVELS + 1, 1.5
+#: Members of groups, and agreements by chance, that are looked at for coincidences.
+_MEMBERS, _CHANCES = 20_000, 64
+
+
+class Random(NamedTuple):
+    """Agreements by chance.
+
+    Attributes:
+        drawn: Those of random pairs.
+        values: Records by value.
+    """
+
+    drawn: Agreements
+    values: ValueCounts
 
 
 class Seeds(NamedTuple):
@@ -96,6 +110,46 @@ def without_groups(
     shares = np.divide(more, observed, out=np.zeros(count), where=observed > 0)
     found = seeds._replace(groups=groups, shares=np.clip(np.round(shares, 9), 0.0, 1.0))
     return found._replace(weights=exact(seeds.weights * found.share(pairs)))
+
+
+def coincidences(seeds: Seeds, model: Model, pairs: Agreements, known: Random) -> float:
+    """Return how many members of groups would be matches if they agreed as random pairs do.
+
+    Members of a group differ in what identifies them; by chance some agree. Where the other fields
+    say little, as in one household of a quarter of the records, these are no matches either.
+
+    Args:
+        seeds: Without the pairs within groups.
+        model: Match weights.
+        pairs: Agreements of the candidates.
+        known: Agreements of random pairs, and records by value.
+    """
+    drawn, values = known
+    fields = list(seeds.groups)
+    members = np.flatnonzero(_cells(pairs.classes, seeds.groups) == 0)
+    step = max(1, -(-len(members) // _MEMBERS))
+    kept = members[::step]
+    by_chance, first = np.unique(drawn.classes[:, fields], axis=0, return_inverse=True)
+    weights = np.bincount(first.reshape(-1), 1 - seeds.weight(drawn), len(by_chance))
+    shares = weights / max(float(weights.sum()), 1.0)
+    shares[_cells(_placed(by_chance, fields, pairs), seeds.groups) == 0] = 0.0
+    # Not the veto: by such an agreement they would be more similar.
+    views, found = model._replace(foot=None), 0.0
+    for k in np.argsort(-shares, kind="stable")[:_CHANCES].tolist():
+        classes = pairs.classes[kept]
+        classes[:, fields] = by_chance[k]
+        log_odds = views.log_odds(
+            Agreements(pairs.a[kept], classes, pairs.similarity[kept]), values
+        )
+        found += float(shares[k]) * float((log_odds >= 0).sum()) * step
+    return found
+
+
+def _placed(classes: np.ndarray, fields: list[int], pairs: Agreements) -> np.ndarray:
+    """Return int8[n, all fields] with some classes, int8[n, fields], in their columns."""
+    found = np.zeros((len(classes), pairs.classes.shape[1]), np.int8)
+    found[:, fields] = classes
+    return found
 
 
 def _cells(classes: np.ndarray, fields: tuple[int, ...]) -> np.ndarray:

@@ -107,7 +107,6 @@ def field_keys(
     bands = Bands(bands_for_recall(single.block_at, single.recall, _ROWS), _ROWS, single.recall)
     of_field = make_features((columns[k],), single, pool)
     # All shingles are hashed, as which ones are common depends on the other records.
-    of_field = of_field._replace(weights=np.ones_like(of_field.weights), counted=0)
-    rows = np.arange(len(columns[k]))
-    found = record_keys(of_field, rows, bands, single.seed, pool) | np.uint64(1)
+    none, rows = np.zeros(1, np.bool_), np.arange(len(columns[k]))
+    found = record_keys(of_field.records, rows, none, bands, single.seed, pool) | np.uint64(1)
     return np.asarray(np.where(features.hashes[:, k : k + 1] != 0, found, np.uint64(0)))

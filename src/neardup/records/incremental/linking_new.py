@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from neardup.records.blocks.record_blocks import (
     lowest_similarity,
     worth,
 )
-from neardup.records.deciding import Decision, agreements_of
+from neardup.records.deciding import Decision, agreements_of, decide_candidates
 from neardup.records.decision.clusters import Scored, join_clusters, matches
 from neardup.records.decision.learning import rescaled
 from neardup.records.decision.threshold import index_threshold
@@ -32,11 +33,13 @@ from neardup.records.field_notes import empty_notes
 from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_changes import remove_stored
 from neardup.records.incremental.record_store import RecordStore, Stored
-from neardup.records.link_steps import Against, Blocked, Linked, block_notes
+from neardup.records.link_steps import Against, Blocked, Linked, block_notes, candidates_of
 from neardup.records.record_files import Records, Source, read_records
 from neardup.threads import Pool
 
-#: An index that has grown to so many times its first records is worth a new one.
+#: Weights are learnt again from so many times the records that they were learnt from.
+_AGAIN = 2
+#: Those that labels have changed are not: from so many times on, a new index is worth it.
 _GROWN = 4
 
 
@@ -74,10 +77,12 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
             remove_stored(store, list(store.core.catalogue.numbers(ids)))
             state = store.core.catalogue.state()
         store.require_new(ids)
+        changed = store.refresh()
+        again = _learn_again(store, records, state.documents + len(records), pool)
         docs, found = store.candidates(keys)
         old, against = store.fetch(docs), Against(state.documents, len(docs))
         every = _together(old, ids, records)
-        if len(docs):
+        if len(docs) or changed or again:
             features = store.features(every.columns, pool)
         pairs = [
             (
@@ -86,23 +91,58 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
             )
             for part in found
         ]
-        notes += _grown(store, state.documents + len(ids))
+        notes += _grown(store, state.documents + len(ids), again)
         blocked = Blocked(every, spec, features, among, notes, against)
         blocked = _with_pairs(blocked, store, pairs, pool)
-        linked = _decided(blocked, store, old.clusters, numbers, pool)
+        linked = _decided(blocked, store, again, (old.clusters, numbers), pool)
         clusters = linked.clusters[blocked.new :]
         store.insert(Stored(ids, records.columns, clusters), keys)
     store.after_insert()
     return linked
 
 
-def _grown(store: RecordStore, records: int) -> tuple[str, ...]:
-    if records <= _GROWN * store.counted:
+def _grown(store: RecordStore, records: int, again: bool) -> tuple[str, ...]:
+    """Return a note on the weights of an index that has grown."""
+    if again:
+        said = f"the weights were learnt again, from all {records:,} records of the index"
+    elif records > _GROWN * store.counted:
+        said = f"the index has {records:,} records, and weights of {store.counted:,}, which stay"
+    else:
         return ()
-    return (
-        f"the index has {records:,} records, and was made of {store.counted:,}; weights and bands "
-        "are those of the first: `relink` reports the changes by one linkage of all records",
-    )
+    return (f"{said}: `relink` reports the changes by one linkage of all records",)
+
+
+def _learn_again(store: RecordStore, new: Records, records: int, pool: Pool) -> bool:
+    """Learn weights from all records, if they are twice as many as the last time or more.
+
+    Weights that labels have changed stay, as the labels are not stored. So do weights where all
+    records have too few candidates to learn from. Within a transaction, before the new records are
+    inserted.
+
+    Args:
+        store: The index.
+        new: The new records.
+        records: How many there will be.
+        pool: Threads.
+
+    Returns:
+        Whether there are new weights.
+    """
+    model = store.model
+    by_labels = (model.factor, model.shift) != (1.0, 0.0)
+    if not len(new) or by_labels or records < _AGAIN * store.counted:
+        return False
+    old = store.everything()
+    columns = tuple(pa.concat_arrays(parts) for parts in zip(old.columns, new.columns, strict=True))
+    ids: tuple[pa.Array[Any], ...] = (array_of(np.arange(records)),)
+    every = Records(new.names, ids, columns, records)
+    features = make_features(columns, store.spec, pool)
+    found = candidates_of(every, features, store.spec, pool)
+    decision = decide_candidates(every, features, store.spec, found, None, pool)
+    if model.views and not decision.model.views:
+        return False
+    store.learn(features, decision)
+    return True
 
 
 def _together(old: Stored, ids: list[Id], new: Records) -> Records:
@@ -199,14 +239,29 @@ def _alike(
 
 
 def _decided(
-    blocked: Blocked, store: RecordStore, old: np.ndarray, numbers: np.ndarray, pool: Pool
+    blocked: Blocked,
+    store: RecordStore,
+    again: bool,
+    clusters_of: tuple[np.ndarray, np.ndarray],
+    pool: Pool,
 ) -> Linked:
-    """Compare the candidates, and let new records join clusters."""
+    """Compare the candidates, and let new records join clusters.
+
+    Args:
+        blocked: Records with their candidates.
+        store: The index.
+        again: Whether the weights were learnt from the new records, too.
+        clusters_of: int64[] of old and of new records: their clusters, and numbers for these.
+        pool: Threads.
+    """
+    old, numbers = clusters_of
     spec, found = blocked.spec, blocked.candidates
     compared = compare(blocked.features, spec, found.a, found.b, pool)
     agreements = agreements_of(found, compared, len(blocked.records), two_files=False)
-    values = store.values.of(blocked.features, blocked.new)
-    model = rescaled(store.model, agreements, values, found.possible)
+    counted = len(blocked.records) if again else blocked.new
+    values, model = store.values.of(blocked.features, counted), store.model
+    if not again:
+        model = rescaled(model, agreements, values, found.possible)
     threshold = index_threshold(store.threshold, compared.similarity)
     log_odds = model.log_odds(agreements, values)
     decision = Decision(compared, agreements, values, model, threshold, log_odds)

@@ -32,6 +32,7 @@ def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[s
         UnknownIdError: No record has one of the ids.
     """
     with store.core.reading() as state, Pool(1) as pool:
+        store.refresh()
         numbers = _numbers(store, ids)
         check_two(*(numbers[id_] for id_ in ids))
         docs = np.unique(list(numbers.values()))

@@ -175,6 +175,8 @@ class RecordIndex:
         """
         from neardup.index.answers import storage_of
 
+        with self._store.core.reading():
+            self._store.refresh()
         clusters, storage = self.clusters, storage_of(self._store.core)
         sizes = np.unique(np.asarray(clusters["cluster"]), return_counts=True)[1]
         spec = self._store.spec

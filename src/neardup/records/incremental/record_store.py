@@ -1,4 +1,4 @@
-"""Records on the disk: values, clusters, band keys; and weights that never change."""
+"""Records on the disk: values, clusters, band keys; and weights, learnt again as it grows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from neardup.index.merging import Merger
 from neardup.index.snapshot import BucketPairs, bucket_names
 from neardup.index.transactions import Core
 from neardup.recipe import Recipe
-from neardup.records.blocks.record_blocks import block_at, record_keys
+from neardup.records.blocks.record_blocks import block_at, common_shingles, record_keys
+from neardup.records.deciding import Decision
 from neardup.records.decision.model import Model
 from neardup.records.features import RECORD, Features, make_features
 from neardup.records.fields import LinkSpec
@@ -86,7 +87,8 @@ class RecordStore:
     """An index of records that is open.
 
     A document of the index is a record; its body has its cluster and the values of its fields.
-    Nothing of this changes.
+    Nothing of this changes. Band keys are those of the records that the index was made of; weights
+    are learnt again.
 
     Args:
         folder: Where it is; None in memory.
@@ -102,16 +104,22 @@ class RecordStore:
         self.id: str | None = about["id"]
         recall = candidate_probability(block_at(self.spec), recipe.num_bands, recipe.rows)
         self.bands = Bands(recipe.num_bands, recipe.rows, recall)
-        #: Similarity at the foot of the valley.
-        self.threshold: float = about["threshold"]
-        self.core = Core(folder, catalogue, recipe, self.threshold, False)
-        #: Records that the weights were counted in.
-        self.counted: int = about["counted"]
+        self.core = Core(folder, catalogue, recipe, about["threshold"], False)
         #: Numbers of the fields that have blocks of their own, and of pairs of these.
         self.blocks: tuple[tuple[int, ...], ...] = tuple(map(tuple, about["blocks"]))
-        self._about = about
+        self._about: dict[str, Any] = {"rows": [], **about}
         self._learnt: dict[str, bytes] = {}
         self._merger = Merger(self.core)
+
+    @property
+    def threshold(self) -> float:
+        """Similarity at the foot of the valley."""
+        return float(self._about["threshold"])
+
+    @property
+    def counted(self) -> int:
+        """Records that the weights were learnt from."""
+        return int(self._about["counted"])
 
     def close(self) -> None:
         """Wait for merges of segments, and let go of the files; every later call is refused."""
@@ -120,28 +128,74 @@ class RecordStore:
 
     def features(self, columns: tuple[pa.LargeStringArray, ...], pool: Pool) -> Features:
         """Prepare records, with the weights of the index."""
-        weights = np.frombuffer(self._read("weights"), "<f4").astype(np.float32)
         made = make_features(columns, self.spec, pool)
         return made._replace(
-            weights=weights,
+            weights=self._weights,
             distinct=np.array(self._about["distinct"], np.int64),
             counted=self.counted,
             words=np.array(self._about["words"]),
             wordiness=self._about["wordiness"],
         )
 
+    def refresh(self) -> bool:
+        """Take over the weights that another process has learnt; within a transaction.
+
+        Returns:
+            Whether there was anything.
+        """
+        about = {"rows": [], **self.core.catalogue.about()}
+        changed = about != self._about
+        if changed:
+            self._about = about
+            self._learnt.clear()
+        return changed
+
+    def learn(self, features: Features, decision: Decision) -> None:
+        """Replace weights, frequencies and the foot of the valley; within a transaction.
+
+        Args:
+            features: Of all records.
+            decision: Made of their candidates.
+        """
+        if "common" not in self._about["rows"]:
+            # The keys of new records have to be like those of the first.
+            self._write("common", np.packbits(self._common).tobytes())
+        for name, data in _learnt_of(features, decision).items():
+            self._write(name, data)
+        rows = sorted({*self._about["rows"], "common"})
+        self.core.catalogue.describe(
+            {**self._about, **_counted_in(features, decision), "rows": rows}
+        )
+        self.refresh()
+
+    @property
+    def _common(self) -> np.ndarray:
+        """bool[power of two]: shingles that are not hashed."""
+        if "common" in self._about["rows"]:
+            return np.unpackbits(np.frombuffer(self._read("common"), np.uint8)).astype(np.bool_)
+        return common_shingles(self._weights, self.counted)
+
     @property
     def model(self) -> Model:
-        """Match weights of the linkage that the index was made of."""
+        """Match weights."""
         return Model.from_dict(json.loads(self._read("model")))
 
     @property
     def values(self) -> KnownValues:
-        """How often values are in the records that the index was made of."""
+        """How often values are in the records that the weights were learnt from."""
         return KnownValues.from_bytes(self._read("values"), self._about["present"])
 
+    @property
+    def _weights(self) -> np.ndarray:
+        return np.frombuffer(self._read("weights"), "<f4").astype(np.float32)
+
+    def _write(self, name: str, data: bytes) -> None:
+        packed = zlib.compress(data, 1)
+        text = "INSERT OR REPLACE INTO learnt VALUES (?, ?, ?)"
+        self.core.catalogue.execute(text, (name, packed, zlib.crc32(packed)))
+
     def _read(self, name: str) -> bytes:
-        """Return learnt values, which never change."""
+        """Return learnt values."""
         if name not in self._learnt:
             with self.core.catalogue.reading():
                 text = "SELECT data, checksum FROM learnt WHERE name = ?"
@@ -156,7 +210,9 @@ class RecordStore:
     ) -> Keys:
         """Return the band keys of records, and those of their fields."""
         filled = np.flatnonzero(features.records.size)
-        of_record = record_keys(features, filled, self.bands, self.spec.seed, pool)
+        of_record = record_keys(
+            features.records, filled, self._common, self.bands, self.spec.seed, pool
+        )
         parts = [
             field_keys(features, columns, self.spec, fields, pool)[filled] for fields in self.blocks
         ]
@@ -238,7 +294,7 @@ class RecordStore:
             StoreError: It is damaged.
         """
         self._learnt.clear()
-        for name in ("weights", "model", "values"):
+        for name in ("weights", "model", "values", *self._about["rows"]):
             self._read(name)
 
     def require_new(self, ids: Sequence[Id]) -> None:
@@ -314,6 +370,26 @@ def open_store(folder: Path, readonly: bool = False) -> RecordStore:
     return RecordStore(folder, Catalogue(folder / DATABASE, Options(readonly)))
 
 
+def _counted_in(features: Features, decision: Decision) -> dict[str, Any]:
+    """Return the numbers that were counted in the records that weights are learnt from."""
+    return {
+        "counted": len(features.hashes),
+        "distinct": features.distinct.tolist(),
+        "words": features.words.tolist(),
+        "wordiness": features.wordiness,
+        "present": decision.values.present.tolist(),
+        "threshold": decision.threshold.value,
+    }
+
+
+def _learnt_of(features: Features, decision: Decision) -> dict[str, bytes]:
+    return {
+        "weights": features.weights.astype("<f4").tobytes(),
+        "model": json.dumps(decision.model.as_dict()).encode(),
+        "values": known_values(features, decision.values).to_bytes(),
+    }
+
+
 def _filled(linked: Linked, folder: Path | None, path: Path | None) -> RecordStore:
     blocked = linked.blocked
     records, features, bands = blocked.records, blocked.features, blocked.candidates.bands
@@ -323,31 +399,19 @@ def _filled(linked: Linked, folder: Path | None, path: Path | None) -> RecordSto
         "recipe": recipe.as_dict(),
         "link": spec.as_dict(),
         "id": records.id,
-        "counted": len(records),
-        "distinct": features.distinct.tolist(),
-        "words": features.words.tolist(),
-        "wordiness": features.wordiness,
-        "present": decision.values.present.tolist(),
-        "threshold": linked.decision.threshold.value,
+        "rows": [],
+        **_counted_in(features, decision),
         "blocks": [list(block.fields) for block in blocked.candidates.blocks if block.fields],
     }
     catalogue = Catalogue(path, Options())
     catalogue.create(about)
     store = RecordStore(folder, catalogue)
-    learnt = {
-        "weights": features.weights.astype("<f4").tobytes(),
-        "model": json.dumps(decision.model.as_dict()).encode(),
-        "values": known_values(features, decision.values).to_bytes(),
-    }
     ids = checked_ids(records.ids[0])
     with store.core.writing(), Pool() as pool:
         for statement in _TABLES:
             catalogue.execute(statement)
-        for name, data in learnt.items():
-            packed = zlib.compress(data, 1)
-            catalogue.execute(
-                "INSERT INTO learnt VALUES (?, ?, ?)", (name, packed, zlib.crc32(packed))
-            )
+        for name, data in _learnt_of(features, decision).items():
+            store._write(name, data)
         store.require_new(ids)
         keys = store.keys(features, records.columns, pool)
         for low in range(0, len(records), _STORED):

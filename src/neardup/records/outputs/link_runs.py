@@ -403,19 +403,25 @@ class LinkRun(AnyRun):
             scores = evaluate_links(replace(found, ids=tables.public_ids(records)), truth, **how)
         return LinkEvaluation(scores)
 
-    def explain(self, a: object, b: object, *, texts: bool = True) -> dict[str, Any]:
-        """Explain why two records are one, or are not.
+    def explain(
+        self, a: object, b: object = None, *, texts: bool = True, limit: int = 20
+    ) -> dict[str, Any]:
+        """Explain why two records are one, or are not; or one record with its candidates.
 
         Args:
-            a: Id of a record; of two files, of the first.
+            a: Id of a record; of two files, of the first. By itself it may be of the second, if no
+                record of the first has it.
             b: Id of another record; of two files, of the second.
-            texts: Return the values of the fields too.
+            texts: Return the values of the fields of two records too.
+            limit: Candidates of one record, and other records of its cluster, at most.
 
         Returns:
             ``fields``: ``values``, ``similarity``, ``bits`` (match weight, base 2) and
             ``frequency`` of equal values; ``prior``, ``dependences`` and ``veto`` in bits, which
             add up to ``total``; ``probability``, ``similarity`` and ``match``; ``candidate``, and
-            the probability of being one.
+            the probability of being one. Of one record its ``cluster``, ``size`` and ``members``,
+            and ``pairs`` with other records, most likely first: ``probability``, ``match``,
+            ``same_cluster``, ``total`` and ``bits`` of each of the ``fields``.
 
         Raises:
             InputError: There is no record with that id.
@@ -426,6 +432,10 @@ class LinkRun(AnyRun):
 
         linked = self._linked
         sources = linked.blocked.records.ids
+        if b is None:
+            from neardup.records.outputs.link_record import explain_record
+
+            return explain_record(linked, _record_in_any(linked, a), limit)
         x, y = _record_of(linked, a, 0), _record_of(linked, b, len(sources) - 1)
         return LinkExplanation(explain_pair(linked, x, y, texts))
 
@@ -473,7 +483,8 @@ class LinkRun(AnyRun):
     def index(self, path: str | os.PathLike[str] | None = None) -> RecordIndex:
         """Make an index of the records and their clusters, to link new records against.
 
-        Fields, weights, bands and threshold of the index are those of this linkage, and stay.
+        Fields, bands and blocks of the index are those of this linkage, and stay; weights and
+        threshold are learnt again when it has twice as many records.
 
         Args:
             path: Folder to make; None for an index in memory.
@@ -495,6 +506,18 @@ class LinkRun(AnyRun):
     def to_recordlinkage(self) -> pandas.MultiIndex:
         """Return the candidates for recordlinkage, see `Blocks.to_recordlinkage`."""
         return self.blocks.to_recordlinkage()
+
+
+def _record_in_any(linked: Linked, id: object) -> int:
+    """Return the number of a record of the first file, or else of the second."""
+    try:
+        return _record_of(linked, id, 0)
+    except InputError:
+        if len(linked.blocked.records.ids) < 2:
+            raise
+        with suppress(InputError):
+            return _record_of(linked, id, 1)
+        raise
 
 
 def _record_of(linked: Linked, id: object, source: int) -> int:
