@@ -22,6 +22,7 @@ from neardup.copies.on_spark.packing import (
     unpack,
 )
 from neardup.copies.on_spark.run_tasks import unpack_segments, unpack_spans
+from neardup.files.scratch import Scratch
 from neardup.kernels.passages.growing import grow, share_words
 from neardup.spark.stages.batches import Batches
 from neardup.spark.stages.batches import Rows as Out
@@ -197,7 +198,7 @@ def _grown(
     boilerplate = having >= (spec.boilerplate or 1 << 32)
     columns = local[:, 0], size, rows[:, 2], rows[:, 3], having, boilerplate, gained, rows[:, 5]
     found = Passages(*map(np.ascontiguousarray, columns))
-    largest = largest_sources(found, len(documents))
+    largest = largest_sources(found, len(documents), Scratch())
     joined, changed = np.full(len(rows), -1, _I64), np.zeros(len(documents), _I64)
     if spec.bridge:
         joined, more = bridges(found, spec.bridge)
