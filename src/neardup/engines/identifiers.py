@@ -93,6 +93,11 @@ def _members(hashes: np.ndarray) -> np.ndarray:
     return np.sort(np.concatenate(found))
 
 
+def joined_ids(ids: Ids) -> Ids:
+    """Return ids as one array: to take some of many arrays, Arrow joins all of them each time."""
+    return ids if ids is None or ids.num_chunks == 1 else pa.chunked_array([ids.combine_chunks()])
+
+
 def take_ids(ids: Ids, positions: np.ndarray) -> "pa.Array[Any]":
     """Return the ids at some positions, int[], as one Arrow array; null for -1."""
     chosen: Any = array_of(positions.astype(np.int64), null=positions < 0)

@@ -23,7 +23,7 @@ from neardup.engines.beginning import (
 )
 from neardup.engines.clock import Event
 from neardup.engines.comparing import Comparing, RunAnswer
-from neardup.engines.identifiers import Ids, check_ids, id_array
+from neardup.engines.identifiers import Ids, check_ids, id_array, joined_ids
 from neardup.engines.job import Job
 from neardup.engines.keys import BandKeys
 from neardup.engines.metadata import (
@@ -146,7 +146,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
         corpus,
         answer,
         recipe,
-        ids,
+        joined_ids(ids),
         order,
         about_store,
         scratch,
