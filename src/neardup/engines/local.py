@@ -38,7 +38,7 @@ from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
 from neardup.files.scratch import Scratch, Slabs
 from neardup.io.source import Documents, Partition
-from neardup.memory_plan import COMPILER, DOCUMENT, KEY
+from neardup.memory_plan import COMPILER, DOCUMENT, KEY, available_memory
 from neardup.recipe import Recipe
 from neardup.sketch.bands import advice_on_bands
 from neardup.sketch.sketcher import Sketcher
@@ -53,6 +53,8 @@ _TOGETHER, _TOGETHER_BYTES = 8, 64 << 20
 _WORDS = 8
 #: Bytes of metadata up to which it is not read from the store again.
 _METADATA = 16 << 20
+#: Memory from which on a second process has its part, whatever the input needs.
+_FOR_TWO = 6 * COMPILER
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
@@ -94,6 +96,9 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
     # Sketches in memory stay with the run, for another threshold.
     sketches = store if isinstance(store, MemoryStore) else None
     with store if sketches is None else nullcontext():
+        # With memory for two processes, kernels are compiled while the input is looked at.
+        if available_memory(job.resources.memory) >= _FOR_TWO:
+            warming.begin(aside=True)
         with clock.stage("begin"):
             beginning = begin(job, store, reader)
         recipe, plan = beginning.recipe, beginning.plan

@@ -22,12 +22,17 @@ class Warming:
     """Compiles the kernels that a spec needs, if they are not on disk yet, and announces it."""
 
     def __init__(self, spec: Spec) -> None:
-        self._spec = spec
+        self._spec, self._begun = spec, False
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self, aside: bool) -> None:
-        """Announce it; with ``aside``, a second process compiles kernels that are called later."""
-        spec = self._spec
+        """Announce it; with ``aside``, a second process compiles kernels that are called later.
+
+        It happens at the first call only.
+        """
+        if self._begun:
+            return
+        spec, self._begun = self._spec, True
         # Of each stage the kernel that is compiled last.
         later: list[Any] = [resolving.among_themselves]
         later += [grouping.window_pairs] if spec.enumerates else []
