@@ -364,20 +364,27 @@ def _repeated_bytes(
         ):
             yield batch.column(0)
 
-    def total(size: int) -> tuple[int, bool]:
-        """Return the bytes of the values, and whether all of them are indices."""
-        found = 0
+    def total(size: int, most: int) -> tuple[int, bool]:
+        """Return the bytes of the indices of so many rows, and whether values came behind them."""
+        found = seen = 0
         for column in columns(size):
             if not pa.types.is_dictionary(column.type) or len(column.dictionary) != known:
                 # From here on values are no indices, and their size is the encoded one.
-                return found, False
+                return found, True
             found += int(lengths[numbers(column.indices.drop_null())].sum())
-        return found, True
+            seen += len(column)
+            if seen >= most:
+                break
+        return found, False
 
-    # Each batch copies the dictionary; where values are no indices, it has all their bytes.
+    # Each batch copies the dictionary; where values are no indices, it has all their bytes. Where
+    # values hardly repeat, the dictionary ends after about as many rows as it has values.
+    found, ended = total(max(_LOOK_ROWS, known // 4), 2 * known)
+    if ended:
+        return found
     about = _LOOK_BYTES // max(1, int(lengths.mean()))
-    found, complete = total(max(_LOOK_ROWS, min(about, _MOST_ROWS)))
-    return found if complete else total(_LOOK_ROWS)[0]
+    found, ended = total(max(_LOOK_ROWS, min(about, _MOST_ROWS)), rows)
+    return total(_LOOK_ROWS, rows)[0] if ended else found
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
