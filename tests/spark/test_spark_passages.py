@@ -208,8 +208,17 @@ def test_the_command(spark: Any, tmp_path: Path, command: Command) -> None:
         assert rows_of(pq.read_table(out / f"{name}.parquet")) == rows_of(getattr(one, name))
     record = json.loads((out / "run.json").read_text())
     assert record["command"] == "spark --passages" and record["counts"]["passages"] == 3
-    with pytest.raises(InputError, match="was made by neardup spark --passages"):
-        neardup.open(out)
+    opened = neardup.open(out)
+    for name in ("passages", "documents"):
+        assert getattr(opened, name).to_pylist() == getattr(one, name).to_pylist()
+    assert opened.boilerplate.num_rows == one.boilerplate.num_rows and len(opened) == len(one)
+    assert opened.explain("d2") == one.explain("d2")
+    with pytest.raises(InputError, match="its input was read by Apache Spark"):
+        opened.explain("d2", texts=True)
+    done = command("report", out, "--no-text", "-o", tmp_path / "page.html")
+    assert done.code == 0 and "d2" in (tmp_path / "page.html").read_text()
+    refused = command("recluster", out, "-o", tmp_path / "more")
+    assert "neardup recluster does not work on it" in refused.err
     refused = command(*asked, "--passages", "--threshold", 0.5)
     assert refused.error == "error: --threshold does not apply to --passages"
     refused = command(*asked, *given)

@@ -24,8 +24,12 @@ from neardup.io.formats.json_text import joined_tables
 from neardup.io.opening import Reading
 from neardup.output.clean import CLEAN
 from neardup.results.folder_results import FolderResults
+from neardup.results.other_folders import SparkParts
 from neardup.threads import Pool
 
+#: Columns of ids, and those by which rows of Spark, which have no order, are sorted.
+_IDS, _ORDER = ("doc_id", "source_id", "origin_id"), ("doc_id", "start")
+_COMMON = "boilerplate"
 _LACKING = {
     "boilerplate": "ask for it with `boilerplate`, a number of documents",
     "cuts": "nothing was cut; ask for it with `cut`",
@@ -144,6 +148,28 @@ class FolderPassages(FolderResults):
         about = self.record["source"] or self.record["frame"]
         reading = Reading.of({**about, "partition_bytes": None, "input_format": None})
         return table_of(InputCorpus.open(source, reading))
+
+
+class SparkPassages(SparkParts, FolderPassages):
+    """Of a job on Apache Spark, in the order of the ids; the input is not read here."""
+
+    commands = ("spark --passages",)
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        if not any(file.partition(".")[0] == name for file in self.record["files"]):
+            raise _lacking(name)
+        if name not in self._sorted:
+            table = self._read(name)
+            kind = id_array(table.column("doc_id"), "doc_id").type if name != _COMMON else None
+            fields = [f.with_type(kind) if kind and f.name in _IDS else f for f in table.schema]
+            order: Any = [(each, "ascending") for each in _ORDER if each in table.column_names]
+            self._sorted[name] = table.cast(pa.schema(fields)).sort_by(order) if kind else table
+        found = self._sorted[name]
+        return found if columns is None else found.select(list(columns))
+
+    @functools.cached_property
+    def _sorted(self) -> dict[str, pa.Table]:
+        return {}
 
 
 def _positions(ids: Any, every: Any) -> np.ndarray:

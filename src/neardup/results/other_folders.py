@@ -43,7 +43,36 @@ class MatchesFolder(FolderResults):
         _ = self.documents
 
 
-class SparkFolder(FolderResults):
+class SparkParts(FolderResults):
+    """Tables that Apache Spark has written."""
+
+    def _read(self, name: str) -> pa.Table:
+        """Return a table that Spark has written in parts, or as one file."""
+        parts = [f"{name}.parquet"]
+        if parts[0] not in self.record["files"]:
+            parts = [f"{name}/{part}" for part in self._below(name) if part.startswith("part-")]
+        tables = []
+        for part in parts:
+            with self._reading(part) as file:
+                tables.append(pq.read_table(file))
+        if not tables:
+            raise InputError(f"{self.name}/{name} has no files", self._again)
+        return pa.concat_tables(tables)
+
+    def _below(self, name: str) -> list[str]:
+        if self.folder is None:
+            return sorted(remote_names(f"{self.name}/{name}"))
+        return sorted(path.name for path in (self.folder / name).glob("part-*"))
+
+    @property
+    def _about(self) -> NoReturn:
+        raise InputError(
+            f"{self.name}: its input was read by Apache Spark, and is not read here",
+            "leave the texts out, or run neardup on one machine",
+        )
+
+
+class SparkFolder(SparkParts):
     """Of a job on Apache Spark: its tables, in the order of the ids, which are its documents'."""
 
     commands = ("spark",)
@@ -73,24 +102,6 @@ class SparkFolder(FolderResults):
         a, b = (_rows(found.column(name), ids) for name in ("id_a", "id_b"))
         return found.append_column("doc_a", a).append_column("doc_b", b)
 
-    def _read(self, name: str) -> pa.Table:
-        """Return a table that Spark has written in parts, or as one file."""
-        parts = [f"{name}.parquet"]
-        if parts[0] not in self.record["files"]:
-            parts = [f"{name}/{part}" for part in self._below(name) if part.startswith("part-")]
-        tables = []
-        for part in parts:
-            with self._reading(part) as file:
-                tables.append(pq.read_table(file))
-        if not tables:
-            raise InputError(f"{self.name}/{name} has no files", self._again)
-        return pa.concat_tables(tables)
-
-    def _below(self, name: str) -> list[str]:
-        if self.folder is None:
-            return sorted(remote_names(f"{self.name}/{name}"))
-        return sorted(path.name for path in (self.folder / name).glob("part-*"))
-
     def kept_documents(self) -> Selection:
         """Return the clean corpus, in the order of its files."""
         clean = next(name for name in self.record["files"] if name.partition(".")[0] == CLEAN)
@@ -99,13 +110,6 @@ class SparkFolder(FolderResults):
             [len(part[1].read(()).text) for part in reader.partitions()], dtype=np.int64
         )
         return Selection(reader, ends, np.arange(ends.max(initial=0)))
-
-    @property
-    def _about(self) -> NoReturn:
-        raise InputError(
-            f"{self.name}: its input was read by Apache Spark, and is not read here",
-            "leave the texts out, or run neardup dedup on one machine",
-        )
 
 
 def _rows(values: Any, ids: Any) -> "pa.ChunkedArray[Any]":

@@ -9,7 +9,7 @@ from typing import Any
 from neardup.api.arguments import checked
 from neardup.api.finished.listed_report import ListedReport
 from neardup.api.finished.runs import Run
-from neardup.errors import InputError, SpecError
+from neardup.errors import SpecError
 from neardup.io.remote import is_remote, located
 from neardup.results.any_run import AnyRun
 from neardup.results.folder_results import FolderResults
@@ -108,9 +108,9 @@ def _run(folder: str | os.PathLike[str]) -> Any:
 
             return FromSpark(SparkFolder(folder, record))
         case "spark --passages":
-            raise InputError(
-                f"{folder} was made by neardup spark --passages, whose tables neardup doesn't open",
-                "read passages and documents in it with Spark, pandas, Polars or PyArrow",
-            )
+            from neardup.api.copying import PassageRun
+            from neardup.copies.passage_results import SparkPassages
+
+            return PassageRun(SparkPassages(folder, record))
         case _:
             return Run(FolderResults(folder, record))

@@ -12,7 +12,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from neardup.copies.asked import PassageSpec, words_of
+from neardup.copies.asked import CutSpec, PassageSpec, words_of
 from neardup.copies.on_spark import anchor_tasks, passage_tasks, run_tasks
 from neardup.copies.on_spark.packing import HERE, SCHEMA
 from neardup.errors import ArgumentError, ColumnError, SpecError
@@ -102,7 +102,11 @@ class SparkPassages:
         counts["novel_words"] = counts["words"] - counts["copied_words"]
         counts["novel_words"] -= counts["boilerplate_words"]
         counts["old_documents"] = self.old_documents
-        return {**self.about, "counts": counts, "notes": self.notes}
+        # Nothing is cut or left out: members that readers of one machine's record look for.
+        counts |= {"kept": counts["documents"], "skipped": 0, "cut_words": 0, "dropped": 0}
+        nothing = {"against": None, "step_before": None, "cut": vars(CutSpec())}
+        spec = self.about["spec"] | {"by": None}
+        return {**self.about, **nothing, "spec": spec, "counts": counts, "notes": self.notes}
 
 
 @dataclass(frozen=True)
