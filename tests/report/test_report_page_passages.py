@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from page_corpus import HOSTILE
 from page_visit import Visit
@@ -190,3 +191,28 @@ def test_runs_that_are_read_back(made: neardup.PassageRun) -> None:
     assert again.to_polars().height == again.passages.num_rows
     assert again.passages.equals(made.passages)
     assert repr(neardup.open(made.path)) == repr(again)
+
+
+def test_what_spark_wrote_has_a_page_without_texts(tmp_path: Path, command: Command) -> None:
+    """Its tables are folders of parts, whose rows have no order, and its input is not read."""
+    path = write_lines(tmp_path / "notes.jsonl", notes()[:60])
+    run = neardup.passages(path, id="id", words=5, out=tmp_path / "out", progress=False)
+    spark = tmp_path / "spark"
+    for name in ("passages", "documents"):
+        rows = getattr(run, name)
+        (spark / name).mkdir(parents=True)
+        shuffled = random.Random(2).sample(range(len(rows)), len(rows))
+        pq.write_table(rows.take(shuffled), spark / name / "part-0.parquet")
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    record |= {"command": "spark --passages", "source": None, "frame": {"text": ["text"]}}
+    record["files"] = {"passages": 1, "documents": 1, "run.json": None}
+    (spark / "run.json").write_text(json.dumps(record))
+    opened = neardup.open(spark)
+    in_order = run.passages.sort_by([("doc_id", "ascending"), ("start", "ascending")])
+    assert opened.passages.to_pylist() == in_order.to_pylist()
+    assert opened.explain("n7") == run.explain("n7")
+    done = command("report", spark, "--no-text", "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert done.code == 0 and "n7" in page and HEADER not in page
+    refused = command("report", spark, "-o", tmp_path / "more.html")
+    assert "its input was read by Apache Spark" in refused.error

@@ -215,8 +215,6 @@ def test_the_command(spark: Any, tmp_path: Path, command: Command) -> None:
     assert opened.explain("d2") == one.explain("d2")
     with pytest.raises(InputError, match="its input was read by Apache Spark"):
         opened.explain("d2", texts=True)
-    done = command("report", out, "--no-text", "-o", tmp_path / "page.html")
-    assert done.code == 0 and "d2" in (tmp_path / "page.html").read_text()
     refused = command("recluster", out, "-o", tmp_path / "more")
     assert "neardup recluster does not work on it" in refused.err
     refused = command(*asked, "--passages", "--threshold", 0.5)
