@@ -12,6 +12,7 @@ from neardup.engines.job import Job
 from neardup.engines.keys import BandKeys
 from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader, SetBuilder
+from neardup.engines.warming import Warming
 from neardup.files.scratch import Scratch
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
@@ -54,6 +55,7 @@ class Comparing:
     reader: Reader
     scratch: Scratch
     pool: Pool
+    warming: Warming  # has begun
 
     def __post_init__(self) -> None:
         self.spec, self.clock = self.job.spec, self.job.clock
@@ -89,6 +91,8 @@ class Comparing:
             self._choose(answer)
         else:
             answer.counts["candidates"] = len(docs) * (len(docs) - 1) // 2
+        with self.clock.stage("compile"):
+            self.warming.finish()
         self._decide(answer, self._sets(answer))
         expand_to_duplicates(first, answer.duplicate_of, answer.similarity)
         answer.counts |= counts_of(answer.duplicate_of, answer.cluster)

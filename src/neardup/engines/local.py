@@ -140,10 +140,9 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
             about_store = {"store": job.resources.public_store, "bytes": store.size()}
             answer = _answered(job, documents)
             if answer is None:
-                with clock.stage("compile"):
-                    warming.finish()
                 keys = BandKeys(store, scratch)
-                answer = Comparing(job, recipe, corpus, rank, keys, reader, scratch, pool).run()
+                common = reader, scratch, pool, warming
+                answer = Comparing(job, recipe, corpus, rank, keys, *common).run()
                 _keep_answer(job, answer)
     return Outcome(
         job,

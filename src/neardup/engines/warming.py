@@ -4,6 +4,7 @@ Numba compiles a kernel when it is first called, and keeps it on disk. So this h
 machine; later runs load the kernels that they call.
 """
 
+import gc
 import json
 import subprocess
 import sys
@@ -34,7 +35,7 @@ class Warming:
             return
         spec, self._begun = self._spec, True
         # Of each stage the kernel that is compiled last.
-        later: list[Any] = [resolving.among_themselves]
+        later: list[Any] = [resolving.among_themselves] if _resolves(spec) else []
         later += [grouping.window_pairs] if spec.enumerates else []
         later += [unions.unite_bounded] if spec.cluster == "bounded" else []
         cold = any(map(_is_cold, later))
@@ -55,6 +56,7 @@ class Warming:
                 self._process = None  # they are compiled here, later
 
     def finish(self) -> None:
+        """Wait until all kernels are there."""
         if self._process is not None:
             self._process.wait()
             self._process = None
@@ -63,7 +65,7 @@ class Warming:
         """End the other process, once its kernels are not needed any more."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+        self.finish()
 
 
 def _is_cold(kernel: Any) -> bool:
@@ -74,10 +76,15 @@ def _is_cold(kernel: Any) -> bool:
     return not any(Path(kernel.stats.cache_path).glob(stem))
 
 
+def _resolves(spec: Spec) -> bool:
+    """Return whether documents are compared with the kept ones, and not all pairs listed first."""
+    return not spec.enumerates or spec.max_bucket is not None
+
+
 def compile_kernels(spec: Spec) -> None:
-    """Send a few shingles through all kernels that come after the first pass."""
+    """Send a few shingles through the kernels that come after the first pass."""
     from neardup.cluster.edges import Edges
-    from neardup.match.bucketing import bucket_documents, group, plausible
+    from neardup.match.bucketing import BandBuckets, bucket_documents, group, plausible
     from neardup.match.pairs import pairs_of_buckets
     from neardup.match.resolve import resolve
     from neardup.match.verifying import make_sets
@@ -89,11 +96,13 @@ def compile_kernels(spec: Spec) -> None:
     shingles = Ragged(values, np.array([0, 2, 4, 6, 8], dtype=np.int64))
     # The first pass sorts no sets, so this has time until the second one.
     sets = make_sets(Tokeniser(spec.shingle).to_sets(shingles))
-    keys = np.array([[1, 1, 2, 2], [3, 4, 3, 4]], dtype=np.uint64)
+    bands = [BandBuckets(np.arange(4, dtype=np.int32), np.array([0, 2, 4], np.int32))] * 2
     with Pool(1) as pool:
-        bands = [group(row) for row in keys]
         plausible(bands, sets.size, sets.bitmaps[:, :4].copy(), 0.5, pool)
-        resolve(sets, bucket_documents(bands, 4, 2), 0.5, pool)
+        if _resolves(spec):
+            resolve(sets, bucket_documents(bands, 4, 2), 0.5, pool)
+        else:  # else this takes longer than the first pass, whose process then compiles `group`
+            group(np.zeros(2, np.uint64))
         if spec.enumerates:
             pairs_of_buckets(sets, bucket_documents(bands, 4, 2), 0.5, pool)
             edges = Edges(np.array([0]), np.array([1]), np.array([1.0]))
@@ -102,4 +111,5 @@ def compile_kernels(spec: Spec) -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()  # it makes millions of objects: to look for cycles takes a tenth of the time
     compile_kernels(Spec.from_dict(json.loads(sys.argv[1])))
