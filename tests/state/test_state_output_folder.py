@@ -257,7 +257,7 @@ def test_a_killed_command_leaves_the_old_or_the_new_result(
     call(f"{line} --overwrite", inputs, wanted)
     new = content_of(wanted)
     assert new["thesis.txt"] == b"mine" and new["run.json"] != old["run.json"]
-    for number in itertools.count(1, 1 if _EVERY else 31):
+    for number in itertools.count(1, 1 if _EVERY else 61):
         out = tmp_path / str(number) / "out"
         shutil.copytree(before, out)
         done = killed_at(number, words_of(f"{line} --overwrite", inputs, out), tmp_path)
