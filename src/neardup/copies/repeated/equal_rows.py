@@ -7,6 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.copies.repeated.spill import Allocate
+from neardup.kernels.passages.chains import (
+    Pieces,
+    expand_chains,
+    join_chains,
+    take_chains,
+    with_copies,
+)
 from neardup.kernels.passages.equal_runs import (
     add_copied,
     find_copies,
@@ -19,6 +26,12 @@ from neardup.match.bucketing import group
 
 #: Types of a table of segments, see `neardup.kernels.passages.sources.join_segments`.
 SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
+#: Types of a table of chains, see `neardup.kernels.passages.chains.take_chains`.
+CHAIN = (np.uint64, np.uint64, np.uint32)
+
+
+#: Ascending stretches, fewer of which are merged.
+_STRETCHES = 64
 
 
 class Groups(NamedTuple):
@@ -43,9 +56,15 @@ class _Copies(NamedTuple):
 
 
 def segments_of(
-    columns: list[np.ndarray], rule: Rule, allocate: Allocate, at_once: int
-) -> tuple[np.ndarray, ...]:
-    """Return segments of the runs of a part that occur twice, in no order.
+    columns: list[np.ndarray],
+    rule: Rule,
+    allocate: Allocate,
+    at_once: int,
+    pieces: Pieces | None = None,
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Return segments of the runs of a part that occur twice, in no order, and chains.
+
+    Chains, see `expanded`, have the runs with copies in stretches.
 
     Args:
         columns: Rows as `neardup.kernels.passages.hashing.runs_of_anchors` writes them, without
@@ -53,6 +72,7 @@ def segments_of(
         rule: Which equal runs are sources.
         allocate: Makes arrays, which may be large.
         at_once: Rows that are sorted at once, about.
+        pieces: Copies in stretches, if there are any.
     """
     (high, low, position), copies = _apart(columns, allocate)
     total = len(position)
@@ -65,20 +85,56 @@ def segments_of(
         count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
     if len(copies.positions):
         count = add_copied(group_of, copies.of, count, members, ends)
+    rows, copied = (position, copies.of), (copies.firsts, copies.positions)
+    taken, some = copies.of, 0
+    if pieces is not None:
+        taken = allocate(total, np.dtype(np.int32))
+        some = with_copies(rows, copied, pieces, taken)
+    if some:
+        count = add_copied(group_of, taken, count, members, ends)
     following = allocate(count, np.dtype(np.int32))
     ends = ends[: count + 1]
     later, runs = follow_groups(
         position, (group_of, members, ends), copies.of, copies.firsts, following
     )
-    found = tuple(allocate(runs, np.dtype(column)) for column in SEGMENT)
-    sources_of_runs(
-        (position, copies.of),
-        (copies.firsts, copies.positions),
-        (members, ends, following, later),
-        rule.words,
-        _for_kernel(rule),
-        found,
-    )
+    groups = members, ends, following, later
+    chains = _rows(CHAIN, 0, allocate)
+    if some:
+        size = take_chains(rows, copied, groups, taken, chains)
+        chains = _rows(CHAIN, size, allocate)
+        take_chains(rows, copied, groups, taken, chains)
+        runs -= size
+    found = _rows(SEGMENT, runs, allocate)
+    sources_of_runs(rows, copied, groups, rule.words, _for_kernel(rule), found)
+    return found, chains
+
+
+def _rows(
+    kinds: tuple[type[np.generic], ...], rows: int, allocate: Allocate
+) -> tuple[np.ndarray, ...]:
+    return tuple(allocate(rows, np.dtype(kind)) for kind in kinds)
+
+
+def expanded(
+    chains: list[np.ndarray], pieces: Pieces, rule: Rule, allocate: Allocate
+) -> tuple[np.ndarray, ...]:
+    """Return segments of all positions of the runs of chains, in no order.
+
+    Args:
+        chains: As `segments_of` returns them, of one or more parts, with all rows of each chain.
+        pieces: Copies in stretches.
+        rule: Which equal runs are sources.
+        allocate: Makes arrays, which may be large.
+    """
+    if not bool(np.all(chains[0][1:] >= chains[0][:-1])):
+        order = np.argsort(chains[0], kind="stable")
+        chains = [values[order] for values in chains]
+    count = join_chains(*chains)
+    rows, arguments = tuple(values[:count] for values in chains), (pieces, rule.words)
+    found = _rows(SEGMENT, 0, allocate)
+    size = expand_chains(rows, *arguments, _for_kernel(rule), found)
+    found = _rows(SEGMENT, size, allocate)
+    expand_chains(rows, *arguments, _for_kernel(rule), found)
     return found
 
 
@@ -92,7 +148,8 @@ def _apart(columns: list[np.ndarray], allocate: Allocate) -> tuple[list[np.ndarr
         rows = np.flatnonzero(np.logical_not(copied))
         runs = [column.take(rows) for column in columns]
     if not bool(np.all(runs[2][1:] > runs[2][:-1])):
-        order = np.argsort(runs[2])
+        falls = np.count_nonzero(runs[2][1:] < runs[2][:-1])
+        order = np.argsort(runs[2], kind="stable" if falls < _STRETCHES else None)
         runs = [column[order] for column in runs]
     total = len(runs[2])
     of = np.full(total, -1, np.int32)

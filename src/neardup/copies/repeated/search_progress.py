@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from neardup.copies.repeated.known_text import COLUMNS
 from neardup.copies.repeated.spill import Flush
 from neardup.json_values import JSON
 from neardup.state.run_state import RunState
@@ -26,6 +27,7 @@ class Entered(NamedTuple):
     corpus: int  # 0 or 1: which of the inputs
     about: list[int]  # file, start, documents, and those left out for their size
     table: pa.Table  # tokens and anchors of each document, ids and other columns
+    stretches: np.ndarray  # see `neardup.copies.repeated.known_text`
 
 
 class Progress:
@@ -51,16 +53,17 @@ class Progress:
         if self._state is not None:
             self._entered.append(entered)
 
-    def put_anchors(self, flush: Flush) -> None:
-        """Store that anchors of all partitions so far are in the file."""
+    def put_anchors(self, flush: Flush, runs: Flush) -> None:
+        """Store that anchors, and runs, of all partitions so far are in the files."""
         if self._state is not None:
             number = len(self._state.done(_ANCHORS))
-            self._put_entered(_ANCHORS, number, {"flush": [*flush]})
+            self._put_entered(_ANCHORS, number, {"flush": [*flush], "runs": [*runs]})
 
-    def put_marked(self, bits: np.ndarray, anchors: int) -> None:
-        """Store the end of the first pass."""
+    def put_marked(self, bits: np.ndarray, anchors: int, flush: Callable[[], Flush] | None) -> None:
+        """Store the end of the first pass; ``flush`` writes its last runs."""
         if self._state is not None:
-            self._put_entered(_MARKED, 0, {"anchors": anchors})
+            runs: Any = None if flush is None else [*flush()]
+            self._put_entered(_MARKED, 0, {"anchors": anchors, "runs": runs})
             self._state.put(_MARKED, 1, np.ascontiguousarray(bits))
 
     def entered(self) -> list[Entered]:
@@ -72,10 +75,12 @@ class Progress:
         for step in [*steps, *([(_MARKED, 0)] if self.is_marked else [])]:
             data, at = self._state.get(*step), 0
             about: Any = self._state.about(*step)
-            for corpus, numbers, size in about["partitions"]:
+            for corpus, numbers, size, rows in about["partitions"]:
                 table = pa.ipc.open_stream(pa.py_buffer(data[at : at + size])).read_all()
-                found.append(Entered(corpus, numbers, table))
                 at += size
+                stretches = np.frombuffer(data[at : at + rows * 8], np.uint64)
+                found.append(Entered(corpus, numbers, table, stretches.reshape(-1, COLUMNS)))
+                at += rows * 8
         return found
 
     def anchor_flushes(self) -> list[Flush]:
@@ -102,12 +107,17 @@ class Progress:
             self._state.put(_RUNS, number, about=about)
 
     def run_flushes(self) -> tuple[list[Flush], int]:
-        """Return the batches in the file of runs, and the number of partitions that they are of."""
-        flushes = self._flushes(_RUNS)
-        if not flushes or self._state is None:
-            return [], 0
-        about: Any = self._state.about(_RUNS, len(flushes) - 1)
-        return flushes, int(about["partitions"])
+        """Return the batches in the file of runs, and the partitions that were read again."""
+        if self._state is not None and 0 in self._state.done(_FOUND):
+            return [], 0  # the file is gone
+        found = self._flushes(_ANCHORS, "runs")
+        if self.is_marked:
+            found += self._flushes(_MARKED, "runs")
+        again = self._flushes(_RUNS)
+        if not again or self._state is None:
+            return found, 0
+        about: Any = self._state.about(_RUNS, len(again) - 1)
+        return found + again, int(about["partitions"])
 
     # The end.
 
@@ -146,21 +156,23 @@ class Progress:
             yield np.frombuffer(data[at : at + size], kind)
             at += size
 
-    def _flushes(self, stage: str) -> list[Flush]:
+    def _flushes(self, stage: str, name: str = "flush") -> list[Flush]:
         if self._state is None:
             return []
         every: Sequence[Any] = [
             self._state.about(stage, n) for n in sorted(self._state.done(stage))
         ]
-        return [Flush(*about["flush"]) for about in every]
+        return [Flush(*about[name]) for about in every if about and about.get(name)]
 
     def _put_entered(self, stage: str, number: int, about: dict[str, Any]) -> None:
         assert self._state is not None
         streams = [_packed(entered.table) for entered in self._entered]
         partitions: Any = [
-            [entered.corpus, entered.about, len(stream)]
+            [entered.corpus, entered.about, len(stream), entered.stretches.size]
             for entered, stream in zip(self._entered, streams, strict=True)
         ]
+        tables = [entered.stretches.tobytes() for entered in self._entered]
+        streams = [part for pair in zip(streams, tables, strict=True) for part in pair]
         if not self._state.manifest:
             self._state.manifest = self._manifest
         self._state.put(stage, number, b"".join(streams), {**about, "partitions": partitions})

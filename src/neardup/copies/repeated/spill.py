@@ -153,8 +153,8 @@ class Spill:
     def forget(self) -> None:
         """Forget the rows in memory; those in a file that outlives the process stay there."""
         self._pending = [[] for _ in self._pending]
-        if self._path is None:
-            self.close()
+        if self._file is not None:
+            self._file.close()
 
     def close(self) -> None:
         """Forget all rows, and remove the file."""
