@@ -85,11 +85,11 @@ def segments_of(
         count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
     if len(copies.positions):
         count = add_copied(group_of, copies.of, count, members, ends)
-    rows, copied = (position, copies.of), (copies.firsts, copies.positions)
+    places, copied = (position, copies.of), (copies.firsts, copies.positions)
     taken, some = copies.of, 0
     if pieces is not None:
         taken = allocate(total, np.dtype(np.int32))
-        some = with_copies(rows, copied, pieces, taken)
+        some = with_copies(places, copied, pieces, taken)
     if some:
         count = add_copied(group_of, taken, count, members, ends)
     following = allocate(count, np.dtype(np.int32))
@@ -100,12 +100,12 @@ def segments_of(
     groups = members, ends, following, later
     chains = _rows(CHAIN, 0, allocate)
     if some:
-        size = take_chains(rows, copied, groups, taken, chains)
+        size = take_chains(places, copied, groups, taken, chains)
         chains = _rows(CHAIN, size, allocate)
-        take_chains(rows, copied, groups, taken, chains)
+        take_chains(places, copied, groups, taken, chains)
         runs -= size
     found = _rows(SEGMENT, runs, allocate)
-    sources_of_runs(rows, copied, groups, rule.words, _for_kernel(rule), found)
+    sources_of_runs(places, copied, groups, rule.words, _for_kernel(rule), found)
     return found, chains
 
 
