@@ -13,7 +13,8 @@ from neardup.kernels.passages.around import characters_around
 from neardup.kernels.passages.chains import Pieces, fill_pieces
 from neardup.kernels.passages.hashing import runs_of_anchors
 from neardup.kernels.passages.known import match_known, no_known
-from neardup.kernels.passages.positions import COPY, NONE
+from neardup.kernels.passages.packing import shift_runs
+from neardup.kernels.passages.positions import NONE
 from neardup.kernels.tokens import Spans
 from neardup.sketch.run_anchors import RunAnchors
 from neardup.sketch.texts import Ragged
@@ -140,15 +141,13 @@ def joined(arrays: Sequence[np.ndarray], allocate: Allocate) -> np.ndarray:
     return np.concatenate(arrays, out=out)
 
 
-def shift(runs: list[np.ndarray], stretches: np.ndarray, documents: int) -> None:
-    """Number the documents of a partition from another one than 0 on, in place."""
-    if not documents:
-        return
+def shift(runs: np.ndarray, stretches: np.ndarray, documents: int) -> None:
+    """Number the documents of a partition from another one than 0 on, in place.
+
+    ``runs`` are records, uint64[].
+    """
     more = np.uint64(documents << 32)
-    if len(runs[2]):
-        copies = np.flatnonzero(runs[2] & COPY)
-        runs[0][copies] += more
-        runs[2] += more
+    shift_runs(runs, more)
     stretches[:, :2] += more
 
 

@@ -34,6 +34,7 @@ from neardup.kernels.passages.anchoring import divide, mark, needed_anchors
 from neardup.kernels.passages.chains import renumber
 from neardup.kernels.passages.hashing import runs_of_anchors
 from neardup.kernels.passages.known import DONE
+from neardup.kernels.passages.packing import pack_runs, unpack_runs
 from neardup.kernels.passages.positions import NONE
 from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
@@ -134,10 +135,9 @@ class Finder:
         expected = size * 32 // (7 * (self.length.window + 1))
         progress = self.work.progress
         anchors = self._spill([np.uint64, np.int64], expected, "anchors", progress.anchor_flushes())
-        # A run takes 24 bytes; a quarter of all have an anchor that another one equals, or more.
-        self.runs = self._spill(
-            [np.uint64] * 3, size * 24 // (7 * _MARKED), "runs", progress.run_flushes()[0]
-        )
+        # A run takes 18 bytes; a quarter of all have an anchor that another one equals, or more.
+        expected = size * 18 // (7 * _MARKED)
+        self.runs = self._spill([np.uint64], expected, "runs", progress.run_flushes()[0])
         return Anchors(self, anchors)
 
     def repeats(
@@ -191,10 +191,10 @@ class Finder:
 
         for number, found in self.work.pool.ordered(work, read(done)):
             if found:
-                *columns, ends = found
-                runs.add_divided(columns, ends)
+                words, ends = found
+                runs.add_divided([words], ends)
             if runs.is_full:
-                self.work.progress.put_runs(runs.flush(), number + 1)
+                self.work.progress.put_runs(runs, number + 1)
         return self._sources(runs, corpus, Rule(self.length.words, groups, boilerplate))
 
     def _runs(
@@ -232,8 +232,25 @@ class Finder:
             parts_of.append(kept if count > _SORTED else [column.copy() for column in kept])
         rows = [joined(column, np.empty) for column in zip(*parts_of, strict=True)]
         keys = rows.pop()
-        rows, ends = self.divided(rows, keys, parts)
-        return [*rows, ends]
+        words, ends = self.packed(rows, keys, parts)
+        return [words, ends]
+
+    def packed(
+        self, columns: list[np.ndarray], keys: np.ndarray, parts: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return runs as records in the order of their parts, and where each part begins."""
+        ends = np.empty(parts + 1, np.int64)
+        arguments = tuple(columns), keys, parts, ends
+        words = self.allocate(pack_runs(*arguments, np.empty(0, np.uint64)), _WORD)
+        pack_runs(*arguments, words)
+        return words, ends
+
+    def _unpacked(self, words: np.ndarray) -> list[np.ndarray]:
+        nothing = np.empty(0, np.uint64)
+        rows = unpack_runs(words, (nothing, nothing, nothing))
+        columns = [self.allocate(rows, _WORD) for _ in range(3)]
+        unpack_runs(words, tuple(columns))
+        return columns
 
     def divided(
         self, columns: list[np.ndarray], keys: np.ndarray, parts: int
@@ -287,7 +304,7 @@ class Finder:
         numbers = None if in_order else corpus.numbers
         pieces = pieces_of(corpus.stretches, numbers, documents, scratch)
         copies = 0 if pieces is None else len(pieces.copies)
-        segments = self._spill(SEGMENT, 40 * (runs.rows + 2 * copies))
+        segments = self._spill(SEGMENT, 16 * runs.rows + 80 * copies)
         chains = Spill(CHAIN, segments.parts, self.work.spilled, self.work.folder)
         # A part for each range of documents, which are then sorted one by one.
         share = np.uint64(-(-documents // segments.parts) << 32)
@@ -297,7 +314,7 @@ class Finder:
             return self.divided([*columns], shares, segments.parts)
 
         def work(part: int) -> list[tuple[list[np.ndarray], np.ndarray]]:
-            columns = runs.take(part, self.allocate)
+            columns = self._unpacked(*runs.take(part, self.allocate))
             if numbers is not None:
                 renumber(tuple(columns), numbers)
             found = segments_of(columns, rule, self.allocate, _SORTED, pieces)
@@ -413,7 +430,7 @@ class Read(NamedTuple):
     tokens: np.ndarray  # int32[documents]
     counts: np.ndarray  # int32[documents]: anchors
     anchors: tuple[list[np.ndarray], np.ndarray]  # keys and numbers, by part, and their ends
-    runs: tuple[list[np.ndarray], np.ndarray]  # likewise, see `runs_of_anchors`
+    runs: tuple[np.ndarray, np.ndarray]  # records by part, see `pack_runs`, and their ends
     stretches: np.ndarray  # see `neardup.copies.repeated.known_text`
     cached: list[Ragged]
 
@@ -450,7 +467,7 @@ class Anchors:
             np.concatenate(tokens),
             np.concatenate(counts),
             (rows, ends),
-            finder.divided(runs, key, finder.runs.parts),
+            finder.packed(runs, key, finder.runs.parts),
             found.stretches,
             kept if len(kept) == len(tokens) - 1 else [],
         )
@@ -464,7 +481,7 @@ class Anchors:
         rows[1] += self._anchors
         self._spill.add_divided(rows, ends)
         shift(runs, found.stretches, self._documents)
-        finder.runs.add_divided(runs, run_ends)
+        finder.runs.add_divided([runs], run_ends)
         columns: dict[str, Any] = {
             _TOKENS: array_of(found.tokens),
             _ANCHORS: array_of(found.counts),
@@ -475,7 +492,7 @@ class Anchors:
         progress = finder.work.progress
         progress.enter(entered)
         if self._spill.is_full or finder.runs.is_full:
-            progress.put_anchors(self._spill.flush(), finder.runs.flush())
+            progress.put_anchors(self._spill, finder.runs)
 
     def enter(self, entered: Entered) -> None:
         """Enter a partition whose anchors are in the spill."""
@@ -520,6 +537,6 @@ class Anchors:
         runs = self._finder.runs
         work.temporary = max(work.temporary, self._spill.written + runs.written)
         # Those in memory are lost with the process, and are not made again.
-        work.progress.put_marked(bits, count, runs.flush if runs.rows else None)
+        work.progress.put_marked(bits, count, runs)
         self._spill.close()
         return Marked(bits, count)

@@ -6,6 +6,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -59,6 +60,8 @@ class Spill:
         self._bytes = 0
         self._flushes = list(flushes)
         self._file: IO[bytes] | None = None
+        self._syncer: ThreadPoolExecutor | None = None
+        self._syncing: Future[None] | None = None
         self._end = 0
         if self._flushes:
             self._check()
@@ -102,7 +105,11 @@ class Spill:
                 self.add(part, *(values[low:high] for values in rows))
 
     def flush(self) -> Flush:
-        """Write the rows in memory to the file; return the batch, for ``flushes`` of `Spill`."""
+        """Write the rows in memory to the file; return the batch, for ``flushes`` of `Spill`.
+
+        They are on the disk after `sync`: the caller goes on meanwhile.
+        """
+        self.sync()
         with _refused():
             file = self._opened()
             file.seek(self._end)
@@ -118,12 +125,20 @@ class Spill:
                     end += len(data)
                 blocks.clear()
             file.flush()
-            if self._path is not None:
-                os.fsync(file.fileno())
+        if self._path is not None:
+            self._syncer = self._syncer or ThreadPoolExecutor(1, "neardup-sync")
+            self._syncing = self._syncer.submit(os.fsync, file.fileno())
         found = Flush(self._end, rows, checksum)
         self._flushes.append(found)
         self._end, self._bytes = end, 0
         return found
+
+    def sync(self) -> None:
+        """Wait until what was written is on the disk; OutputError if the system refuses it."""
+        syncing, self._syncing = self._syncing, None
+        if syncing is not None:
+            with _refused():
+                syncing.result()
 
     def size(self, part: int) -> int:
         """Return the rows of a part."""
@@ -153,15 +168,19 @@ class Spill:
     def forget(self) -> None:
         """Forget the rows in memory; those in a file that outlives the process stay there."""
         self._pending = [[] for _ in self._pending]
-        if self._file is not None:
-            self._file.close()
+        self._close()
 
     def close(self) -> None:
         """Forget all rows, and remove the file."""
-        if self._file is not None:
-            self._file.close()
+        self._close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        if self._syncer is not None:
+            self._syncer.shutdown()  # an error is one of a file that nobody needs any more
+        if self._file is not None:
+            self._file.close()
 
     def _opened(self) -> IO[bytes]:
         if self._file is None:
