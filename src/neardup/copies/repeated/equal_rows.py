@@ -16,7 +16,6 @@ from neardup.kernels.passages.chains import (
 )
 from neardup.kernels.passages.equal_runs import (
     add_copied,
-    find_copies,
     follow_groups,
     sort_copies,
     split_groups,
@@ -28,10 +27,6 @@ from neardup.match.bucketing import group
 SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
 #: Types of a table of chains, see `neardup.kernels.passages.chains.take_chains`.
 CHAIN = (np.uint64, np.uint64, np.uint32)
-
-
-#: Ascending stretches, fewer of which are merged.
-_STRETCHES = 64
 
 
 class Groups(NamedTuple):
@@ -56,7 +51,8 @@ class _Copies(NamedTuple):
 
 
 def segments_of(
-    columns: list[np.ndarray],
+    runs: list[np.ndarray],
+    copied: list[np.ndarray],
     rule: Rule,
     allocate: Allocate,
     at_once: int,
@@ -67,14 +63,15 @@ def segments_of(
     Chains, see `expanded`, have the runs with copies in stretches.
 
     Args:
-        columns: Rows as `neardup.kernels.passages.hashing.runs_of_anchors` writes them, without
-            their keys.
+        runs: Rows as `neardup.kernels.passages.hashing.runs_of_anchors` writes them, without their
+            keys.
+        copied: Rows of copies likewise.
         rule: Which equal runs are sources.
         allocate: Makes arrays, which may be large.
         at_once: Rows that are sorted at once, about.
         pieces: Copies in stretches, if there are any.
     """
-    (high, low, position), copies = _apart(columns, allocate)
+    (high, low, position), copies = _sorted(runs, copied, allocate)
     total = len(position)
     group_of, members = (allocate(total, np.dtype(np.int32)) for _ in range(2))
     ends = allocate(total + 1, np.dtype(np.int64))
@@ -85,27 +82,27 @@ def segments_of(
         count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
     if len(copies.positions):
         count = add_copied(group_of, copies.of, count, members, ends)
-    places, copied = (position, copies.of), (copies.firsts, copies.positions)
+    places, of_rows = (position, copies.of), (copies.firsts, copies.positions)
     taken, some = copies.of, 0
     if pieces is not None:
         taken = allocate(total, np.dtype(np.int32))
-        some = with_copies(places, copied, pieces, taken)
+        some = with_copies(places, of_rows, pieces, taken)
     if some:
         count = add_copied(group_of, taken, count, members, ends)
     following = allocate(count, np.dtype(np.int32))
     ends = ends[: count + 1]
-    later, runs = follow_groups(
+    later, size = follow_groups(
         position, (group_of, members, ends), copies.of, copies.firsts, following
     )
     groups = members, ends, following, later
     chains = _rows(CHAIN, 0, allocate)
     if some:
-        size = take_chains(places, copied, groups, taken, chains)
-        chains = _rows(CHAIN, size, allocate)
-        take_chains(places, copied, groups, taken, chains)
-        runs -= size
-    found = _rows(SEGMENT, runs, allocate)
-    sources_of_runs(places, copied, groups, rule.words, _for_kernel(rule), found)
+        rows = take_chains(places, of_rows, groups, taken, chains)
+        chains = _rows(CHAIN, rows, allocate)
+        take_chains(places, of_rows, groups, taken, chains)
+        size -= rows
+    found = _rows(SEGMENT, size, allocate)
+    sources_of_runs(places, of_rows, groups, rule.words, _for_kernel(rule), found)
     return found, chains
 
 
@@ -138,28 +135,26 @@ def expanded(
     return found
 
 
-def _apart(columns: list[np.ndarray], allocate: Allocate) -> tuple[list[np.ndarray], _Copies]:
-    """Take runs and copies apart; runs in ascending order of their positions."""
-    position = columns[2]
-    copied = np.empty(len(position), np.bool_)
-    count, ascending = find_copies(position, copied)
-    runs = columns
-    if count:
-        rows = np.flatnonzero(np.logical_not(copied))
-        runs = [column.take(rows) for column in columns]
-    if not bool(np.all(runs[2][1:] > runs[2][:-1])):
-        falls = np.count_nonzero(runs[2][1:] < runs[2][:-1])
-        order = np.argsort(runs[2], kind="stable" if falls < _STRETCHES else None)
-        runs = [column[order] for column in runs]
-    total = len(runs[2])
+def _sorted(
+    runs: list[np.ndarray], copied: list[np.ndarray], allocate: Allocate
+) -> tuple[list[np.ndarray], _Copies]:
+    """Sort copies by the runs that they are copies of; runs are two ascending stretches or one.
+
+    The first has the runs of the first pass, the second those of the second.
+    """
+    falls = np.flatnonzero(runs[2][1:] < runs[2][:-1])
+    if len(falls) > 1:
+        order = np.argsort(runs[2])
+        runs, falls = [column[order] for column in runs], falls[:0]
+    total, count = len(runs[2]), len(copied[2])
     of = np.full(total, -1, np.int32)
     firsts, copies = np.zeros(total + 1, np.int64), allocate(count, np.dtype(np.uint64))
     if count:
         order = np.empty(0, np.int64)
-        if not ascending:
-            rows = np.flatnonzero(copied)
-            order = rows[np.argsort(position[rows])]
-        sort_copies(tuple(columns), order, runs[2], of, firsts, copies)
+        if not bool(np.all(copied[2][1:] > copied[2][:-1])):
+            order = np.argsort(copied[2])
+        second = int(falls[0]) + 1 if len(falls) else 0
+        sort_copies(tuple(copied), order, (runs[2], second), of, firsts, copies)
     return runs, _Copies(of, firsts, copies)
 
 

@@ -21,7 +21,7 @@ from neardup.sketch.texts import Ragged
 
 #: Keys of anchors, and tokens of documents, among which stretches are looked for. They fit a
 #: processor's cache.
-_SLOTS, _STORE = 1 << 15, 1 << 18
+_SLOTS, _STORE = 1 << 14, 1 << 18
 #: Anchors whose runs are looked for among those of others.
 RECENT = 1 << 14
 #: Columns of a table of stretches, uint64: position, position that it is a copy of, runs, and three

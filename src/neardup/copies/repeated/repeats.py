@@ -245,12 +245,13 @@ class Finder:
         pack_runs(*arguments, words)
         return words, ends
 
-    def _unpacked(self, words: np.ndarray) -> list[np.ndarray]:
-        nothing = np.empty(0, np.uint64)
-        rows = unpack_runs(words, (nothing, nothing, nothing))
-        columns = [self.allocate(rows, _WORD) for _ in range(3)]
-        unpack_runs(words, tuple(columns))
-        return columns
+    def _unpacked(self, words: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return columns of runs, and of copies."""
+        nothing = (np.empty(0, np.uint64),) * 3
+        counts = unpack_runs(words, nothing, nothing)
+        runs, copies = ([self.allocate(rows, _WORD) for _ in range(3)] for rows in counts)
+        unpack_runs(words, tuple(runs), tuple(copies))
+        return runs, copies
 
     def divided(
         self, columns: list[np.ndarray], keys: np.ndarray, parts: int
@@ -314,14 +315,15 @@ class Finder:
             return self.divided([*columns], shares, segments.parts)
 
         def work(part: int) -> list[tuple[list[np.ndarray], np.ndarray]]:
-            columns = self._unpacked(*runs.take(part, self.allocate))
+            both = self._unpacked(*runs.take(part, self.allocate))
             if numbers is not None:
-                renumber(tuple(columns), numbers)
-            found = segments_of(columns, rule, self.allocate, _SORTED, pieces)
+                for columns in both:
+                    renumber(tuple(columns), numbers)
+            found = segments_of(*both, rule, self.allocate, _SORTED, pieces)
             return [in_ranges(each) for each in found]
 
-        for both in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
-            for spill, divided in zip((segments, chains), both, strict=True):
+        for made in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
+            for spill, divided in zip((segments, chains), made, strict=True):
                 spill.add_divided(*divided)
                 if spill.is_full:
                     spill.flush()

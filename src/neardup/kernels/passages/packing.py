@@ -8,6 +8,7 @@ position of the first run that it is a copy of.
 import numpy as np
 from numba import njit
 
+from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER
 from neardup.kernels.passages.positions import COPY
 
 
@@ -71,22 +72,24 @@ def pack_runs(columns, keys, parts, ends, out):
 
 
 @njit(cache=True, nogil=True)
-def unpack_runs(words, columns):
-    """Read records; return how many rows they have.
+def unpack_runs(words, columns, copies):
+    """Read records; return how many runs there are, and how many copies.
 
     Args:
         words: uint64[], as `pack_runs` writes them.
-        columns: Three arrays, as it takes them; of nothing to get only the number.
+        columns: Three arrays for runs, as it takes them; of nothing to get only the number.
+        copies: Three arrays for copies.
     """
     high, low, position = columns
-    copy, at, count = np.uint64(COPY), np.int64(0), np.int64(0)
-    counting = position.shape[0] == 0
+    copy, at, count, copied = np.uint64(COPY), np.int64(0), np.int64(0), np.int64(0)
+    counting = position.shape[0] == 0 and copies[2].shape[0] == 0
     while at < words.shape[0]:
         start, runs = words[at], np.int64(words[at + 1])
         if start & copy:
             if not counting:
-                high[count], low[count], position[count] = words[at + 2], words[at + 1], start
-            count += 1
+                copies[0][copied], copies[1][copied] = words[at + 2], words[at + 1]
+                copies[2][copied] = start
+            copied += 1
             at += 3
             continue
         at += 2
@@ -96,7 +99,7 @@ def unpack_runs(words, columns):
                 position[count + k] = start + np.uint64(k)
         count += runs
         at += 2 * runs
-    return count
+    return count, copied
 
 
 @njit(cache=True, nogil=True)
@@ -114,3 +117,18 @@ def shift_runs(words, more):
         if is_copy:
             words[at + 2] += more
         at += 3 if is_copy else 2 * (runs + 1)
+
+
+@njit(cache=True, nogil=True)
+def digest_of(words, before):
+    """Return a digest of words that follow others, by which damaged files are told.
+
+    Args:
+        words: uint64[].
+        before: uint64, the digest of the others; 0 for none.
+    """
+    found = np.uint64(before)
+    for word in words:
+        found = (found ^ word) * TOKEN_MULTIPLIER + TOKEN_LENGTH
+        found ^= found >> np.uint64(29)
+    return found
