@@ -14,6 +14,8 @@ import neardup
 from neardup.copies import building, work
 from neardup.copies.repeated import known_text, repeats
 from neardup.errors import InputError
+from neardup.io import frames
+from neardup.io.source import Columns
 from neardup.sketch import tokenising
 
 #: 2,000 take a minute: PASSAGE_CORPORA=2000 python -m pytest tests/passages -k random
@@ -25,6 +27,16 @@ _RULES = ("longest", "latest", "first")
 def test_random_corpora(block: int, kernels: None) -> None:
     found = sum(check_corpus(seed) for seed in range(block, CORPORA, 4))
     assert found > 100
+
+
+def _cut(patch: pytest.MonkeyPatch, size: int) -> None:
+    """Have frames read in partitions of so many bytes."""
+    made = frames.FrameSource.__init__
+
+    def smaller(self: frames.FrameSource, source: object, columns: Columns, _: int) -> None:
+        made(self, source, columns, size)
+
+    patch.setattr(frames.FrameSource, "__init__", smaller)
 
 
 def check_corpus(seed: int) -> int:
@@ -59,6 +71,7 @@ def check_corpus(seed: int) -> int:
         patch.setattr(repeats, "_SORTED", rng.choice([1, 5, 1 << 20]))
         patch.setattr(repeats, "_PART", rng.choice([1, 16, 1 << 20]))
         patch.setattr(repeats, "_MOST_PARTS", rng.randrange(1, 65))
+        _cut(patch, rng.choice([64, 300, 1 << 20]))
         patch.setattr(tokenising, "_BATCH_BYTES", rng.choice([1, 40, 256 << 10]))
         recent = rng.choice([1, 4, 1 << 10])
         patch.setattr(repeats, "RECENT", recent)
