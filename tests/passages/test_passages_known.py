@@ -193,7 +193,7 @@ def test_characters_around_stretches(seed: int) -> None:
 def test_documents_with_a_template_alone_are_not_read_again(
     kernels: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for the first ones of each partition."""
+    """But for the first ones of each partition, and few others."""
     form = [f"form{i}" for i in range(120)]
     rows = []
     for i in range(2000):
@@ -210,7 +210,7 @@ def test_documents_with_a_template_alone_are_not_read_again(
     monkeypatch.setattr(repeats.Finder, "_first_tokens", counted)
     run = neardup.passages(rows, progress=False)
     assert run.summary["counts"]["copied_words"] == 1999 * 119
-    assert sum(again) <= 3
+    assert sum(again) <= 20
     monkeypatch.setattr(known_text, "_STORE", 1)  # nothing is known
     again.clear()
     assert neardup.passages(rows, progress=False).passages.equals(run.passages)
