@@ -11,7 +11,7 @@ import pytest
 
 import neardup
 from neardup.copies.repeated import known_text, repeats
-from neardup.kernels.passages import around, packing
+from neardup.kernels.passages import around, run_records
 from neardup.kernels.passages.anchoring import window_anchors
 from neardup.kernels.passages.known import DONE, match_known, no_known
 from neardup.kernels.passages.positions import COPY
@@ -124,16 +124,16 @@ def test_records_of_runs(seed: int) -> None:
     *columns, keys = columns or [np.empty(0, np.uint64) for _ in range(4)]
     parts = rng.randrange(1, 6)
     ends, nothing = np.empty(parts + 1, np.int64), np.empty(0, np.uint64)
-    size = packing.pack_runs(tuple(columns), keys, parts, ends, nothing)
+    size = run_records.pack_runs(tuple(columns), keys, parts, ends, nothing)
     words = np.empty(size, np.uint64)
-    assert packing.pack_runs(tuple(columns), keys, parts, ends, words) == size == ends[-1]
+    assert run_records.pack_runs(tuple(columns), keys, parts, ends, words) == size == ends[-1]
     more = rng.randrange(9) << 32
-    packing.shift_runs(words, np.uint64(more))
+    run_records.shift_runs(words, np.uint64(more))
     for part in range(parts):
         record = words[ends[part] : ends[part + 1]]
-        counts = packing.unpack_runs(record, (nothing,) * 3, (nothing,) * 3)
+        counts = run_records.unpack_runs(record, (nothing,) * 3, (nothing,) * 3)
         both = [[np.empty(count, np.uint64) for _ in range(3)] for count in counts]
-        packing.unpack_runs(record, *map(tuple, both))
+        run_records.unpack_runs(record, *map(tuple, both))
         expected = [row[:3] for row in rows if row[3] % parts == part]
         for found, of_copies in zip(both, (False, True), strict=True):
             some = [row for row in expected if bool(row[2] & int(COPY)) == of_copies]
@@ -143,12 +143,12 @@ def test_records_of_runs(seed: int) -> None:
 
 def test_digests_tell_words_and_their_order() -> None:
     words = np.arange(9, dtype=np.uint64)
-    found = {int(packing.digest_of(words, np.uint64(0)))}
+    found = {int(run_records.digest_of(words, np.uint64(0)))}
     for other in (words[::-1].copy(), words[:8], words + np.uint64(1)):
-        found.add(int(packing.digest_of(other, np.uint64(0))))
+        found.add(int(run_records.digest_of(other, np.uint64(0))))
     assert len(found) == 4
-    half = np.uint64(packing.digest_of(words[:4], np.uint64(0)))
-    assert int(packing.digest_of(words[4:], half)) in found
+    half = np.uint64(run_records.digest_of(words[:4], np.uint64(0)))
+    assert int(run_records.digest_of(words[4:], half)) in found
 
 
 @pytest.mark.parametrize("seed", SEEDS)

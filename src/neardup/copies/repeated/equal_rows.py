@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.copies.repeated.spill import Allocate
 from neardup.kernels.passages.chains import (
-    Pieces,
+    Fragments,
     expand_chains,
     join_chains,
     take_chains,
@@ -56,7 +56,7 @@ def segments_of(
     rule: Rule,
     allocate: Allocate,
     at_once: int,
-    pieces: Pieces | None = None,
+    fragments: Fragments | None = None,
 ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
     """Return segments of the runs of a part that occur twice, in no order, and chains.
 
@@ -69,7 +69,7 @@ def segments_of(
         rule: Which equal runs are sources.
         allocate: Makes arrays, which may be large.
         at_once: Rows that are sorted at once, about.
-        pieces: Copies in stretches, if there are any.
+        fragments: Copies in stretches, if there are any.
     """
     (high, low, position), copies = _sorted(runs, copied, allocate)
     total = len(position)
@@ -82,12 +82,12 @@ def segments_of(
         count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
     if len(copies.positions):
         count = add_copied(group_of, copies.of, count, members, ends)
-    places, of_rows = (position, copies.of), (copies.firsts, copies.positions)
-    taken, some = copies.of, 0
-    if pieces is not None:
+    base, of_rows = (position, copies.of), (copies.firsts, copies.positions)
+    taken, marked = copies.of, 0
+    if fragments is not None:
         taken = allocate(total, np.dtype(np.int32))
-        some = with_copies(places, of_rows, pieces, taken)
-    if some:
+        marked = with_copies(base, of_rows, fragments, taken)
+    if marked:
         count = add_copied(group_of, taken, count, members, ends)
     following = allocate(count, np.dtype(np.int32))
     ends = ends[: count + 1]
@@ -96,13 +96,13 @@ def segments_of(
     )
     groups = members, ends, following, later
     chains = _rows(CHAIN, 0, allocate)
-    if some:
-        rows = take_chains(places, of_rows, groups, taken, chains)
+    if marked:
+        rows = take_chains(base, of_rows, groups, taken, chains)
         chains = _rows(CHAIN, rows, allocate)
-        take_chains(places, of_rows, groups, taken, chains)
+        take_chains(base, of_rows, groups, taken, chains)
         size -= rows
     found = _rows(SEGMENT, size, allocate)
-    sources_of_runs(places, of_rows, groups, rule.words, _for_kernel(rule), found)
+    sources_of_runs(base, of_rows, groups, rule.words, _for_kernel(rule), found)
     return found, chains
 
 
@@ -113,13 +113,13 @@ def _rows(
 
 
 def expanded(
-    chains: list[np.ndarray], pieces: Pieces, rule: Rule, allocate: Allocate
+    chains: list[np.ndarray], fragments: Fragments, rule: Rule, allocate: Allocate
 ) -> tuple[np.ndarray, ...]:
     """Return segments of all positions of the runs of chains, in no order.
 
     Args:
         chains: As `segments_of` returns them, of one or more parts, with all rows of each chain.
-        pieces: Copies in stretches.
+        fragments: Copies in stretches.
         rule: Which equal runs are sources.
         allocate: Makes arrays, which may be large.
     """
@@ -127,7 +127,7 @@ def expanded(
         order = np.argsort(chains[0], kind="stable")
         chains = [values[order] for values in chains]
     count = join_chains(*chains)
-    rows, arguments = tuple(values[:count] for values in chains), (pieces, rule.words)
+    rows, arguments = tuple(values[:count] for values in chains), (fragments, rule.words)
     found = _rows(SEGMENT, 0, allocate)
     size = expand_chains(rows, *arguments, _for_kernel(rule), found)
     found = _rows(SEGMENT, size, allocate)

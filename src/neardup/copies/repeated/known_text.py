@@ -10,11 +10,11 @@ import numpy as np
 from neardup.copies.repeated.spill import Allocate
 from neardup.files.scratch import Scratch
 from neardup.kernels.passages.around import characters_around
-from neardup.kernels.passages.chains import Pieces, fill_pieces
+from neardup.kernels.passages.chains import Fragments, fill_fragments
 from neardup.kernels.passages.hashing import runs_of_anchors
 from neardup.kernels.passages.known import match_known, no_known
-from neardup.kernels.passages.packing import shift_runs
 from neardup.kernels.passages.positions import NONE
+from neardup.kernels.passages.run_records import shift_runs
 from neardup.kernels.tokens import Spans
 from neardup.sketch.run_anchors import RunAnchors
 from neardup.sketch.texts import Ragged
@@ -75,7 +75,7 @@ class PartitionText:
         """
         documents, count = len(tokens.offsets) - 1, len(anchors.keys)
         counts = np.empty(documents, np.int32)
-        kept, (*listed, stretches) = self._room(count)
+        kept, (*listed, stretches) = self._arrays(count)
         rows, entries, runs, found = match_known(
             *tokens,
             tuple(anchors),
@@ -100,7 +100,7 @@ class PartitionText:
             self._stretches.append(table)
         self._begin += documents, count
 
-    def _room(self, anchors: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def _arrays(self, anchors: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return arrays for anchors that are kept, and those that the next batch has again."""
         size = self._filled + 2 * anchors + int(self._known.filled[2])
         if size > len(self._kept[0]):
@@ -157,9 +157,9 @@ def _numbered(positions: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return np.asarray(documents << np.uint64(32) | positions & np.uint64(0xFFFFFFFF))
 
 
-def pieces_of(
+def fragments_of(
     blocks: list[np.ndarray], numbers: np.ndarray | None, documents: int, scratch: Scratch
-) -> Pieces | None:
+) -> Fragments | None:
     """Return the copies of each interval of runs; None where there are no stretches.
 
     Args:
@@ -176,7 +176,7 @@ def pieces_of(
     filled = 0
     for block in blocks:
         rows = block[:, :3]
-        order = np.lexsort((rows[:, 2], rows[:, 1]))  # those of a piece together
+        order = np.lexsort((rows[:, 2], rows[:, 1]))  # those of a fragment together
         rows = rows[order]
         if numbers is not None:
             for k in range(2):
@@ -187,7 +187,7 @@ def pieces_of(
     limits = np.unique(np.concatenate(bounds))
     ends = scratch.empty(len(limits), np.int64)
     of = scratch.zeros(documents, np.bool_)
-    size = fill_pieces(table, limits, ends, np.empty(0, np.uint64), of)
+    size = fill_fragments(table, limits, ends, np.empty(0, np.uint64), of)
     copies = scratch.empty(size, np.uint64)
-    fill_pieces(table, limits, ends, copies, of)
-    return Pieces(limits, ends, copies, of)
+    fill_fragments(table, limits, ends, copies, of)
+    return Fragments(limits, ends, copies, of)

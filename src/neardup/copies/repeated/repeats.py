@@ -22,8 +22,8 @@ from neardup.copies.repeated.known_text import (
     COLUMNS,
     RECENT,
     PartitionText,
+    fragments_of,
     joined,
-    pieces_of,
     shift,
 )
 from neardup.copies.repeated.search_progress import Entered
@@ -34,8 +34,8 @@ from neardup.kernels.passages.anchoring import divide, mark, needed_anchors
 from neardup.kernels.passages.chains import renumber
 from neardup.kernels.passages.hashing import runs_of_anchors
 from neardup.kernels.passages.known import DONE
-from neardup.kernels.passages.packing import pack_runs, unpack_runs
 from neardup.kernels.passages.positions import NONE
+from neardup.kernels.passages.run_records import pack_runs, unpack_runs
 from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
@@ -273,10 +273,10 @@ class Finder:
         # Else they are not the characters of the original text.
         original = not (spec.nfkc or spec.strip_accents or spec.ignores)
         for first, last in batches(offsets):
-            limits, wanted = offsets[first : last + 1], original and into.has_stretches
-            tokens, spans = self._tokeniser.tokens(data, limits, want_spans=wanted)
+            limits, spanned = offsets[first : last + 1], original and into.has_stretches
+            tokens, spans = self._tokeniser.tokens(data, limits, want_spans=spanned)
             anchors = self.anchors_of(tokens)
-            into.add(tokens, anchors, (data, limits, spans) if wanted else None)
+            into.add(tokens, anchors, (data, limits, spans) if spanned else None)
             yield Batch(tokens, anchors)
 
     def _first_tokens(
@@ -303,8 +303,8 @@ class Finder:
         documents, scratch = max(corpus.documents, 1), self.work.scratch
         in_order = bool(np.all(corpus.numbers[1:] > corpus.numbers[:-1]))
         numbers = None if in_order else corpus.numbers
-        pieces = pieces_of(corpus.stretches, numbers, documents, scratch)
-        copies = 0 if pieces is None else len(pieces.copies)
+        fragments = fragments_of(corpus.stretches, numbers, documents, scratch)
+        copies = 0 if fragments is None else len(fragments.copies)
         segments = self._spill(SEGMENT, 16 * runs.rows + 80 * copies)
         chains = Spill(CHAIN, segments.parts, self.work.spilled, self.work.folder)
         # A part for each range of documents, which are then sorted one by one.
@@ -319,7 +319,7 @@ class Finder:
             if numbers is not None:
                 for columns in both:
                     renumber(tuple(columns), numbers)
-            found = segments_of(*both, rule, self.allocate, _SORTED, pieces)
+            found = segments_of(*both, rule, self.allocate, _SORTED, fragments)
             return [in_ranges(each) for each in found]
 
         for made in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
@@ -328,14 +328,16 @@ class Finder:
                 if spill.is_full:
                     spill.flush()
         runs.forget()
-        if pieces is not None:
+        if fragments is not None:
 
             def with_copies(part: int) -> tuple[list[np.ndarray], np.ndarray]:
                 columns = chains.take(part, self.allocate)
-                return in_ranges(expanded(columns, pieces, rule, self.allocate))
+                return in_ranges(expanded(columns, fragments, rule, self.allocate))
 
-            some = [part for part in range(chains.parts) if chains.size(part)]
-            for divided in self.work.pool.ordered(with_copies, some, self.work.pool.threads):
+            filled_parts = [part for part in range(chains.parts) if chains.size(part)]
+            for divided in self.work.pool.ordered(
+                with_copies, filled_parts, self.work.pool.threads
+            ):
                 segments.add_divided(*divided)
                 if segments.is_full:
                     segments.flush()
@@ -427,7 +429,7 @@ def _with_equal_keys(keys: np.ndarray, anchors: np.ndarray) -> np.ndarray:
 
 
 class Read(NamedTuple):
-    """Of a partition: what the first pass has found; numbers begin with 0."""
+    """The first pass over a partition; numbers begin with 0."""
 
     tokens: np.ndarray  # int32[documents]
     counts: np.ndarray  # int32[documents]: anchors

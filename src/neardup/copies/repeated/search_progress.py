@@ -44,7 +44,7 @@ class Progress:
         self._waiting: Callable[[], None] | None = None
 
     def _later(self, sync: Callable[[], None], put: Callable[[], None]) -> None:
-        """Store a step when what it names is on the disk, by the time of the next step."""
+        """Store a step when its rows are on the disk, by the time of the next step."""
 
         def waiting() -> None:
             sync()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import OutputError, ResumeError
-from neardup.kernels.passages.packing import digest_of
+from neardup.kernels.passages.run_records import digest_of
 
 Allocate = Callable[[int, np.dtype], np.ndarray]
 #: Bytes that are read at once to check a file.
@@ -145,7 +145,7 @@ class Spill:
         return found
 
     def sync(self) -> None:
-        """Wait until what was written is on the disk; OutputError if the system refuses it."""
+        """Wait until all rows written are on the disk; OutputError if the system refuses it."""
         syncing, self._syncing = self._syncing, None
         if syncing is not None:
             with _refused():
@@ -186,7 +186,7 @@ class Spill:
 
     def _close(self) -> None:
         if self._syncer is not None:
-            self._syncer.shutdown()  # an error is one of a file that nobody needs any more
+            self._syncer.shutdown()  # an error is one of a file that is not needed any more
         if self._file is not None:
             self._file.close()
 

@@ -1,8 +1,8 @@
 """Runs whose copies are stretches: chains of equal runs first, then all of their positions.
 
 A *chain* is consecutive runs that the same positions have, each one further. Positions in stretches
-of documents (see `neardup.kernels.passages.known`) are left out of it: they are those of the piece
-that they are copies of, and are added at the end for all runs of a chain at once.
+of documents (see `neardup.kernels.passages.known`) are left out of it: they are copies of those of
+a fragment, and are added at the end for all runs of a chain at once.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from neardup.kernels.passages.positions import NONE, document_of
 from neardup.kernels.passages.sources import sort_stretches, sources_of_positions
 
 
-class Pieces(NamedTuple):
+class Fragments(NamedTuple):
     """Intervals of runs that the same stretches are copies of, and these."""
 
     bounds: np.ndarray  # uint64[intervals + 1]: position of the first run of each, ascending
@@ -24,11 +24,11 @@ class Pieces(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def fill_pieces(stretches, bounds, ends, copies, of):
-    """Enter the copies of each interval; see `Pieces`.
+def fill_fragments(stretches, bounds, ends, copies, of):
+    """Enter the copies of each interval; see `Fragments`.
 
     Args:
-        stretches: uint64[n, 3]: position, position in the piece, and runs.
+        stretches: uint64[n, 3]: position, position in the fragment, and runs.
         bounds: uint64[intervals + 1], ascending: all of the first and last runs, where they begin.
         ends: int64[intervals + 1], is filled.
         copies: uint64[]; nothing to get only the size.
@@ -68,33 +68,33 @@ def fill_pieces(stretches, bounds, ends, copies, of):
 
 
 @njit(cache=True, nogil=True)
-def _interval(pieces, position):
+def _interval(fragments, position):
     """Return the last interval that begins at a position or before; -1 for none."""
-    return np.searchsorted(pieces.bounds, position, side="right") - 1
+    return np.searchsorted(fragments.bounds, position, side="right") - 1
 
 
 @njit(cache=True, nogil=True)
-def _has_copies(pieces, position, runs):
+def _has_copies(fragments, position, runs):
     """Whether some of consecutive runs have copies."""
-    if not pieces.of[document_of(position)]:
+    if not fragments.of[document_of(position)]:
         return False
-    k = max(np.int64(0), _interval(pieces, position))
-    while k + 1 < pieces.bounds.shape[0] and pieces.bounds[k] < position + runs:
-        if pieces.bounds[k + 1] > position and pieces.ends[k + 1] > pieces.ends[k]:
+    k = max(np.int64(0), _interval(fragments, position))
+    while k + 1 < fragments.bounds.shape[0] and fragments.bounds[k] < position + runs:
+        if fragments.bounds[k + 1] > position and fragments.ends[k + 1] > fragments.ends[k]:
             return True
         k += 1
     return False
 
 
 @njit(cache=True, nogil=True)
-def with_copies(rows, copied, pieces, found):
+def with_copies(rows, copied, fragments, found):
     """Mark rows of which copies are in stretches; return how many there are.
 
     Args:
         rows: Positions uint64[n], and the first row of those that are copied together with each
             int32[n], -1 for none.
         copied: First copy of each such row int64[n + 1], and positions of these uint64[].
-        pieces: Copies of intervals.
+        fragments: Copies of intervals.
         found: int32[n] for 0 where there are some, and -1 where there is none.
     """
     position, of_row = rows
@@ -102,12 +102,12 @@ def with_copies(rows, copied, pieces, found):
     total = np.int64(0)
     one = np.uint64(1)
     for row in range(position.shape[0]):
-        there = _has_copies(pieces, position[row], one)
+        there = _has_copies(fragments, position[row], one)
         of = of_row[row]
         if of >= 0:
             step = np.uint64(row - of)
             for k in range(firsts[of], firsts[of + 1]):
-                there = there or _has_copies(pieces, offsets[k] + step, one)
+                there = there or _has_copies(fragments, offsets[k] + step, one)
         found[row] = 0 if there else -1
         total += there
     return total
@@ -199,32 +199,32 @@ def join_chains(first, position, runs):
 
 
 @njit(cache=True, nogil=True)
-def _cuts(position, begin, end, runs, pieces, cuts):
+def _cuts(position, begin, end, runs, fragments, cuts):
     """Fill in where copies of a chain change, ascending, each once, from 0 to its runs."""
     count = np.int64(2)
     cuts[0], cuts[1] = np.uint64(0), runs
     for i in range(begin, end):
-        if not pieces.of[document_of(position[i])]:
+        if not fragments.of[document_of(position[i])]:
             continue
-        k = _interval(pieces, position[i]) + 1
-        while k < pieces.bounds.shape[0] and pieces.bounds[k] < position[i] + runs:
+        k = _interval(fragments, position[i]) + 1
+        while k < fragments.bounds.shape[0] and fragments.bounds[k] < position[i] + runs:
             if count == cuts.shape[0]:
                 more = np.empty(2 * count, dtype=np.uint64)
                 more[:count] = cuts
                 cuts = more
-            cuts[count] = pieces.bounds[k] - position[i]
+            cuts[count] = fragments.bounds[k] - position[i]
             count += 1
             k += 1
     return np.unique(cuts[:count])
 
 
 @njit(cache=True, nogil=True)
-def expand_chains(chains, pieces, words, groups, found):
+def expand_chains(chains, fragments, words, groups, found):
     """Add the copies of chains, and find their sources; return how many segments there are.
 
     Args:
         chains: First position uint64[n], position uint64[n], and runs uint32[n]; see `take_chains`.
-        pieces: Copies of intervals.
+        fragments: Copies of intervals.
         words: Tokens of a run.
         groups: As `neardup.kernels.passages.sources.sources_of_runs` takes them.
         found: Six arrays of segments likewise; of nothing to get only the number.
@@ -232,12 +232,12 @@ def expand_chains(chains, pieces, words, groups, found):
     first, position, runs = chains
     count = begin = np.int64(0)
     counting = found[0].shape[0] == 0
-    room = np.empty(64, dtype=np.uint64)
+    buffer = np.empty(64, dtype=np.uint64)
     while begin < first.shape[0]:
         end = begin
         while end < first.shape[0] and first[end] == first[begin]:
             end += 1
-        cuts = _cuts(position, begin, end, np.uint64(runs[begin]), pieces, room)
+        cuts = _cuts(position, begin, end, np.uint64(runs[begin]), fragments, buffer)
         for c in range(cuts.shape[0] - 1):
             at = count
             for i in range(begin, end):
@@ -246,15 +246,15 @@ def expand_chains(chains, pieces, words, groups, found):
                     found[0][count] = here
                 count += 1
                 k = np.int64(-1)
-                if pieces.of[document_of(here)]:
-                    k = _interval(pieces, here)
-                if k < 0 or k + 1 >= pieces.bounds.shape[0]:
+                if fragments.of[document_of(here)]:
+                    k = _interval(fragments, here)
+                if k < 0 or k + 1 >= fragments.bounds.shape[0]:
                     continue
                 if counting:
-                    count += pieces.ends[k + 1] - pieces.ends[k]
+                    count += fragments.ends[k + 1] - fragments.ends[k]
                     continue
-                for j in range(pieces.ends[k], pieces.ends[k + 1]):
-                    found[0][count] = pieces.copies[j] + (here - pieces.bounds[k])
+                for j in range(fragments.ends[k], fragments.ends[k + 1]):
+                    found[0][count] = fragments.copies[j] + (here - fragments.bounds[k])
                     count += 1
             if not counting:
                 length = np.uint32(cuts[c + 1] - cuts[c])

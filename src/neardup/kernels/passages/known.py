@@ -1,7 +1,7 @@
 """Stretches of documents that stand in one before: templates, by the first pass over the texts.
 
-They are looked for among some hundred kB of tokens, *pieces* of earlier documents whose anchors
-were seen twice. What is not found there is left to the second pass.
+They are looked for among some hundred kB of tokens, *fragments* of earlier documents whose anchors
+were seen twice. Others are left to the second pass.
 """
 
 from typing import NamedTuple
@@ -17,21 +17,25 @@ _ONE = np.uint64(1)
 
 
 class Known(NamedTuple):
-    """Keys of recent anchors, and pieces of documents; made by `no_known`."""
+    """Keys of recent anchors, and fragments of documents; made by `no_known`."""
 
-    keys: np.ndarray  # uint64[slots], slots a power of 2; the lowest bit for those in pieces
+    keys: np.ndarray  # uint64[slots], slots a power of 2; the lowest bit for those in fragments
     slots: np.ndarray  # int32[slots, 3]: of these, first token of the anchor among those of the
-    # pieces, its piece, and its number among their anchors
-    tokens: np.ndarray  # uint64[]: of the pieces
-    pieces: np.ndarray  # int64[pieces, 5]: first token and end among these; document and token
+    # fragments, its fragment, and its number among their anchors
+    tokens: np.ndarray  # uint64[]: of the fragments
+    fragments: (
+        np.ndarray
+    )  # int64[fragments, 5]: first token and end among these; document and token
     # there; first of its anchors
-    anchor_keys: np.ndarray  # uint64[]: of the pieces
-    anchors: np.ndarray  # int64[, 3]: number, first token among those of pieces, 1 if it is marked
-    filled: np.ndarray  # int64[3]: tokens, pieces and anchors so far
+    anchor_keys: np.ndarray  # uint64[]: of the fragments
+    anchors: (
+        np.ndarray
+    )  # int64[, 3]: number, first token among those of fragments, 1 if it is marked
+    filled: np.ndarray  # int64[3]: tokens, fragments and anchors so far
 
 
 def no_known(slots: int, tokens: int) -> Known:
-    """Return nothing known, with so many slots, a power of 2, and room for so many tokens."""
+    """Return nothing known, with so many slots, a power of 2, and space for so many tokens."""
     return Known(
         np.zeros(slots, np.uint64),
         np.empty((slots, 3), np.int32),
@@ -58,12 +62,12 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             int32[documents].
         begin: Numbers of the first document and of its first anchor.
         words: Tokens of a run.
-        known: What is known so far; documents are added.
-        out: Keys uint64[] and numbers int64[] of the anchors that are kept, plus `DONE`, room for
-            those of the pieces too; keys uint64[], first runs int32[], counts int32[documents] and
-            bool[] of anchors in the form of `neardup.kernels.passages.hashing.runs_of_anchors`,
-            of which those are marked that are listed, room for twice the anchors; stretches
-            uint64[anchors, 6]: position, position in the piece, runs, and three that stay.
+        known: Known so far; documents are added.
+        out: Keys uint64[] and numbers int64[] of the anchors that are kept, plus `DONE`, space for
+            those of the fragments too; keys uint64[], first runs int32[], counts int32[documents]
+            and bool[] of anchors in the form of `neardup.kernels.passages.hashing.runs_of_anchors`,
+            of which those are marked that are listed, space for twice the anchors; stretches
+            uint64[anchors, 6]: position, position in the fragment, runs, and three that stay.
 
     Returns:
         Anchors that are kept, those that are listed or between them, runs listed, and stretches.
@@ -98,11 +102,11 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             at, back, length = _match(tokens, of, slot, words, known)
             if length == 0:
                 continue
-            kept = _keep_pieces(known, slot, at - back, length, kept_keys, kept_numbers, kept)
-            piece = known.slots[slot, 1]
-            there = known.pieces[piece, 3] + at - back - known.pieces[piece, 0]
+            kept = _keep_fragments(known, slot, at - back, length, kept_keys, kept_numbers, kept)
+            fragment = known.slots[slot, 1]
+            there = known.fragments[fragment, 3] + at - back - known.fragments[fragment, 0]
             stretches[found, 0] = (begin[0] + d) << 32 | (low[a] - back)
-            stretches[found, 1] = known.pieces[piece, 2] << 32 | there
+            stretches[found, 1] = known.fragments[fragment, 2] << 32 | there
             stretches[found, 2] = length
             until = low[a] - back + length
             found += 1
@@ -147,7 +151,7 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
         list_counts[d] = entries - entry
         if is_new:
             of = (start, begin[0] + d, begin[1], lists)
-            _add_pieces(tokens, of, (keys, since, low, high, hit), first, last, words, known)
+            _add_fragments(tokens, of, (keys, since, low, high, hit), first, last, words, known)
         for a in range(first, last):
             slot = np.int64(keys[a] >> _ONE & mask)
             if low[a] < high[a] and not known.keys[slot] & _ONE:
@@ -165,21 +169,21 @@ def _ends(stretch):
 
 @njit(cache=True, nogil=True)
 def _match(tokens, of, slot, words, known):
-    """Return how far a document is equal to a piece around an anchor, if all of its runs are.
+    """Return how far a document is equal to a fragment around an anchor, if all of its runs are.
 
-    That is: the first token of the anchor in the piece, equal tokens before it, and equal runs in
-    all; 0 for the last where a run differs.
+    That is: the first token of the anchor in the fragment, equal tokens before it, and equal runs
+    in all; 0 for the last where a run differs.
     """
     start, size, begin, end, until = of
-    at, piece = np.int64(known.slots[slot, 0]), known.slots[slot, 1]
+    at, fragment = np.int64(known.slots[slot, 0]), known.slots[slot, 1]
     here = start + begin
-    most = min(size - begin, known.pieces[piece, 1] - at)
+    most = min(size - begin, known.fragments[fragment, 1] - at)
     length = np.int64(0)
     while length < most and tokens[here + length] == known.tokens[at + length]:
         length += 1
     if length < end - begin + words - 1:
         return at, np.int64(0), np.int64(0)
-    most = min(begin - until, at - known.pieces[piece, 0])
+    most = min(begin - until, at - known.fragments[fragment, 0])
     back = np.int64(0)
     while back < most and tokens[here - back - 1] == known.tokens[at - back - 1]:
         back += 1
@@ -187,15 +191,15 @@ def _match(tokens, of, slot, words, known):
 
 
 @njit(cache=True, nogil=True)
-def _keep_pieces(known, slot, begin, runs, keys, numbers, kept):
-    """Keep each anchor that has some runs of a piece once more, so that it is not the only one.
+def _keep_fragments(known, slot, begin, runs, keys, numbers, kept):
+    """Keep each anchor that has some runs of a fragment once more: it is not the only one.
 
     Those are left out of which the runs are listed, and those that were kept so before.
     """
-    piece, a = known.slots[slot, 1], np.int64(known.slots[slot, 2])
-    first, last = known.pieces[piece, 4], known.filled[2]
-    if piece + 1 < known.filled[1]:
-        last = known.pieces[piece + 1, 4]
+    fragment, a = known.slots[slot, 1], np.int64(known.slots[slot, 2])
+    first, last = known.fragments[fragment, 4], known.filled[2]
+    if fragment + 1 < known.filled[1]:
+        last = known.fragments[fragment + 1, 4]
     while a > first and known.anchors[a, 1] > begin:
         a -= 1
     while a < last and known.anchors[a, 1] < begin + runs:
@@ -208,7 +212,7 @@ def _keep_pieces(known, slot, begin, runs, keys, numbers, kept):
 
 
 @njit(cache=True, nogil=True)
-def _add_pieces(tokens, of, anchors, first, last, words, known):
+def _add_fragments(tokens, of, anchors, first, last, words, known):
     """Add the parts of a document with keys that were seen once, and the anchors next to these."""
     start, document, number, lists = of
     keys, since, low, high, hit = anchors
@@ -228,36 +232,36 @@ def _add_pieces(tokens, of, anchors, first, last, words, known):
         if end == a:
             a += 1
             continue
-        filled, piece, row = known.filled[0], known.filled[1], known.filled[2]
+        filled, fragment, row = known.filled[0], known.filled[1], known.filled[2]
         size = high[end - 1] - low[a] + words - 1
         if (
             filled + size > known.tokens.shape[0]
-            or piece == known.pieces.shape[0]
+            or fragment == known.fragments.shape[0]
             or row + end - a > known.anchors.shape[0]
         ):
             break
         known.tokens[filled : filled + size] = tokens[start + low[a] : start + low[a] + size]
-        known.pieces[piece, 0], known.pieces[piece, 1] = filled, filled + size
-        known.pieces[piece, 2], known.pieces[piece, 3] = document, low[a]
-        known.pieces[piece, 4] = row
+        known.fragments[fragment, 0], known.fragments[fragment, 1] = filled, filled + size
+        known.fragments[fragment, 2], known.fragments[fragment, 3] = document, low[a]
+        known.fragments[fragment, 4] = row
         for k in range(a, end):
             known.anchor_keys[row], known.anchors[row, 0] = keys[k], number + k
             known.anchors[row, 1] = filled + low[k] - low[a]
             known.anchors[row, 2] = hit[k] and lists
             row += 1
-        known.filled[0], known.filled[1], known.filled[2] = filled + size, piece + 1, row
+        known.filled[0], known.filled[1], known.filled[2] = filled + size, fragment + 1, row
         a = end
-    # Slots last: an anchor that is new makes those on both sides of it part of a piece.
-    for piece in range(known.filled[1] - 1, -1, -1):
-        if known.pieces[piece, 2] != document:
+    # Slots last: an anchor that is new makes those on both sides of it part of a fragment.
+    for fragment in range(known.filled[1] - 1, -1, -1):
+        if known.fragments[fragment, 2] != document:
             break
         stop = known.filled[2]
-        if piece + 1 < known.filled[1]:
-            stop = known.pieces[piece + 1, 4]
-        for row in range(known.pieces[piece, 4], stop):
+        if fragment + 1 < known.filled[1]:
+            stop = known.fragments[fragment + 1, 4]
+        for row in range(known.fragments[fragment, 4], stop):
             a = known.anchors[row, 0] - number
             slot = np.int64(keys[a] >> _ONE & mask)
             if low[a] == since[a] and not known.keys[slot] & _ONE:
                 known.keys[slot] = keys[a] | _ONE
-                known.slots[slot, 0], known.slots[slot, 1] = known.anchors[row, 1], piece
+                known.slots[slot, 0], known.slots[slot, 1] = known.anchors[row, 1], fragment
                 known.slots[slot, 2] = row

@@ -108,7 +108,7 @@ def shift_runs(words, more):
 
     Args:
         words: uint64[], as `pack_runs` writes them.
-        more: uint64, what is added.
+        more: uint64, the number that is added.
     """
     copy, at = np.uint64(COPY), np.int64(0)
     while at < words.shape[0]:
@@ -121,7 +121,7 @@ def shift_runs(words, more):
 
 @njit(cache=True, nogil=True)
 def digest_of(words, before):
-    """Return a digest of words that follow others, by which damaged files are told.
+    """Return a digest of words that follow others, by which damaged files are recognised.
 
     Args:
         words: uint64[].
