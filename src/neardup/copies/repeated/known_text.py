@@ -50,10 +50,14 @@ class PartitionText:
     def __init__(self, words: int, allocate: Allocate) -> None:
         self._words, self._allocate = words, allocate
         self._known = no_known(_SLOTS, _STORE)
-        self._recent: np.ndarray | None = None
-        self._begin = np.zeros(2, np.int64)
-        self._kept, self._filled = self._made(1 << 17, _U64, _I64), 0
-        self._space: list[np.ndarray] = []
+        self._recent = np.empty((RECENT, 3), _U64)
+        self._kept, self._space = self._made(1 << 17, _U64, _I64), list[np.ndarray]()
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a partition; arrays that were found in the one before are lost."""
+        self._known.keys[:], self._known.filled[:], self._recent[:] = 0, 0, NONE
+        self._begin, self._filled = np.zeros(2, np.int64), 0
         self._runs: list[list[np.ndarray]] = []
         self._stretches = [np.empty((0, COLUMNS), _U64)]
         #: Whether the batch before had stretches: then the next one is likely to have some.
@@ -117,8 +121,6 @@ class PartitionText:
         return [self._allocate(rows, kind) for kind in kinds]
 
     def _list(self, tokens: Ragged, anchors: tuple[np.ndarray, ...], runs: int) -> None:
-        if self._recent is None:
-            self._recent = np.full((RECENT, 3), NONE)
         numbers = np.arange(len(tokens.offsets) - 1) + self._begin[0]
         columns = self._made(runs, _U64, _U64, _U64, _U64)
         arguments = numbers, anchors, self._words, self._recent, tuple(columns)
@@ -126,6 +128,7 @@ class PartitionText:
         self._runs.append([values[:count] for values in columns])
 
     def found(self) -> Found:
+        """Return the findings; keys and anchors are valid until the next partition begins."""
         runs = [np.empty(0, _U64) for _ in range(4)]
         if self._runs:
             runs = [joined(column, self._allocate) for column in zip(*self._runs, strict=True)]

@@ -43,6 +43,7 @@ from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.run_anchors import RunAnchors, RunLength, anchors_of
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
+from neardup.threads import Local
 
 #: Bytes that a part of a spill should have: a few are in memory at the same time.
 _PART = 12 << 20
@@ -300,6 +301,7 @@ class Finder:
         return anchors_of(tokens, self.length, self.allocate)
 
     def _sources(self, runs: Spill, corpus: Corpus, rule: Rule) -> Repeats:
+        runs.end()
         documents, scratch = max(corpus.documents, 1), self.work.scratch
         in_order = bool(np.all(corpus.numbers[1:] > corpus.numbers[:-1]))
         numbers = None if in_order else corpus.numbers
@@ -353,6 +355,7 @@ class Finder:
             count = join_segments(tuple(found))
             return [values[:count] for values in found]
 
+        segments.end()
         filled = 0
         every = [part for part in range(segments.parts) if segments.size(part)]
         if len(every) == 1:
@@ -446,6 +449,7 @@ class Anchors:
         self._finder, self._spill = finder, spill
         self._tokens, self._counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         self._stretches: list[np.ndarray] = []
+        self._known = Local(lambda: PartitionText(finder.length.words, finder.allocate))
         self._slabs = Slabs(finder.work.scratch.empty)
         self._ends: list[int] = []
         self._anchors = self._documents = 0
@@ -454,7 +458,8 @@ class Anchors:
         """Return what `add` takes of the texts of a partition; from any thread."""
         finder, kept = self._finder, list[Ragged]()
         tokens, counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-        known = PartitionText(finder.length.words, finder.allocate)
+        known = self._known()
+        known.begin()
         for batch, anchors in finder.add_texts(text, known):
             counts.append(anchors.counts)
             tokens.append(np.diff(batch.offsets).astype(np.int32))
@@ -535,6 +540,7 @@ class Anchors:
             found = _with_equal_keys(keys, anchors)
             return np.asarray(found[found < DONE])
 
+        self._spill.end()
         for anchors in work.pool.ordered(twice, range(self._spill.parts), work.pool.threads):
             mark(bits, anchors)
             count += len(anchors)

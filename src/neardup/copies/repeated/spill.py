@@ -151,6 +151,11 @@ class Spill:
             with _refused():
                 syncing.result()
 
+    def end(self) -> None:
+        """Say that no rows follow: where most are in the file, the others need no memory."""
+        if self._flushes and self._pending:
+            self.flush()
+
     def size(self, part: int) -> int:
         """Return the rows of a part."""
         pending = sum(ends[part + 1] - ends[part] for _, ends in self._pending)
@@ -180,6 +185,7 @@ class Spill:
 
     def close(self) -> None:
         """Forget all rows, and remove the file."""
+        self._pending = []
         self._close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
