@@ -109,10 +109,10 @@ class Spill:
                 if ends[part + 1] > ends[part]
             ]
 
-    def flush(self) -> Flush:
+    def flush(self, durable: bool = True) -> Flush:
         """Write the rows in memory to the file; return the batch, for ``flushes`` of `Spill`.
 
-        They are on the disk after `sync`: the caller goes on meanwhile.
+        They are on the disk after `sync`, if they are to be: the caller goes on meanwhile.
         """
         self.sync()
         digest, end = np.uint64(0), self._end
@@ -135,7 +135,7 @@ class Spill:
         every = np.array([ends for _, ends in self._pending], np.int64).reshape(-1, self.parts + 1)
         rows, checksum = np.diff(every).sum(axis=0).tolist(), int(digest)
         self._pending = []
-        if self._path is not None:
+        if durable and self._path is not None:
             self._syncer = self._syncer or ThreadPoolExecutor(1, "neardup-sync")
             self._syncing = self._syncer.submit(os.fsync, file.fileno())
         found = Flush(self._end, rows, checksum)
@@ -154,7 +154,7 @@ class Spill:
     def end(self) -> None:
         """Say that no rows follow: where most are in the file, the others need no memory."""
         if self._flushes and self._pending:
-            self.flush()
+            self.flush(durable=False)
 
     def size(self, part: int) -> int:
         """Return the rows of a part."""
@@ -192,7 +192,8 @@ class Spill:
 
     def _close(self) -> None:
         if self._syncer is not None:
-            self._syncer.shutdown()  # an error is one of a file that is not needed any more
+            # The file is not needed any more.
+            self._syncer.shutdown(wait=False, cancel_futures=True)
         if self._file is not None:
             self._file.close()
 

@@ -53,7 +53,8 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
 
     An anchor of which all runs are in stretches is left out. Of a document with stretches, anchors
     whose key was seen, and those that are in a stretch with some of their runs, have equal ones:
-    the runs that are in no stretch are listed. All others are left to the second pass.
+    the runs that are in no stretch are listed, and those of a short gap between two stretches. All
+    others are left to the second pass.
 
     Args:
         tokens: uint64[tokens] of all documents.
@@ -130,6 +131,9 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             if low[a] >= high[a]:
                 continue
             hit[a] |= low[a] > left or high[a] < right
+            if before < s < found:  # a word that differs, in a template: others have it as well
+                gap = _ends(stretches[s])[0] - _ends(stretches[s - 1])[1]
+                hit[a] |= gap <= 2 * words
             kept_keys[kept], kept_numbers[kept] = keys[a], begin[1] + a
             if hit[a] and lists:
                 kept_numbers[kept] += DONE
