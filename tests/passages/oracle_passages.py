@@ -143,7 +143,8 @@ def planted(rng: random.Random) -> list[list[str]]:
     template = [rng.choice("abcxyz") for _ in range(rng.randrange(30))] * (rng.random() < 0.4)
     words = list("abcdefghijklmnopqrst")[: rng.choice([1, 2, 3, 4, 5, 20])]
     made: list[list[str]] = []
-    for _ in range(rng.randrange(12)):
+    field = rng.randrange(len(template) + 1)  # a word of the template that differs
+    for _ in range(rng.choice([rng.randrange(12), rng.randrange(12), 30])):
         document = [rng.choice(words) for _ in range(rng.randrange(30))]
         for _ in range(rng.randrange(3)):
             if made and (other := rng.choice(made)):
@@ -153,6 +154,8 @@ def planted(rng: random.Random) -> list[list[str]]:
         if rng.random() < 0.8:
             at = rng.choice([0, rng.randrange(len(document) + 1)])
             document[at:at] = template
+            if template and rng.random() < 0.5:
+                document[at + field : at + field] = [rng.choice(words)]
         made.append(list(rng.choice(made)) if made and rng.random() < 0.1 else document)
     return made
 

@@ -12,8 +12,11 @@ from oracle_passages import Oracle, expected_rows, planted
 
 import neardup
 from neardup.copies import building, work
-from neardup.copies.repeated import repeats
+from neardup.copies.repeated import known_text, repeats
 from neardup.errors import InputError
+from neardup.io import frames
+from neardup.io.source import Columns
+from neardup.sketch import tokenising
 
 #: 2,000 take a minute: PASSAGE_CORPORA=2000 python -m pytest tests/passages -k random
 CORPORA = int(os.environ.get("PASSAGE_CORPORA") or 160)
@@ -26,6 +29,16 @@ def test_random_corpora(block: int, kernels: None) -> None:
     assert found > 100
 
 
+def _cut(patch: pytest.MonkeyPatch, size: int) -> None:
+    """Have frames read in partitions of so many bytes."""
+    made = frames.FrameSource.__init__
+
+    def smaller(self: frames.FrameSource, source: object, columns: Columns, _: int) -> None:
+        made(self, source, columns, size)
+
+    patch.setattr(frames.FrameSource, "__init__", smaller)
+
+
 def check_corpus(seed: int) -> int:
     """Compare a run with the definition; return how many passages there were.
 
@@ -36,6 +49,8 @@ def check_corpus(seed: int) -> int:
     rule, boilerplate = rng.choice(_RULES), rng.choice([0, 0, 2, 3, 5])
     gap = rng.choice([0, 0, 1, 3, 10])
     old = rng.randrange(1, len(documents)) if len(documents) > 1 and rng.random() < 0.3 else 0
+    if rng.random() < 0.3:  # characters are not bytes
+        documents = [[word.replace("a", "äß") for word in words] for words in documents]
     names = [f"d{i}" for i in range(len(documents))]
     rank = list(range(old, len(documents)))
     rng.shuffle(rank)
@@ -56,7 +71,13 @@ def check_corpus(seed: int) -> int:
         patch.setattr(repeats, "_SORTED", rng.choice([1, 5, 1 << 20]))
         patch.setattr(repeats, "_PART", rng.choice([1, 16, 1 << 20]))
         patch.setattr(repeats, "_MOST_PARTS", rng.randrange(1, 65))
-        patch.setattr(repeats, "_RECENT", rng.choice([1, 4, 1 << 10]))
+        _cut(patch, rng.choice([64, 300, 1 << 20]))
+        patch.setattr(tokenising, "_BATCH_BYTES", rng.choice([1, 40, 256 << 10]))
+        recent = rng.choice([1, 4, 1 << 10])
+        patch.setattr(repeats, "RECENT", recent)
+        patch.setattr(known_text, "RECENT", recent)
+        patch.setattr(known_text, "_SLOTS", rng.choice([1, 8, 1 << 10]))
+        patch.setattr(known_text, "_STORE", rng.choice([1, 40, 200, 1 << 14]))
         patch.setattr(building, "_ROWS", rng.choice([1, 7, 1 << 20]))
         run = neardup.passages(
             table.slice(old),

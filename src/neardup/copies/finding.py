@@ -63,6 +63,7 @@ class FoundPassages(NamedTuple):
     positions: np.ndarray  # int64[documents]: position in the input of each number
     numbers: np.ndarray  # int64[documents]: the reverse
     notes: list[str]
+    known: list[np.ndarray]  # stretches, see `neardup.copies.repeated.known_text`
 
 
 def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
@@ -103,7 +104,10 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     _note_short(spec, entered, notes)
     found = Passages(*arrays[:split])
     _note_periodic(found, notes)
-    return FoundPassages(found, Counts(*arrays[split:]), tokens, positions, entered.numbers, notes)
+    counts = Counts(*arrays[split:])
+    return FoundPassages(
+        found, counts, tokens, positions, entered.numbers, notes, entered.stretches
+    )
 
 
 def _read_once(

@@ -139,6 +139,7 @@ def make(
         keys = chain.from_iterable(batch.asked() for batch in tables.rows_of(found))
         total = tables.ASKED * len(found.passages.position) + 2 * len(stretches.words)
         offsets = Offsets(chain(keys, st.keys_of(stretches)), total, work.scratch)
+        offsets.enter(found.known, spec.words)
         offsets.fill(inputs, tokeniser, work.pool, advance)
         if cutting.whole is not None:
             stretches = st.complete_units(

@@ -7,9 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.copies.repeated.spill import Allocate
+from neardup.kernels.passages.chains import (
+    Fragments,
+    expand_chains,
+    join_chains,
+    take_chains,
+    with_copies,
+)
 from neardup.kernels.passages.equal_runs import (
     add_copied,
-    find_copies,
     follow_groups,
     sort_copies,
     split_groups,
@@ -19,6 +25,8 @@ from neardup.match.bucketing import group
 
 #: Types of a table of segments, see `neardup.kernels.passages.sources.join_segments`.
 SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
+#: Types of a table of chains, see `neardup.kernels.passages.chains.take_chains`.
+CHAIN = (np.uint64, np.uint64, np.uint32)
 
 
 class Groups(NamedTuple):
@@ -43,18 +51,27 @@ class _Copies(NamedTuple):
 
 
 def segments_of(
-    columns: list[np.ndarray], rule: Rule, allocate: Allocate, at_once: int
-) -> tuple[np.ndarray, ...]:
-    """Return segments of the runs of a part that occur twice, in no order.
+    runs: list[np.ndarray],
+    copied: list[np.ndarray],
+    rule: Rule,
+    allocate: Allocate,
+    at_once: int,
+    fragments: Fragments | None = None,
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Return segments of the runs of a part that occur twice, in no order, and chains.
+
+    Chains, see `expanded`, have the runs with copies in stretches.
 
     Args:
-        columns: Rows as `neardup.kernels.passages.hashing.runs_of_anchors` writes them, without
-            their keys.
+        runs: Rows as `neardup.kernels.passages.hashing.runs_of_anchors` writes them, without their
+            keys.
+        copied: Rows of copies likewise.
         rule: Which equal runs are sources.
         allocate: Makes arrays, which may be large.
         at_once: Rows that are sorted at once, about.
+        fragments: Copies in stretches, if there are any.
     """
-    (high, low, position), copies = _apart(columns, allocate)
+    (high, low, position), copies = _sorted(runs, copied, allocate)
     total = len(position)
     group_of, members = (allocate(total, np.dtype(np.int32)) for _ in range(2))
     ends = allocate(total + 1, np.dtype(np.int64))
@@ -65,44 +82,79 @@ def segments_of(
         count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
     if len(copies.positions):
         count = add_copied(group_of, copies.of, count, members, ends)
+    base, of_rows = (position, copies.of), (copies.firsts, copies.positions)
+    taken, marked = copies.of, 0
+    if fragments is not None:
+        taken = allocate(total, np.dtype(np.int32))
+        marked = with_copies(base, of_rows, fragments, taken)
+    if marked:
+        count = add_copied(group_of, taken, count, members, ends)
     following = allocate(count, np.dtype(np.int32))
     ends = ends[: count + 1]
-    later, runs = follow_groups(
+    later, size = follow_groups(
         position, (group_of, members, ends), copies.of, copies.firsts, following
     )
-    found = tuple(allocate(runs, np.dtype(column)) for column in SEGMENT)
-    sources_of_runs(
-        (position, copies.of),
-        (copies.firsts, copies.positions),
-        (members, ends, following, later),
-        rule.words,
-        _for_kernel(rule),
-        found,
-    )
+    groups = members, ends, following, later
+    chains = _rows(CHAIN, 0, allocate)
+    if marked:
+        rows = take_chains(base, of_rows, groups, taken, chains)
+        chains = _rows(CHAIN, rows, allocate)
+        take_chains(base, of_rows, groups, taken, chains)
+        size -= rows
+    found = _rows(SEGMENT, size, allocate)
+    sources_of_runs(base, of_rows, groups, rule.words, _for_kernel(rule), found)
+    return found, chains
+
+
+def _rows(
+    kinds: tuple[type[np.generic], ...], rows: int, allocate: Allocate
+) -> tuple[np.ndarray, ...]:
+    return tuple(allocate(rows, np.dtype(kind)) for kind in kinds)
+
+
+def expanded(
+    chains: list[np.ndarray], fragments: Fragments, rule: Rule, allocate: Allocate
+) -> tuple[np.ndarray, ...]:
+    """Return segments of all positions of the runs of chains, in no order.
+
+    Args:
+        chains: As `segments_of` returns them, of one or more parts, with all rows of each chain.
+        fragments: Copies in stretches.
+        rule: Which equal runs are sources.
+        allocate: Makes arrays, which may be large.
+    """
+    if not bool(np.all(chains[0][1:] >= chains[0][:-1])):
+        order = np.argsort(chains[0], kind="stable")
+        chains = [values[order] for values in chains]
+    count = join_chains(*chains)
+    rows, arguments = tuple(values[:count] for values in chains), (fragments, rule.words)
+    found = _rows(SEGMENT, 0, allocate)
+    size = expand_chains(rows, *arguments, _for_kernel(rule), found)
+    found = _rows(SEGMENT, size, allocate)
+    expand_chains(rows, *arguments, _for_kernel(rule), found)
     return found
 
 
-def _apart(columns: list[np.ndarray], allocate: Allocate) -> tuple[list[np.ndarray], _Copies]:
-    """Take runs and copies apart; runs in ascending order of their positions."""
-    position = columns[2]
-    copied = np.empty(len(position), np.bool_)
-    count, ascending = find_copies(position, copied)
-    runs = columns
-    if count:
-        rows = np.flatnonzero(np.logical_not(copied))
-        runs = [column.take(rows) for column in columns]
-    if not bool(np.all(runs[2][1:] > runs[2][:-1])):
+def _sorted(
+    runs: list[np.ndarray], copied: list[np.ndarray], allocate: Allocate
+) -> tuple[list[np.ndarray], _Copies]:
+    """Sort copies by the runs that they are copies of; runs are two ascending stretches or one.
+
+    The first has the runs of the first pass, the second those of the second.
+    """
+    falls = np.flatnonzero(runs[2][1:] < runs[2][:-1])
+    if len(falls) > 1:
         order = np.argsort(runs[2])
-        runs = [column[order] for column in runs]
-    total = len(runs[2])
+        runs, falls = [column[order] for column in runs], falls[:0]
+    total, count = len(runs[2]), len(copied[2])
     of = np.full(total, -1, np.int32)
     firsts, copies = np.zeros(total + 1, np.int64), allocate(count, np.dtype(np.uint64))
     if count:
         order = np.empty(0, np.int64)
-        if not ascending:
-            rows = np.flatnonzero(copied)
-            order = rows[np.argsort(position[rows])]
-        sort_copies(tuple(columns), order, runs[2], of, firsts, copies)
+        if not bool(np.all(copied[2][1:] > copied[2][:-1])):
+            order = np.argsort(copied[2])
+        second = int(falls[0]) + 1 if len(falls) else 0
+        sort_copies(tuple(copied), order, (runs[2], second), of, firsts, copies)
     return runs, _Copies(of, firsts, copies)
 
 

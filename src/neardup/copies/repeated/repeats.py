@@ -17,13 +17,25 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.arrays import array_of, numbers, ragged_rows
-from neardup.copies.repeated.equal_rows import SEGMENT, Groups, Rule, segments_of
+from neardup.copies.repeated.equal_rows import CHAIN, SEGMENT, Groups, Rule, expanded, segments_of
+from neardup.copies.repeated.known_text import (
+    COLUMNS,
+    RECENT,
+    PartitionText,
+    fragments_of,
+    joined,
+    shift,
+)
 from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.spill import Flush, Spill
 from neardup.copies.work import Work
+from neardup.files.scratch import Slabs
 from neardup.kernels.passages.anchoring import divide, mark, needed_anchors
+from neardup.kernels.passages.chains import renumber
 from neardup.kernels.passages.hashing import runs_of_anchors
+from neardup.kernels.passages.known import DONE
 from neardup.kernels.passages.positions import NONE
+from neardup.kernels.passages.run_records import pack_runs, unpack_runs
 from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
@@ -31,14 +43,15 @@ from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.run_anchors import RunAnchors, RunLength, anchors_of
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
+from neardup.threads import Local
 
 #: Bytes that a part of a spill should have: a few are in memory at the same time.
 _PART = 12 << 20
 _MOST_PARTS = 1024
+#: One of so many anchors has a key that another one has, is guessed.
+_MARKED = 4
 #: Runs of a part that are sorted at once.
 _SORTED = 1 << 21
-#: Anchors whose runs are looked for among those of others; their table fits a processor's cache.
-_RECENT = 1 << 14
 _WORD = np.dtype(np.uint64)
 #: Columns of the numbers that are entered of each document.
 _TOKENS, _ANCHORS = "neardup.tokens", "neardup.anchors"
@@ -56,6 +69,11 @@ class Repeats(NamedTuple):
     origin: np.ndarray  # uint64[segments]: the first earlier position; `NONE` without one
     latest: np.ndarray  # uint64[segments]: the latest earlier position; `NONE` likewise
     documents: np.ndarray  # uint32[segments]: documents that have an equal run
+
+
+class Batch(NamedTuple):
+    tokens: Ragged
+    anchors: RunAnchors
 
 
 class Marked(NamedTuple):
@@ -78,6 +96,7 @@ class Corpus:
     anchors: np.ndarray  # int32[documents]
     numbers: np.ndarray  # int64[documents]: in keep order
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
+    stretches: list[np.ndarray]  # of each partition, see `neardup.copies.repeated.known_text`
 
     @property
     def documents(self) -> int:
@@ -115,8 +134,12 @@ class Finder:
         """Begin the first pass over about so many bytes of text."""
         # An anchor takes 16 bytes, and there are two in a window; a word has about 7 bytes.
         expected = size * 32 // (7 * (self.length.window + 1))
-        flushes = self.work.progress.anchor_flushes()
-        return Anchors(self, self._spill([np.uint64, np.int64], expected, "anchors", flushes))
+        progress = self.work.progress
+        anchors = self._spill([np.uint64, np.int64], expected, "anchors", progress.anchor_flushes())
+        # A run takes 18 bytes; a quarter of all have an anchor that another one equals, or more.
+        expected = size * 18 // (7 * _MARKED)
+        self.runs = self._spill([np.uint64], expected, "runs", progress.run_flushes()[0])
+        return Anchors(self, anchors)
 
     def repeats(
         self,
@@ -140,9 +163,7 @@ class Finder:
         limits = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
         sizes = [int(corpus.anchors[low:high].sum(dtype=np.int64)) for low, high in limits]
         begins = np.append(0, np.cumsum(sizes, dtype=np.int64))  # anchors before each partition
-        flushes, done = self.work.progress.run_flushes()
-        size = 24 * marked.anchors * (self.length.window + 1) // 2
-        runs = self._spill([np.uint64, np.uint64, np.uint64], size, "runs", flushes)
+        done, runs = self.work.progress.run_flushes()[1], self.runs
 
         def work(
             item: tuple[int, Callable[[np.ndarray], pa.LargeStringArray]],
@@ -164,17 +185,17 @@ class Finder:
             batches = (
                 self._first_tokens(texts(rows), needed)
                 if found is None
-                else ((low, high, tokens, self._anchors(tokens)) for low, high, tokens in found)
+                else ((low, high, tokens, self.anchors_of(tokens)) for low, high, tokens in found)
             )
-            numbers = corpus.numbers[first + rows]
+            numbers = first + rows
             return number, self._runs(batches, numbers, of_rows, counts[rows], runs.parts)
 
         for number, found in self.work.pool.ordered(work, read(done)):
             if found:
-                *columns, ends = found
-                runs.add_divided(columns, ends)
+                words, ends = found
+                runs.add_divided([words], ends)
             if runs.is_full:
-                self.work.progress.put_runs(runs.flush(), number + 1)
+                self.work.progress.put_runs(runs, number + 1)
         return self._sources(runs, corpus, Rule(self.length.words, groups, boilerplate))
 
     def _runs(
@@ -191,7 +212,7 @@ class Finder:
         each; batches may lack the last ones of a document.
         """
         parts_of: list[list[np.ndarray]] = []
-        recent = np.full((_RECENT, 3), NONE)
+        recent = np.full((RECENT, 3), NONE)
         begins = np.cumsum(every, dtype=np.int64) - every
         for first, last, tokens, (keys, since, counts) in batches:
             if np.array_equal(counts, every[first:last]):
@@ -210,14 +231,30 @@ class Finder:
             kept = [column[:count] for column in columns]
             # Of a large document they are kept as they are.
             parts_of.append(kept if count > _SORTED else [column.copy() for column in kept])
-        rows = parts_of[0]
-        if len(parts_of) > 1:
-            rows = [np.concatenate(column) for column in zip(*parts_of, strict=True)]
+        rows = [joined(column, np.empty) for column in zip(*parts_of, strict=True)]
         keys = rows.pop()
-        rows, ends = self._divided(rows, keys, parts)
-        return [*rows, ends]
+        words, ends = self.packed(rows, keys, parts)
+        return [words, ends]
 
-    def _divided(
+    def packed(
+        self, columns: list[np.ndarray], keys: np.ndarray, parts: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return runs as records in the order of their parts, and where each part begins."""
+        ends = np.empty(parts + 1, np.int64)
+        arguments = tuple(columns), keys, parts, ends
+        words = self.allocate(pack_runs(*arguments, np.empty(0, np.uint64)), _WORD)
+        pack_runs(*arguments, words)
+        return words, ends
+
+    def _unpacked(self, words: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return columns of runs, and of copies."""
+        nothing = (np.empty(0, np.uint64),) * 3
+        counts = unpack_runs(words, nothing, nothing)
+        runs, copies = ([self.allocate(rows, _WORD) for _ in range(3)] for rows in counts)
+        unpack_runs(words, tuple(runs), tuple(copies))
+        return runs, copies
+
+    def divided(
         self, columns: list[np.ndarray], keys: np.ndarray, parts: int
     ) -> tuple[list[np.ndarray], np.ndarray]:
         """Return rows in the order of their parts, and where each begins; see `divide`."""
@@ -230,11 +267,18 @@ class Finder:
         divide(keys, parts, order, ends)
         return [self.in_order(column, order) for column in columns], ends
 
-    def tokens_of(self, text: pa.LargeStringArray) -> Iterator[tuple[int, int, Ragged]]:
-        """Yield ranges of documents and their tokens, valid until the next one."""
+    def add_texts(self, text: pa.LargeStringArray, into: PartitionText) -> Iterator[Batch]:
+        """Yield tokens and anchors of some documents at a time, valid until the next ones."""
         data, offsets = self._tokeniser.normalise(text)
+        spec = self._tokeniser.spec
+        # Else they are not the characters of the original text.
+        original = not (spec.nfkc or spec.strip_accents or spec.ignores)
         for first, last in batches(offsets):
-            yield first, last, self._tokeniser.tokens(data, offsets[first : last + 1])[0]
+            limits, spanned = offsets[first : last + 1], original and into.has_stretches
+            tokens, spans = self._tokeniser.tokens(data, limits, want_spans=spanned)
+            anchors = self.anchors_of(tokens)
+            into.add(tokens, anchors, (data, limits, spans) if spanned else None)
+            yield Batch(tokens, anchors)
 
     def _first_tokens(
         self, text: pa.LargeStringArray, needed: np.ndarray
@@ -247,34 +291,63 @@ class Finder:
 
         def look(part: Part) -> tuple[tuple[Ragged, RunAnchors], np.ndarray]:
             tokens, _ = self._tokeniser.tokens(part.data, part.offsets)
-            anchors = self._anchors(tokens)
+            anchors = self.anchors_of(tokens)
             return (tokens, anchors), anchors.counts
 
         for first, last, _, found in beginnings(self._tokeniser, data, offsets, needed, look):
             yield first, last, *found
 
-    def _anchors(self, tokens: Ragged) -> RunAnchors:
+    def anchors_of(self, tokens: Ragged) -> RunAnchors:
         return anchors_of(tokens, self.length, self.allocate)
 
     def _sources(self, runs: Spill, corpus: Corpus, rule: Rule) -> Repeats:
-        documents = max(corpus.documents, 1)
-        segments = self._spill(SEGMENT, 40 * runs.rows)
+        runs.end()
+        documents, scratch = max(corpus.documents, 1), self.work.scratch
+        in_order = bool(np.all(corpus.numbers[1:] > corpus.numbers[:-1]))
+        numbers = None if in_order else corpus.numbers
+        fragments = fragments_of(corpus.stretches, numbers, documents, scratch)
+        copies = 0 if fragments is None else len(fragments.copies)
+        segments = self._spill(SEGMENT, 16 * runs.rows + 80 * copies)
+        chains = Spill(CHAIN, segments.parts, self.work.spilled, self.work.folder)
         # A part for each range of documents, which are then sorted one by one.
         share = np.uint64(-(-documents // segments.parts) << 32)
 
-        def work(part: int) -> tuple[list[np.ndarray], np.ndarray]:
-            found = segments_of(runs.take(part, self.allocate), rule, self.allocate, _SORTED)
-            shares = np.floor_divide(found[0], share, out=self.allocate(len(found[0]), _WORD))
-            return self._divided([*found], shares, segments.parts)
+        def in_ranges(columns: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+            shares = np.floor_divide(columns[0], share, out=self.allocate(len(columns[0]), _WORD))
+            return self.divided([*columns], shares, segments.parts)
 
-        for found, ends in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
-            segments.add_divided(found, ends)
-            if segments.is_full:
-                segments.flush()
-        self.work.temporary = max(self.work.temporary, runs.written + segments.written)
+        def work(part: int) -> list[tuple[list[np.ndarray], np.ndarray]]:
+            both = self._unpacked(*runs.take(part, self.allocate))
+            if numbers is not None:
+                for columns in both:
+                    renumber(tuple(columns), numbers)
+            found = segments_of(*both, rule, self.allocate, _SORTED, fragments)
+            return [in_ranges(each) for each in found]
+
+        for made in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
+            for spill, divided in zip((segments, chains), made, strict=True):
+                spill.add_divided(*divided)
+                if spill.is_full:
+                    spill.flush()
         runs.forget()
+        if fragments is not None:
 
-        def joined(part: int) -> list[np.ndarray]:
+            def with_copies(part: int) -> tuple[list[np.ndarray], np.ndarray]:
+                columns = chains.take(part, self.allocate)
+                return in_ranges(expanded(columns, fragments, rule, self.allocate))
+
+            filled_parts = [part for part in range(chains.parts) if chains.size(part)]
+            for divided in self.work.pool.ordered(
+                with_copies, filled_parts, self.work.pool.threads
+            ):
+                segments.add_divided(*divided)
+                if segments.is_full:
+                    segments.flush()
+        written = runs.written + segments.written + chains.written
+        self.work.temporary = max(self.work.temporary, written)
+        chains.close()
+
+        def of_range(part: int) -> list[np.ndarray]:
             found = segments.take(part, self.allocate)
             if not bool(np.all(found[0][1:] > found[0][:-1])):
                 order = np.argsort(found[0])
@@ -282,14 +355,15 @@ class Finder:
             count = join_segments(tuple(found))
             return [values[:count] for values in found]
 
+        segments.end()
         filled = 0
         every = [part for part in range(segments.parts) if segments.size(part)]
         if len(every) == 1:
-            found = joined(*every)
+            found = of_range(*every)
             segments.close()
             return Repeats(*found)
         table = [self.work.scratch.empty(segments.rows, column) for column in SEGMENT]
-        for found in self.work.pool.ordered(joined, every, self.work.pool.threads):
+        for found in self.work.pool.ordered(of_range, every, self.work.pool.threads):
             count = len(found[0])
             for column, values in zip(table, found, strict=True):
                 column[filled : filled + count] = values
@@ -357,57 +431,77 @@ def _with_equal_keys(keys: np.ndarray, anchors: np.ndarray) -> np.ndarray:
     return np.asarray(anchors[group(keys).members])
 
 
+class Read(NamedTuple):
+    """The first pass over a partition; numbers begin with 0."""
+
+    tokens: np.ndarray  # int32[documents]
+    counts: np.ndarray  # int32[documents]: anchors
+    anchors: tuple[list[np.ndarray], np.ndarray]  # keys and numbers, by part, and their ends
+    runs: tuple[np.ndarray, np.ndarray]  # records by part, see `pack_runs`, and their ends
+    stretches: np.ndarray  # see `neardup.copies.repeated.known_text`
+    cached: list[Ragged]
+
+
 class Anchors:
     """The first pass: partition by partition, in the order of the input."""
 
     def __init__(self, finder: Finder, spill: Spill) -> None:
         self._finder, self._spill = finder, spill
         self._tokens, self._counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        self._stretches: list[np.ndarray] = []
+        self._known = Local(lambda: PartitionText(finder.length.words, finder.allocate))
+        self._slabs = Slabs(finder.work.scratch.empty)
         self._ends: list[int] = []
         self._anchors = self._documents = 0
 
-    def of(self, text: pa.LargeStringArray) -> tuple[list[np.ndarray], list[Ragged]]:
+    def of(self, text: pa.LargeStringArray) -> Read:
         """Return what `add` takes of the texts of a partition; from any thread."""
-        kept: list[Ragged] = []
+        finder, kept = self._finder, list[Ragged]()
         tokens, counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-        keys = [np.empty(0, np.uint64)]
-        for _, _, batch in self._finder.tokens_of(text):
-            key, _, count = anchors_of(batch, self._finder.length, self._finder.allocate)
-            keys.append(key)
-            counts.append(count)
+        known = self._known()
+        known.begin()
+        for batch, anchors in finder.add_texts(text, known):
+            counts.append(anchors.counts)
             tokens.append(np.diff(batch.offsets).astype(np.int32))
-            if not self._finder.cache.is_full:
+            if not finder.cache.is_full:
                 kept.append(Ragged(batch.values.copy(), batch.offsets))
-        allocate, in_order = self._finder.allocate, self._finder.in_order
-        every = keys[-1] if len(keys) == 2 else np.concatenate(keys)
-        order = allocate(len(every), np.dtype(np.int64))
+        found = known.found()
+        keys, anchor = found.keys, found.anchors
+        order = finder.allocate(len(keys), np.dtype(np.int64))
         ends = np.empty(self._spill.parts + 1, np.int64)
-        divide(every, self._spill.parts, order, ends)
-        found: list[np.ndarray] = [np.concatenate(tokens), np.concatenate(counts)]
-        found += [in_order(every, order), order, ends]
-        return found, kept if len(kept) == len(tokens) - 1 else []
+        divide(keys, self._spill.parts, order, ends)
+        rows = [finder.in_order(values, order) for values in (keys, anchor)]
+        *runs, key = found.runs
+        return Read(
+            np.concatenate(tokens),
+            np.concatenate(counts),
+            (rows, ends),
+            finder.packed(runs, key, finder.runs.parts),
+            found.stretches,
+            kept if len(kept) == len(tokens) - 1 else [],
+        )
 
-    def add(
-        self,
-        found: tuple[list[np.ndarray], list[Ragged]],
-        corpus: int,
-        about: list[int],
-        table: pa.Table,
-    ) -> None:
+    def add(self, found: Read, corpus: int, about: list[int], table: pa.Table) -> None:
         """Enter a partition: what `of` and `InputCorpus.enter` have returned of it."""
-        (tokens, counts, keys, order, ends), kept = found
-        if kept:
-            self._finder.cache.put(len(self._ends), kept)
-        order += self._anchors
-        self._spill.add_divided([keys, order], ends)
-        columns: dict[str, Any] = {_TOKENS: array_of(tokens), _ANCHORS: array_of(counts)}
+        finder = self._finder
+        if found.cached:
+            finder.cache.put(len(self._ends), found.cached)
+        (rows, ends), (runs, run_ends) = found.anchors, found.runs
+        rows[1] += self._anchors
+        self._spill.add_divided(rows, ends)
+        shift(runs, found.stretches, self._documents)
+        finder.runs.add_divided([runs], run_ends)
+        columns: dict[str, Any] = {
+            _TOKENS: array_of(found.tokens),
+            _ANCHORS: array_of(found.counts),
+        }
         columns |= zip(table.column_names, table.columns, strict=True)
-        entered = Entered(corpus, about, pa.table(columns))
+        entered = Entered(corpus, about, pa.table(columns), found.stretches)
         self.enter(entered)
-        progress = self._finder.work.progress
+        progress = finder.work.progress
         progress.enter(entered)
-        if self._spill.is_full:
-            progress.put_anchors(self._spill.flush())
+        if self._spill.is_full or finder.runs.is_full:
+            progress.put_anchors(self._spill, finder.runs)
 
     def enter(self, entered: Entered) -> None:
         """Enter a partition whose anchors are in the spill."""
@@ -415,6 +509,9 @@ class Anchors:
         tokens, counts = (numbers(cast(Any, column)) for column in columns)
         self._tokens.append(tokens)
         self._counts.append(counts)
+        if len(entered.stretches):
+            kept = self._slabs.copy(np.ascontiguousarray(entered.stretches).view(np.uint8).ravel())
+            self._stretches.append(kept.view(np.uint64).reshape(-1, COLUMNS))
         self._anchors += int(counts.sum(dtype=np.int64))
         self._documents += len(tokens)
         self._ends.append(self._documents)
@@ -428,7 +525,7 @@ class Anchors:
         self._tokens, self._counts = [], []
         numbers = scratch.empty(self._documents, np.int64)
         numbers[:] = np.arange(self._documents)
-        return Corpus(tokens, counts, numbers, np.array(self._ends, np.int64))
+        return Corpus(tokens, counts, numbers, np.array(self._ends, np.int64), self._stretches)
 
     def marked(self) -> Marked:
         """Return the anchors with a key that another one has too."""
@@ -440,12 +537,16 @@ class Anchors:
 
         def twice(part: int) -> np.ndarray:
             keys, anchors = self._spill.take(part, self._finder.allocate)
-            return _with_equal_keys(keys, anchors)
+            found = _with_equal_keys(keys, anchors)
+            return np.asarray(found[found < DONE])
 
+        self._spill.end()
         for anchors in work.pool.ordered(twice, range(self._spill.parts), work.pool.threads):
             mark(bits, anchors)
             count += len(anchors)
-        work.temporary = max(work.temporary, self._spill.written)
-        work.progress.put_marked(bits, count)
+        runs = self._finder.runs
+        work.temporary = max(work.temporary, self._spill.written + runs.written)
+        # Those in memory are lost with the process, and are not made again.
+        work.progress.put_marked(bits, count, runs)
         self._spill.close()
         return Marked(bits, count)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.copies.repeated.spill import Flush
+from neardup.copies.repeated.known_text import COLUMNS
+from neardup.copies.repeated.spill import Flush, Spill
 from neardup.json_values import JSON
 from neardup.state.run_state import RunState
 
@@ -26,6 +27,7 @@ class Entered(NamedTuple):
     corpus: int  # 0 or 1: which of the inputs
     about: list[int]  # file, start, documents, and those left out for their size
     table: pa.Table  # tokens and anchors of each document, ids and other columns
+    stretches: np.ndarray  # see `neardup.copies.repeated.known_text`
 
 
 class Progress:
@@ -39,6 +41,21 @@ class Progress:
         self._state, self._manifest = state, manifest or {}
         self._folder = None if state is None else state.scratch_folder("passages")
         self._entered: list[Entered] = []
+        self._waiting: Callable[[], None] | None = None
+
+    def _later(self, sync: Callable[[], None], put: Callable[[], None]) -> None:
+        """Store a step when its rows are on the disk, by the time of the next step."""
+
+        def waiting() -> None:
+            sync()
+            put()
+
+        self._waiting = waiting
+
+    def _settle(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting()
 
     def path(self, name: str) -> Path | None:
         """Return the path of a file that goes with the run; None where it can't be resumed."""
@@ -51,16 +68,32 @@ class Progress:
         if self._state is not None:
             self._entered.append(entered)
 
-    def put_anchors(self, flush: Flush) -> None:
-        """Store that anchors of all partitions so far are in the file."""
-        if self._state is not None:
-            number = len(self._state.done(_ANCHORS))
-            self._put_entered(_ANCHORS, number, {"flush": [*flush]})
+    def put_anchors(self, anchors: Spill, runs: Spill) -> None:
+        """Flush anchors, and runs, and store that those of all partitions so far are there."""
+        self._settle()
+        flushes: Any = {"flush": [*anchors.flush()], "runs": [*runs.flush()]}
+        if (state := self._state) is None:
+            return
+        entered, self._entered = self._entered, []
 
-    def put_marked(self, bits: np.ndarray, anchors: int) -> None:
-        """Store the end of the first pass."""
+        def sync() -> None:
+            anchors.sync()
+            runs.sync()
+
+        def put() -> None:
+            self._put_entered(_ANCHORS, len(state.done(_ANCHORS)), flushes, entered)
+
+        self._later(sync, put)
+
+    def put_marked(self, bits: np.ndarray, anchors: int, runs: Spill) -> None:
+        """Store the end of the first pass, and its last runs."""
+        self._settle()
         if self._state is not None:
-            self._put_entered(_MARKED, 0, {"anchors": anchors})
+            flush: Any = [*runs.flush()] if runs.rows else None
+            runs.sync()
+            about = {"anchors": anchors, "runs": flush}
+            self._put_entered(_MARKED, 0, about, self._entered)
+            self._entered = []
             self._state.put(_MARKED, 1, np.ascontiguousarray(bits))
 
     def entered(self) -> list[Entered]:
@@ -72,10 +105,12 @@ class Progress:
         for step in [*steps, *([(_MARKED, 0)] if self.is_marked else [])]:
             data, at = self._state.get(*step), 0
             about: Any = self._state.about(*step)
-            for corpus, numbers, size in about["partitions"]:
+            for corpus, numbers, size, rows in about["partitions"]:
                 table = pa.ipc.open_stream(pa.py_buffer(data[at : at + size])).read_all()
-                found.append(Entered(corpus, numbers, table))
                 at += size
+                stretches = np.frombuffer(data[at : at + rows * 8], np.uint64)
+                found.append(Entered(corpus, numbers, table, stretches.reshape(-1, COLUMNS)))
+                at += rows * 8
         return found
 
     def anchor_flushes(self) -> list[Flush]:
@@ -94,20 +129,25 @@ class Progress:
 
     # The second pass.
 
-    def put_runs(self, flush: Flush, partitions: int) -> None:
-        """Store that the runs of so many partitions are in the file."""
-        if self._state is not None:
-            number = len(self._state.done(_RUNS))
-            about: Any = {"flush": [*flush], "partitions": partitions}
-            self._state.put(_RUNS, number, about=about)
+    def put_runs(self, runs: Spill, partitions: int) -> None:
+        """Flush runs, and store that those of so many partitions are in the file."""
+        self._settle()
+        about: Any = {"flush": [*runs.flush()], "partitions": partitions}
+        if (state := self._state) is not None:
+            self._later(runs.sync, lambda: state.put(_RUNS, len(state.done(_RUNS)), about=about))
 
     def run_flushes(self) -> tuple[list[Flush], int]:
-        """Return the batches in the file of runs, and the number of partitions that they are of."""
-        flushes = self._flushes(_RUNS)
-        if not flushes or self._state is None:
-            return [], 0
-        about: Any = self._state.about(_RUNS, len(flushes) - 1)
-        return flushes, int(about["partitions"])
+        """Return the batches in the file of runs, and the partitions that were read again."""
+        if self._state is not None and 0 in self._state.done(_FOUND):
+            return [], 0  # the file is gone
+        found = self._flushes(_ANCHORS, "runs")
+        if self.is_marked:
+            found += self._flushes(_MARKED, "runs")
+        again = self._flushes(_RUNS)
+        if not again or self._state is None:
+            return found, 0
+        about: Any = self._state.about(_RUNS, len(again) - 1)
+        return found + again, int(about["partitions"])
 
     # The end.
 
@@ -118,6 +158,7 @@ class Progress:
         done = self._state.done(_FOUND)
         if 0 not in done:
             arrays = make()
+            self._waiting = None
             batch: list[np.ndarray] = []
             for array in arrays:
                 batch.append(array)
@@ -146,25 +187,28 @@ class Progress:
             yield np.frombuffer(data[at : at + size], kind)
             at += size
 
-    def _flushes(self, stage: str) -> list[Flush]:
+    def _flushes(self, stage: str, name: str = "flush") -> list[Flush]:
         if self._state is None:
             return []
         every: Sequence[Any] = [
             self._state.about(stage, n) for n in sorted(self._state.done(stage))
         ]
-        return [Flush(*about["flush"]) for about in every]
+        return [Flush(*about[name]) for about in every if about and about.get(name)]
 
-    def _put_entered(self, stage: str, number: int, about: dict[str, Any]) -> None:
+    def _put_entered(
+        self, stage: str, number: int, about: dict[str, Any], every: list[Entered]
+    ) -> None:
         assert self._state is not None
-        streams = [_packed(entered.table) for entered in self._entered]
+        streams = [_packed(entered.table) for entered in every]
         partitions: Any = [
-            [entered.corpus, entered.about, len(stream)]
-            for entered, stream in zip(self._entered, streams, strict=True)
+            [entered.corpus, entered.about, len(stream), entered.stretches.size]
+            for entered, stream in zip(every, streams, strict=True)
         ]
+        tables = [entered.stretches.tobytes() for entered in every]
+        streams = [part for pair in zip(streams, tables, strict=True) for part in pair]
         if not self._state.manifest:
             self._state.manifest = self._manifest
         self._state.put(stage, number, b"".join(streams), {**about, "partitions": partitions})
-        self._entered = []
 
 
 def _packed(table: pa.Table) -> bytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -14,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import OutputError, ResumeError
+from neardup.kernels.passages.run_records import digest_of
 
 Allocate = Callable[[int, np.dtype], np.ndarray]
 #: Bytes that are read at once to check a file.
 _READ = 16 << 20
+#: Bytes that are written at once, about.
+_WRITTEN = 4 << 20
 
 
 class Flush(NamedTuple):
@@ -25,14 +29,14 @@ class Flush(NamedTuple):
 
     begin: int  # first byte in the file
     rows: list[int]  # of each part
-    checksum: int  # CRC-32
+    checksum: int  # see `digest_of`
 
 
 class Spill:
     """Collects rows and gives them back part by part, in the order in which they came.
 
     Args:
-        columns: Types of the columns.
+        columns: Types of the columns; of 8 bytes each where there is a ``path``.
         parts: Number of parts.
         memory: Bytes that may be in memory; more goes to a file.
         folder: Of a file without a name: nothing is left of it, however the process ends. None for
@@ -55,22 +59,23 @@ class Spill:
         self._columns = [np.dtype(column) for column in columns]
         self._width = sum(column.itemsize for column in self._columns)
         self._memory, self._folder, self._path = memory, folder, path
-        self._pending: list[list[tuple[np.ndarray, ...]]] = [[] for _ in range(parts)]
+        self.parts = parts
+        # Rows in the order of their parts, and where each part begins in them.
+        self._pending: list[tuple[list[np.ndarray], list[int]]] = []
         self._bytes = 0
         self._flushes = list(flushes)
+        self._begins = [_begins(flush) for flush in self._flushes]
         self._file: IO[bytes] | None = None
+        self._syncer: ThreadPoolExecutor | None = None
+        self._syncing: Future[None] | None = None
         self._end = 0
         if self._flushes:
             self._check()
 
     @property
-    def parts(self) -> int:
-        return len(self._pending)
-
-    @property
     def rows(self) -> int:
-        """Rows so far, but for those that were taken out of the memory."""
-        return self._bytes // self._width + sum(sum(flush.rows) for flush in self._flushes)
+        """Rows so far."""
+        return self._bytes // self._width + sum(begins[-1] for begins in self._begins)
 
     @property
     def written(self) -> int:
@@ -82,86 +87,115 @@ class Spill:
         """Whether more is in memory than should be."""
         return self._bytes > self._memory
 
-    def add(self, part: int, *columns: np.ndarray) -> None:
-        """Append rows to a part; the arrays are not copied while they are in memory."""
-        if not len(columns[0]):
-            return
-        row = tuple(
-            np.ascontiguousarray(values, dtype)
-            for values, dtype in zip(columns, self._columns, strict=True)
-        )
-        self._pending[part].append(row)
-        self._bytes += sum(values.nbytes for values in row)
-
     def add_divided(self, rows: Sequence[np.ndarray], ends: np.ndarray) -> None:
-        """Append rows that are in the order of their parts; ``ends`` is int64[parts + 1]."""
-        limits = ends.tolist()
-        for part in range(self.parts):
-            low, high = limits[part], limits[part + 1]
-            if high > low:
-                self.add(part, *(values[low:high] for values in rows))
+        """Append rows that are in the order of their parts; ``ends`` is int64[parts + 1].
 
-    def flush(self) -> Flush:
-        """Write the rows in memory to the file; return the batch, for ``flushes`` of `Spill`."""
+        The arrays are not copied while they are in memory.
+        """
+        if ends[-1]:
+            columns = [
+                np.ascontiguousarray(values, dtype)
+                for values, dtype in zip(rows, self._columns, strict=True)
+            ]
+            self._pending.append((columns, ends.tolist()))
+            self._bytes += sum(values.nbytes for values in columns)
+
+    def _blocks(self, part: int) -> Iterator[list[np.ndarray]]:
+        """Yield the rows of a part in memory: for each column, uint8[] of each block."""
+        for number in range(len(self._columns)):
+            yield [
+                columns[number][ends[part] : ends[part + 1]].view(np.uint8)
+                for columns, ends in self._pending
+                if ends[part + 1] > ends[part]
+            ]
+
+    def flush(self, durable: bool = True) -> Flush:
+        """Write the rows in memory to the file; return the batch, for ``flushes`` of `Spill`.
+
+        They are on the disk after `sync`, if they are to be: the caller goes on meanwhile.
+        """
+        self.sync()
+        digest, end = np.uint64(0), self._end
+        waiting: list[np.ndarray] = []
+        size = 0
         with _refused():
             file = self._opened()
-            file.seek(self._end)
-            checksum, end, rows = 0, self._end, []
-            for blocks in self._pending:
-                rows.append(sum(len(block[0]) for block in blocks))
-                for column in zip(*blocks, strict=True):
-                    rows_of = column if len(column) == 1 else [np.concatenate(column)]
-                    data = memoryview(cast(Any, rows_of[0].view(np.uint8)))
-                    file.write(data)
+            file.seek(end)
+            for part in range(self.parts):
+                for blocks in self._blocks(part):
+                    waiting += blocks
+                    size += sum(map(len, blocks))
+                if waiting and (size > _WRITTEN or part == self.parts - 1):
+                    data = np.concatenate(waiting)
+                    waiting, size, end = [], 0, end + len(data)
+                    file.write(memoryview(cast(Any, data)))
                     if self._path is not None:
-                        checksum = zlib.crc32(data, checksum)
-                    end += len(data)
-                blocks.clear()
+                        digest = np.uint64(digest_of(data.view(np.uint64), digest))
             file.flush()
-            if self._path is not None:
-                os.fsync(file.fileno())
+        every = np.array([ends for _, ends in self._pending], np.int64).reshape(-1, self.parts + 1)
+        rows, checksum = np.diff(every).sum(axis=0).tolist(), int(digest)
+        self._pending = []
+        if durable and self._path is not None:
+            self._syncer = self._syncer or ThreadPoolExecutor(1, "neardup-sync")
+            self._syncing = self._syncer.submit(os.fsync, file.fileno())
         found = Flush(self._end, rows, checksum)
         self._flushes.append(found)
+        self._begins.append(_begins(found))
         self._end, self._bytes = end, 0
         return found
 
+    def sync(self) -> None:
+        """Wait until all rows written are on the disk; OutputError if the system refuses it."""
+        syncing, self._syncing = self._syncing, None
+        if syncing is not None:
+            with _refused():
+                syncing.result()
+
+    def end(self) -> None:
+        """Say that no rows follow: where most are in the file, the others need no memory."""
+        if self._flushes and self._pending:
+            self.flush(durable=False)
+
     def size(self, part: int) -> int:
         """Return the rows of a part."""
-        pending = sum(len(block[0]) for block in self._pending[part])
+        pending = sum(ends[part + 1] - ends[part] for _, ends in self._pending)
         return pending + sum(flush.rows[part] for flush in self._flushes)
 
     def take(self, part: int, allocate: Allocate = np.empty) -> list[np.ndarray]:
-        """Return the columns of a part; those in memory are forgotten. For any thread."""
+        """Return the columns of a part. For any thread."""
         total = self.size(part)
         found = [allocate(total, column) for column in self._columns]
         done = 0
-        for flush in self._flushes:
-            begin, count = flush.begin + sum(flush.rows[:part]) * self._width, flush.rows[part]
+        for flush, begins in zip(self._flushes, self._begins, strict=True):
+            begin, count = flush.begin + begins[part] * self._width, flush.rows[part]
             for column in found:
                 rows = column[done : done + count]
                 self._read(rows, begin)
                 begin += rows.nbytes
             done += count
-        blocks, self._pending[part] = self._pending[part], []
-        for block in blocks:
-            for column, values in zip(found, block, strict=True):
-                column[done : done + len(values)] = values
-            done += len(block[0])
-        self._bytes -= sum(values.nbytes for block in blocks for values in block)
+        for column, blocks in zip(found, self._blocks(part), strict=True):
+            if blocks:
+                np.concatenate(blocks, out=column[done:].view(np.uint8))
         return found
 
     def forget(self) -> None:
         """Forget the rows in memory; those in a file that outlives the process stay there."""
-        self._pending = [[] for _ in self._pending]
-        if self._path is None:
-            self.close()
+        self._pending = []
+        self._close()
 
     def close(self) -> None:
         """Forget all rows, and remove the file."""
-        if self._file is not None:
-            self._file.close()
+        self._pending = []
+        self._close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        if self._syncer is not None:
+            # The file is not needed any more.
+            self._syncer.shutdown(wait=False, cancel_futures=True)
+        if self._file is not None:
+            self._file.close()
 
     def _opened(self) -> IO[bytes]:
         if self._file is None:
@@ -186,20 +220,30 @@ class Spill:
 
     def _check(self) -> None:
         """Compare the file with the sizes and digests that were written."""
-        ends = [flush.begin + sum(flush.rows) * self._width for flush in self._flushes]
+        ends = [
+            flush.begin + begins[-1] * self._width
+            for flush, begins in zip(self._flushes, self._begins, strict=True)
+        ]
         self._end = ends[-1]
         try:
             descriptor = self._opened().fileno()
             for flush, end in zip(self._flushes, ends, strict=True):
-                checksum, at = 0, flush.begin
+                checksum, at = np.uint64(0), flush.begin
                 while at < end and (data := os.pread(descriptor, min(_READ, end - at), at)):
-                    checksum, at = zlib.crc32(data, checksum), at + len(data)
+                    data = data[: len(data) & -8]
+                    checksum = np.uint64(digest_of(np.frombuffer(data, np.uint64), checksum))
+                    at += len(data)
                 if at < end or checksum != flush.checksum:
                     raise OSError
         except OSError as error:
             raise ResumeError(
                 f"{self._path} is damaged or missing", "start again with overwrite=True"
             ) from error
+
+
+def _begins(flush: Flush) -> list[int]:
+    """Return the rows before each part, and all."""
+    return list(accumulate(flush.rows, initial=0))
 
 
 @contextmanager

@@ -84,23 +84,13 @@ def add_copied(group_of, copied, count, members, ends):
 
 
 @njit(cache=True, nogil=True)
-def find_copies(position, copied):
-    """Mark the rows that are copies; return how many, and whether they are in ascending order.
-
-    Args:
-        position: uint64[rows], see `neardup.kernels.passages.hashing.runs_of_anchors`.
-        copied: bool[rows] for whether a row is a copy.
-    """
-    count = np.int64(0)
-    ascending = True
-    before = np.uint64(0)
-    for row in range(position.shape[0]):
-        copied[row] = (position[row] & COPY) != 0
-        if copied[row]:
-            ascending = ascending and position[row] > before
-            before = position[row]
-            count += 1
-    return count, ascending
+def _row_of(runs, position):
+    """Return the row of a run in one of two ascending stretches of rows."""
+    values, second = runs
+    row = second + np.searchsorted(values[second:], position)
+    if row < values.shape[0] and values[row] == position:
+        return row
+    return np.searchsorted(values[:second], position)
 
 
 @njit(cache=True, nogil=True)
@@ -108,31 +98,31 @@ def sort_copies(columns, order, runs, of, firsts, out):
     """Sort copies by the row that they are copies of, stably.
 
     Args:
-        columns: Position of the first run of the original, number of runs, and position of each
-            row, uint64[rows] each; rows that are no copies are left out.
-        order: int64[copies], rows of copies in the order of their positions; of none where they are
-            in that order.
-        runs: uint64[runs], positions of rows that are no copies, ascending.
+        columns: Position of the first run of the original, number of runs, and position plus `COPY`
+            of each copy, uint64[copies] each.
+        order: int64[copies], copies in the order of their positions; nothing where they are in that
+            order.
+        runs: uint64[runs], positions of rows, ascending up to a row and from that one on; and that
+            row.
         of: int32[runs] of -1 for the first row of those that are copied together with each.
         firsts: int64[runs + 1] of 0 for the first copy of each.
         out: uint64[copies] for the positions of copies.
     """
     origin, sizes, position = columns
-    for row in range(position.shape[0]):
-        if position[row] & COPY:
-            first = np.searchsorted(runs, origin[row])
-            firsts[first + 1] += 1
-            if of[first] < 0:
-                of[first : first + np.int64(sizes[row])] = np.int32(first)
+    count = position.shape[0]
+    rows = np.empty(count, dtype=np.int64)
+    for k in range(count):
+        first = rows[k] = _row_of(runs, origin[k])
+        firsts[first + 1] += 1
+        if of[first] < 0:
+            of[first : first + np.int64(sizes[k])] = np.int32(first)
     for first in range(firsts.shape[0] - 1):
         firsts[first + 1] += firsts[first]
     fill = firsts.copy()
-    for k in range(order.shape[0] if order.shape[0] > 0 else position.shape[0]):
-        row = order[k] if order.shape[0] > 0 else k
-        if position[row] & COPY:
-            first = np.searchsorted(runs, origin[row])
-            out[fill[first]] = position[row] ^ COPY
-            fill[first] += 1
+    for i in range(count):
+        k = order[i] if order.shape[0] > 0 else i
+        out[fill[rows[k]]] = position[k] ^ COPY
+        fill[rows[k]] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -156,31 +146,32 @@ def follow_groups(position, groups, copied, copies, following):
     total = np.int64(0)
     later = np.zeros(following.shape[0], dtype=np.bool_)
     one = np.uint64(1)
-    for group in range(following.shape[0]):
-        begin, end = ends[group], ends[group + 1]
-        following[group] = -1
-        row = members[begin]
-        if row + 1 == position.shape[0] or group_of[row + 1] < 0:
+    following[:] = -2  # not known so far
+    # In the order of the rows: those of a group are far from each other.
+    for row in range(position.shape[0]):
+        group = group_of[row]
+        if group < 0 or following[group] == -1:
             continue
-        other = group_of[row + 1]
-        same = other != group and ends[other + 1] - ends[other] == end - begin
-        i = begin
-        while same and i < end:
-            row = members[i]
-            same = (
-                row + 1 < position.shape[0]
-                and group_of[row + 1] == other
-                and position[row + 1] == position[row] + one
-                and copied[row + 1] == copied[row]
-            )
-            i += 1
-        if same:
-            following[group] = other
+        other = group_of[row + 1] if row + 1 < position.shape[0] else np.int32(-1)
+        if (
+            other < 0
+            or other == group
+            or position[row + 1] != position[row] + one
+            or copied[row + 1] != copied[row]
+            or (following[group] >= 0 and following[group] != other)
+        ):
+            other = np.int32(-1)
+        following[group] = other
+    for group in range(following.shape[0]):
+        other = following[group]
+        if other >= 0 and ends[other + 1] - ends[other] == ends[group + 1] - ends[group]:
             later[other] = True
+        else:
+            following[group] = -1
     for group in range(following.shape[0]):
         if not later[group]:
-            for i in range(ends[group], ends[group + 1]):
-                total += 1
+            total += ends[group + 1] - ends[group]
+            for i in range(ends[group], ends[group + 1] if copies[-1] > 0 else 0):
                 of = copied[members[i]]
                 if of >= 0:
                     total += copies[of + 1] - copies[of]

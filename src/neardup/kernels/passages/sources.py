@@ -42,20 +42,41 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
                 for k in range(firsts[of], firsts[of + 1]):
                     found[0][count] = offsets[k] + step
                     count += 1
-        _sort(found[0], begin, count)
         runs = np.uint32(1)
         other = following[group]
         while other >= 0:
             runs += np.uint32(1)
             other = following[other]
-        _sources(begin, count, runs, words, found)
-        if groups[0].shape[0] > 0 and found[5][begin] < groups[2]:
-            _sources_in_groups(begin, count, words, groups, found)
+        sources_of_positions(begin, count, runs, words, groups, found)
 
 
 @njit(cache=True, nogil=True)
-def _sort(values, begin, end):
-    """Sort values that are a few ascending stretches, by merging these."""
+def sources_of_positions(begin, end, runs, words, groups, found):
+    """Find the sources of runs that are equal, in some rows of a table of segments.
+
+    Args:
+        begin: First row.
+        end: Row after the last one.
+        runs: uint32, runs of each segment.
+        words: Tokens of a run.
+        groups: As `sources_of_runs` takes them.
+        found: Six arrays; the positions are there, in any order.
+    """
+    sort_stretches(found[0], begin, end)
+    _sources(begin, end, runs, words, found)
+    if groups[0].shape[0] > 0 and found[5][begin] < groups[2]:
+        _sources_in_groups(begin, end, words, groups, found)
+
+
+@njit(cache=True, nogil=True)
+def sort_stretches(values, begin, end):
+    """Sort values that are a few ascending stretches, by merging these.
+
+    Args:
+        values: uint64[].
+        begin: First row.
+        end: Row after the last one.
+    """
     buffer = np.empty(0, dtype=values.dtype)
     while True:
         at = begin

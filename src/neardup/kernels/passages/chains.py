@@ -1,0 +1,282 @@
+"""Runs whose copies are stretches: chains of equal runs first, then all of their positions.
+
+A *chain* is consecutive runs that the same positions have, each one further. Positions in stretches
+of documents (see `neardup.kernels.passages.known`) are left out of it: they are copies of those of
+a fragment, and are added at the end for all runs of a chain at once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.passages.positions import NONE, document_of
+from neardup.kernels.passages.sources import sort_stretches, sources_of_positions
+
+
+class Fragments(NamedTuple):
+    """Intervals of runs that the same stretches are copies of, and these."""
+
+    bounds: np.ndarray  # uint64[intervals + 1]: position of the first run of each, ascending
+    ends: np.ndarray  # int64[intervals + 1]: copies of each begin here
+    copies: np.ndarray  # uint64[]: positions of the copies of its first run
+    of: np.ndarray  # bool[documents]: has an interval with copies
+
+
+@njit(cache=True, nogil=True)
+def fill_fragments(stretches, bounds, ends, copies, of):
+    """Enter the copies of each interval; see `Fragments`.
+
+    Args:
+        stretches: uint64[n, 3]: position, position in the fragment, and runs.
+        bounds: uint64[intervals + 1], ascending: all of the first and last runs, where they begin.
+        ends: int64[intervals + 1], is filled.
+        copies: uint64[]; nothing to get only the size.
+        of: bool[documents] of False.
+
+    Returns:
+        Number of copies.
+    """
+    ends[:] = 0
+    total = low = high = np.int64(0)
+    for fill in range(2):
+        if fill == 1 and copies.shape[0] == 0:
+            break
+        before = length = NONE
+        for i in range(stretches.shape[0]):
+            start, runs = stretches[i, 1], stretches[i, 2]
+            if start != before or runs != length:
+                low = np.searchsorted(bounds, start)
+                high = np.searchsorted(bounds, start + runs)
+                before, length = start, runs
+            for k in range(low, high):
+                if fill == 0:
+                    ends[k + 1] += 1
+                    total += 1
+                else:
+                    copies[ends[k]] = stretches[i, 0] + (bounds[k] - start)
+                    ends[k] += 1
+            of[document_of(start)] = True
+        if fill == 0:
+            for k in range(ends.shape[0] - 1):
+                ends[k + 1] += ends[k]
+    if copies.shape[0] > 0:
+        for k in range(ends.shape[0] - 1, 0, -1):
+            ends[k] = ends[k - 1]
+        ends[0] = 0
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _interval(fragments, position):
+    """Return the last interval that begins at a position or before; -1 for none."""
+    return np.searchsorted(fragments.bounds, position, side="right") - 1
+
+
+@njit(cache=True, nogil=True)
+def _has_copies(fragments, position, runs):
+    """Whether some of consecutive runs have copies."""
+    if not fragments.of[document_of(position)]:
+        return False
+    k = max(np.int64(0), _interval(fragments, position))
+    while k + 1 < fragments.bounds.shape[0] and fragments.bounds[k] < position + runs:
+        if fragments.bounds[k + 1] > position and fragments.ends[k + 1] > fragments.ends[k]:
+            return True
+        k += 1
+    return False
+
+
+@njit(cache=True, nogil=True)
+def with_copies(rows, copied, fragments, found):
+    """Mark rows of which copies are in stretches; return how many there are.
+
+    Args:
+        rows: Positions uint64[n], and the first row of those that are copied together with each
+            int32[n], -1 for none.
+        copied: First copy of each such row int64[n + 1], and positions of these uint64[].
+        fragments: Copies of intervals.
+        found: int32[n] for 0 where there are some, and -1 where there is none.
+    """
+    position, of_row = rows
+    firsts, offsets = copied
+    total = np.int64(0)
+    one = np.uint64(1)
+    for row in range(position.shape[0]):
+        there = _has_copies(fragments, position[row], one)
+        of = of_row[row]
+        if of >= 0:
+            step = np.uint64(row - of)
+            for k in range(firsts[of], firsts[of + 1]):
+                there = there or _has_copies(fragments, offsets[k] + step, one)
+        found[row] = 0 if there else -1
+        total += there
+    return total
+
+
+@njit(cache=True, nogil=True)
+def take_chains(rows, copied, chains, taken, out):
+    """Take out the chains with copies in stretches; return how many rows they have.
+
+    Args:
+        rows: As `with_copies` takes them.
+        copied: Likewise.
+        chains: As `neardup.kernels.passages.sources.sources_of_runs` takes them; those that are
+            taken out count as following another.
+        taken: int32[n], the rows as `with_copies` marks them.
+        out: First position of the chain uint64[], position uint64[], and number of runs uint32[],
+            of each of its positions; ascending within a chain. Nothing to get only the number.
+    """
+    position, of_row = rows
+    firsts, offsets = copied
+    members, ends, following, later = chains
+    count = np.int64(0)
+    for group in range(following.shape[0]):
+        if later[group]:
+            continue
+        runs = np.uint32(0)
+        other = np.int64(group)
+        take = False
+        while other >= 0:
+            runs += np.uint32(1)
+            for i in range(ends[other], ends[other + 1]):
+                take = take or taken[members[i]] >= 0
+            other = np.int64(following[other])
+        if not take:
+            continue
+        begin = count
+        for i in range(ends[group], ends[group + 1]):
+            row = members[i]
+            of = of_row[row]
+            if out[0].shape[0] == 0:
+                count += 1
+                if of >= 0:
+                    count += firsts[of + 1] - firsts[of]
+                continue
+            out[1][count] = position[row]
+            count += 1
+            if of >= 0:
+                step = np.uint64(row - of)
+                for k in range(firsts[of], firsts[of + 1]):
+                    out[1][count] = offsets[k] + step
+                    count += 1
+        if out[0].shape[0] > 0:
+            sort_stretches(out[1], begin, count)
+            for i in range(begin, count):
+                out[0][i], out[2][i] = out[1][begin], runs
+            later[group] = True
+    return count
+
+
+@njit(cache=True, nogil=True)
+def join_chains(first, position, runs):
+    """Join chains that continue one another, in place; return how many rows are left.
+
+    Args:
+        first: uint64[n], see `take_chains`, ascending.
+        position: uint64[n].
+        runs: uint32[n].
+    """
+    filled = begin = before = np.int64(0)  # rows of the last chain that is kept: before to filled
+    while begin < first.shape[0]:
+        end = begin
+        while end < first.shape[0] and first[end] == first[begin]:
+            end += 1
+        joined = filled > before and filled - before == end - begin
+        if joined:
+            step = np.uint64(runs[before])
+            for i in range(end - begin):
+                joined = joined and position[begin + i] == position[before + i] + step
+        if joined:
+            for i in range(before, filled):
+                runs[i] += runs[begin]
+        else:
+            before = filled
+            for i in range(begin, end):
+                first[filled], position[filled], runs[filled] = first[i], position[i], runs[i]
+                filled += 1
+        begin = end
+    return filled
+
+
+@njit(cache=True, nogil=True)
+def _cuts(position, begin, end, runs, fragments, cuts):
+    """Fill in where copies of a chain change, ascending, each once, from 0 to its runs."""
+    count = np.int64(2)
+    cuts[0], cuts[1] = np.uint64(0), runs
+    for i in range(begin, end):
+        if not fragments.of[document_of(position[i])]:
+            continue
+        k = _interval(fragments, position[i]) + 1
+        while k < fragments.bounds.shape[0] and fragments.bounds[k] < position[i] + runs:
+            if count == cuts.shape[0]:
+                more = np.empty(2 * count, dtype=np.uint64)
+                more[:count] = cuts
+                cuts = more
+            cuts[count] = fragments.bounds[k] - position[i]
+            count += 1
+            k += 1
+    return np.unique(cuts[:count])
+
+
+@njit(cache=True, nogil=True)
+def expand_chains(chains, fragments, words, groups, found):
+    """Add the copies of chains, and find their sources; return how many segments there are.
+
+    Args:
+        chains: First position uint64[n], position uint64[n], and runs uint32[n]; see `take_chains`.
+        fragments: Copies of intervals.
+        words: Tokens of a run.
+        groups: As `neardup.kernels.passages.sources.sources_of_runs` takes them.
+        found: Six arrays of segments likewise; of nothing to get only the number.
+    """
+    first, position, runs = chains
+    count = begin = np.int64(0)
+    counting = found[0].shape[0] == 0
+    buffer = np.empty(64, dtype=np.uint64)
+    while begin < first.shape[0]:
+        end = begin
+        while end < first.shape[0] and first[end] == first[begin]:
+            end += 1
+        cuts = _cuts(position, begin, end, np.uint64(runs[begin]), fragments, buffer)
+        for c in range(cuts.shape[0] - 1):
+            at = count
+            for i in range(begin, end):
+                here = position[i] + cuts[c]
+                if not counting:
+                    found[0][count] = here
+                count += 1
+                k = np.int64(-1)
+                if fragments.of[document_of(here)]:
+                    k = _interval(fragments, here)
+                if k < 0 or k + 1 >= fragments.bounds.shape[0]:
+                    continue
+                if counting:
+                    count += fragments.ends[k + 1] - fragments.ends[k]
+                    continue
+                for j in range(fragments.ends[k], fragments.ends[k + 1]):
+                    found[0][count] = fragments.copies[j] + (here - fragments.bounds[k])
+                    count += 1
+            if not counting:
+                length = np.uint32(cuts[c + 1] - cuts[c])
+                sources_of_positions(at, count, length, words, groups, found)
+        begin = end
+    return count
+
+
+@njit(cache=True, nogil=True)
+def renumber(columns, numbers):
+    """Replace documents by their numbers in positions of runs and of copies, in place.
+
+    Args:
+        columns: As `neardup.kernels.passages.hashing.runs_of_anchors` fills them, but the keys.
+        numbers: int64[documents].
+    """
+    high, _, position = columns
+    token, thirty_two = np.uint64(0xFFFFFFFF), np.uint64(32)
+    copy = np.uint64(1 << 31)
+    for row in range(position.shape[0]):
+        if position[row] & copy:
+            of = np.uint64(numbers[document_of(high[row])])
+            high[row] = of << thirty_two | high[row] & token
+        of = np.uint64(numbers[document_of(position[row])])
+        position[row] = of << thirty_two | position[row] & token

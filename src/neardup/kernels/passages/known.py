@@ -1,0 +1,271 @@
+"""Stretches of documents that stand in one before: templates, by the first pass over the texts.
+
+They are looked for among some hundred kB of tokens, *fragments* of earlier documents whose anchors
+were seen twice. Others are left to the second pass.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from neardup.kernels.passages.positions import TOKEN
+
+#: Added to the number of an anchor of which no run is left to the second pass.
+DONE = np.int64(1 << 62)
+_ONE = np.uint64(1)
+
+
+class Known(NamedTuple):
+    """Keys of recent anchors, and fragments of documents; made by `no_known`."""
+
+    keys: np.ndarray  # uint64[slots], slots a power of 2; the lowest bit for those in fragments
+    slots: np.ndarray  # int32[slots, 3]: of these, first token of the anchor among those of the
+    # fragments, its fragment, and its number among their anchors
+    tokens: np.ndarray  # uint64[]: of the fragments
+    fragments: (
+        np.ndarray
+    )  # int64[fragments, 5]: first token and end among these; document and token
+    # there; first of its anchors
+    anchor_keys: np.ndarray  # uint64[]: of the fragments
+    anchors: (
+        np.ndarray
+    )  # int64[, 3]: number, first token among those of fragments, 1 if it is marked
+    filled: np.ndarray  # int64[3]: tokens, fragments and anchors so far
+
+
+def no_known(slots: int, tokens: int) -> Known:
+    """Return nothing known, with so many slots, a power of 2, and space for so many tokens."""
+    return Known(
+        np.zeros(slots, np.uint64),
+        np.empty((slots, 3), np.int32),
+        np.empty(tokens, np.uint64),
+        np.empty((max(1, tokens // 16), 5), np.int64),
+        np.empty(max(1, tokens // 4), np.uint64),
+        np.empty((max(1, tokens // 4), 3), np.int64),
+        np.zeros(3, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def match_known(tokens, offsets, anchors, begin, words, known, out):
+    """Find the stretches of some documents that are known, and say what becomes of each anchor.
+
+    An anchor of which all runs are in stretches is left out. Of a document with stretches, anchors
+    whose key was seen, and those that are in a stretch with some of their runs, have equal ones:
+    the runs that are in no stretch are listed, and those of a short gap between two stretches. All
+    others are left to the second pass.
+
+    Args:
+        tokens: uint64[tokens] of all documents.
+        offsets: int64[documents + 1] into ``tokens``.
+        anchors: Keys uint64[anchors], first runs int32[anchors], number of them in each document
+            int32[documents].
+        begin: Numbers of the first document and of its first anchor.
+        words: Tokens of a run.
+        known: Known so far; documents are added.
+        out: Keys uint64[] and numbers int64[] of the anchors that are kept, plus `DONE`, space for
+            those of the fragments too; keys uint64[], first runs int32[], counts int32[documents]
+            and bool[] of anchors in the form of `neardup.kernels.passages.hashing.runs_of_anchors`,
+            of which those are marked that are listed, space for twice the anchors; stretches
+            uint64[anchors, 6]: position, position in the fragment, runs, and three that stay.
+
+    Returns:
+        Anchors that are kept, those that are listed or between them, runs listed, and stretches.
+    """
+    keys, since, counts = anchors
+    kept_keys, kept_numbers, list_keys, list_since, list_counts, listed, stretches = out
+    mask = np.uint64(known.keys.shape[0] - 1)
+    # Runs of each anchor that are in no stretch; whether its key was seen.
+    low = np.empty(keys.shape[0], dtype=np.int64)
+    high = np.empty(keys.shape[0], dtype=np.int64)
+    hit = np.empty(keys.shape[0], dtype=np.bool_)
+    kept = entries = runs = found = anchor = np.int64(0)
+    for d in range(offsets.shape[0] - 1):
+        start, size = offsets[d], offsets[d + 1] - offsets[d]
+        first, last = anchor, anchor + counts[d]
+        total = size - words + 1
+        before, until = found, np.int64(0)
+        any_hit = is_new = False
+        for a in range(first, last):
+            low[a] = since[a]
+            high[a] = since[a + 1] if a + 1 < last else total
+            hit[a] = False
+            if high[a] <= until:
+                continue
+            slot = np.int64(keys[a] >> _ONE & mask)
+            hit[a] = (known.keys[slot] | _ONE) == (keys[a] | _ONE)
+            any_hit |= hit[a]
+            is_new |= hit[a] and not known.keys[slot] & _ONE
+            if not hit[a] or low[a] < until or not known.keys[slot] & _ONE:
+                continue
+            of = (start, size, low[a], high[a], until)
+            at, back, length = _match(tokens, of, slot, words, known)
+            if length == 0:
+                continue
+            kept = _keep_fragments(known, slot, at - back, length, kept_keys, kept_numbers, kept)
+            fragment = known.slots[slot, 1]
+            there = known.fragments[fragment, 3] + at - back - known.fragments[fragment, 0]
+            stretches[found, 0] = (begin[0] + d) << 32 | (low[a] - back)
+            stretches[found, 1] = known.fragments[fragment, 2] << 32 | there
+            stretches[found, 2] = length
+            until = low[a] - back + length
+            found += 1
+        s = before
+        entry = entries
+        lists = found > before
+        for a in range(first, last):
+            if not any_hit:
+                kept_keys[kept], kept_numbers[kept] = keys[a], begin[1] + a
+                kept += 1
+                continue
+            left, right = low[a], high[a]
+            while s < found and _ends(stretches[s])[1] <= left:
+                s += 1
+            for k in range(s, min(s + 2, found)):
+                one, end = _ends(stretches[k])
+                if one <= low[a]:
+                    low[a] = min(right, end)
+                elif one < right:
+                    high[a] = one
+            if low[a] >= high[a]:
+                continue
+            hit[a] |= low[a] > left or high[a] < right
+            if before < s < found:  # a word that differs, in a template: others have it as well
+                gap = _ends(stretches[s])[0] - _ends(stretches[s - 1])[1]
+                hit[a] |= gap <= 2 * words
+            kept_keys[kept], kept_numbers[kept] = keys[a], begin[1] + a
+            if hit[a] and lists:
+                kept_numbers[kept] += DONE
+                if (
+                    entries > entry
+                    and not listed[entries - 1]
+                    and list_since[entries - 1] == low[a]
+                ):
+                    entries -= 1
+                list_keys[entries], list_since[entries] = keys[a], low[a]
+                listed[entries] = True
+                entries += 1
+                runs += high[a] - low[a]
+                if high[a] < total:
+                    list_keys[entries], list_since[entries] = keys[a], high[a]
+                    listed[entries] = False
+                    entries += 1
+            kept += 1
+        list_counts[d] = entries - entry
+        if is_new:
+            of = (start, begin[0] + d, begin[1], lists)
+            _add_fragments(tokens, of, (keys, since, low, high, hit), first, last, words, known)
+        for a in range(first, last):
+            slot = np.int64(keys[a] >> _ONE & mask)
+            if low[a] < high[a] and not known.keys[slot] & _ONE:
+                known.keys[slot] = keys[a] & ~_ONE
+        anchor = last
+    return kept, entries, runs, found
+
+
+@njit(cache=True, nogil=True)
+def _ends(stretch):
+    """Return its first run, and the one behind."""
+    first = np.int64(stretch[0] & TOKEN)
+    return first, first + np.int64(stretch[2])
+
+
+@njit(cache=True, nogil=True)
+def _match(tokens, of, slot, words, known):
+    """Return how far a document is equal to a fragment around an anchor, if all of its runs are.
+
+    That is: the first token of the anchor in the fragment, equal tokens before it, and equal runs
+    in all; 0 for the last where a run differs.
+    """
+    start, size, begin, end, until = of
+    at, fragment = np.int64(known.slots[slot, 0]), known.slots[slot, 1]
+    here = start + begin
+    most = min(size - begin, known.fragments[fragment, 1] - at)
+    length = np.int64(0)
+    while length < most and tokens[here + length] == known.tokens[at + length]:
+        length += 1
+    if length < end - begin + words - 1:
+        return at, np.int64(0), np.int64(0)
+    most = min(begin - until, at - known.fragments[fragment, 0])
+    back = np.int64(0)
+    while back < most and tokens[here - back - 1] == known.tokens[at - back - 1]:
+        back += 1
+    return at, back, length + back - words + 1
+
+
+@njit(cache=True, nogil=True)
+def _keep_fragments(known, slot, begin, runs, keys, numbers, kept):
+    """Keep each anchor that has some runs of a fragment once more: it is not the only one.
+
+    Those are left out of which the runs are listed, and those that were kept so before.
+    """
+    fragment, a = known.slots[slot, 1], np.int64(known.slots[slot, 2])
+    first, last = known.fragments[fragment, 4], known.filled[2]
+    if fragment + 1 < known.filled[1]:
+        last = known.fragments[fragment + 1, 4]
+    while a > first and known.anchors[a, 1] > begin:
+        a -= 1
+    while a < last and known.anchors[a, 1] < begin + runs:
+        if known.anchors[a, 2] == 0:
+            known.anchors[a, 2] = 1
+            keys[kept], numbers[kept] = known.anchor_keys[a], known.anchors[a, 0]
+            kept += 1
+        a += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _add_fragments(tokens, of, anchors, first, last, words, known):
+    """Add the parts of a document with keys that were seen once, and the anchors next to these."""
+    start, document, number, lists = of
+    keys, since, low, high, hit = anchors
+    mask = np.uint64(known.keys.shape[0] - 1)
+    a = first
+    while a < last:
+        end = a
+        while end < last and (end == a or low[end] == high[end - 1]) and low[end] < high[end]:
+            new = False
+            for k in range(max(a, end - 1), min(end + 2, last)):
+                slot = np.int64(keys[k] >> _ONE & mask)
+                joined = low[k] < high[k] and (k <= end or low[k] == high[k - 1])
+                new |= joined and known.keys[slot] == keys[k] & ~_ONE
+            if not new:
+                break
+            end += 1
+        if end == a:
+            a += 1
+            continue
+        filled, fragment, row = known.filled[0], known.filled[1], known.filled[2]
+        size = high[end - 1] - low[a] + words - 1
+        if (
+            filled + size > known.tokens.shape[0]
+            or fragment == known.fragments.shape[0]
+            or row + end - a > known.anchors.shape[0]
+        ):
+            break
+        known.tokens[filled : filled + size] = tokens[start + low[a] : start + low[a] + size]
+        known.fragments[fragment, 0], known.fragments[fragment, 1] = filled, filled + size
+        known.fragments[fragment, 2], known.fragments[fragment, 3] = document, low[a]
+        known.fragments[fragment, 4] = row
+        for k in range(a, end):
+            known.anchor_keys[row], known.anchors[row, 0] = keys[k], number + k
+            known.anchors[row, 1] = filled + low[k] - low[a]
+            known.anchors[row, 2] = hit[k] and lists
+            row += 1
+        known.filled[0], known.filled[1], known.filled[2] = filled + size, fragment + 1, row
+        a = end
+    # Slots last: an anchor that is new makes those on both sides of it part of a fragment.
+    for fragment in range(known.filled[1] - 1, -1, -1):
+        if known.fragments[fragment, 2] != document:
+            break
+        stop = known.filled[2]
+        if fragment + 1 < known.filled[1]:
+            stop = known.fragments[fragment + 1, 4]
+        for row in range(known.fragments[fragment, 4], stop):
+            a = known.anchors[row, 0] - number
+            slot = np.int64(keys[a] >> _ONE & mask)
+            if low[a] == since[a] and not known.keys[slot] & _ONE:
+                known.keys[slot] = keys[a] | _ONE
+                known.slots[slot, 0], known.slots[slot, 1] = known.anchors[row, 1], fragment
+                known.slots[slot, 2] = row

@@ -1,0 +1,215 @@
+"""Templates that the first pass finds: what it says of each anchor, and records of runs."""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import neardup
+from neardup.copies.repeated import known_text, repeats
+from neardup.kernels.passages import around, run_records
+from neardup.kernels.passages.anchoring import window_anchors
+from neardup.kernels.passages.known import DONE, match_known, no_known
+from neardup.kernels.passages.positions import COPY
+
+SEEDS = range(60)
+
+
+def with_templates(rng: random.Random) -> list[list[int]]:
+    """Documents over few words, most of them with one of two templates."""
+    words = rng.choice([2, 5, 1000])
+    templates = [[rng.randrange(1, words + 1) for _ in range(rng.randrange(40))] for _ in range(2)]
+    made = []
+    for _ in range(rng.randrange(1, 40)):
+        document = [rng.randrange(1, words + 1) for _ in range(rng.randrange(30))]
+        if rng.random() < 0.8:
+            at = rng.randrange(len(document) + 1)
+            document[at:at] = rng.choice(templates)
+        made.append(document)
+    return made
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
+    rng = random.Random(seed)
+    documents, gram, window = with_templates(rng), rng.randrange(1, 5), rng.randrange(1, 8)
+    words, done, first = gram + window - 1, 0, 0
+    known = no_known(rng.choice([1, 16, 1024]), rng.choice([1, 60, 2000]))
+    origins: dict[tuple[int, int], tuple[int, int]] = {}  # of runs in stretches
+    keys_of: dict[tuple[int, int], int] = {}
+    kept: dict[int, list[int]] = {}  # numbers of the anchors with each key
+    listed, left = set(), set()
+    while done < len(documents):
+        some = documents[done : done + rng.randrange(1, 9)]
+        tokens = np.array([token for each in some for token in each], np.uint64)
+        offsets = np.array([0, *accumulate(map(len, some))], np.int64)
+        keys, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
+        counts = np.empty(len(some), np.int32)
+        count = window_anchors(tokens, offsets, gram, window, keys, since, counts)
+        keys, since = keys[:count], since[:count]
+        size = 2 * count + int(known.filled[2])
+        out: Any = (np.empty(size, np.uint64), np.empty(size, np.int64))
+        out += (np.empty(2 * count, np.uint64), np.empty(2 * count, np.int32))
+        out += (np.empty(len(some), np.int32), np.empty(2 * count, np.bool_))
+        out += (np.empty((count, 6), np.uint64),)
+        anchors = keys, since, counts
+        rows, _, runs, found = match_known(
+            tokens, offsets, anchors, (done, first), words, known, out
+        )
+        number = 0
+        for d, values in enumerate(some):
+            total = len(values) - words + 1
+            of_document = range(number, number + int(counts[d]))
+            for a in of_document:
+                end = int(since[a + 1]) if a + 1 in of_document else total
+                keys_of |= {(done + d, run): int(keys[a]) for run in range(since[a], end)}
+            number += int(counts[d])
+        for position, origin, length in out[6][:found, :3].tolist():
+            for k in range(length):
+                run = position >> 32, (position & 0xFFFFFFFF) + k
+                assert run not in origins
+                origins[run] = origin >> 32, (origin & 0xFFFFFFFF) + k
+        ends = np.append(0, np.cumsum(out[4])).tolist()
+        size = 0
+        for d, (low, high) in enumerate(pairwise(ends)):
+            stops = [*out[3][low + 1 : high].tolist(), len(some[d]) - words + 1]
+            for key, begin, end, mark in zip(
+                *(each[low:high].tolist() for each in (out[2], out[3])),
+                stops[: high - low],
+                out[5][low:high].tolist(),
+                strict=True,
+            ):
+                if mark:
+                    size += end - begin
+                    new = {(done + d, run) for run in range(begin, end)}
+                    assert not new & listed and all(keys_of[run] == key for run in new)
+                    listed |= new
+        assert size == runs
+        for key, anchor in zip(out[0][:rows].tolist(), out[1][:rows].tolist(), strict=True):
+            kept.setdefault(key, []).append(anchor)
+        done, first = done + len(some), first + count
+    left = {run for run in keys_of if run not in origins and run not in listed}
+    assert not listed & set(origins)
+    waiting = {anchor for every in kept.values() for anchor in every if anchor < DONE}
+    for run in origins:  # of a run that is in no stretch itself, and equal
+        other = origins[run]
+        assert other not in origins and other < run
+        here, there = (documents[d][i : i + words] for d, i in (run, other))
+        assert here == there
+        # It is listed, or its anchor has a key that is there twice, and is read again.
+        assert other in listed or len(kept[keys_of[other]]) > 1
+    for run in listed | left:
+        assert keys_of[run] in kept
+    assert len(waiting) >= len({keys_of[run] for run in left})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_records_of_runs(seed: int) -> None:
+    rng = random.Random(seed)
+    rows: list[tuple[int, int, int, int]] = []
+    for _ in range(rng.randrange(20)):
+        position, key = rng.randrange(1000) << 32 | rng.randrange(9), rng.randrange(2**64)
+        if rng.random() < 0.3:
+            rows.append((rng.randrange(2**40), rng.randrange(1, 9), position | int(COPY), key))
+            continue
+        for k in range(rng.randrange(1, 6)):
+            rows.append((rng.randrange(2**64), rng.randrange(2**64), position + k, key))
+    columns = [np.array(column, np.uint64) for column in zip(*rows, strict=True)]
+    *columns, keys = columns or [np.empty(0, np.uint64) for _ in range(4)]
+    parts = rng.randrange(1, 6)
+    ends, nothing = np.empty(parts + 1, np.int64), np.empty(0, np.uint64)
+    size = run_records.pack_runs(tuple(columns), keys, parts, ends, nothing)
+    words = np.empty(size, np.uint64)
+    assert run_records.pack_runs(tuple(columns), keys, parts, ends, words) == size == ends[-1]
+    more = rng.randrange(9) << 32
+    run_records.shift_runs(words, np.uint64(more))
+    for part in range(parts):
+        record = words[ends[part] : ends[part + 1]]
+        counts = run_records.unpack_runs(record, (nothing,) * 3, (nothing,) * 3)
+        both = [[np.empty(count, np.uint64) for _ in range(3)] for count in counts]
+        run_records.unpack_runs(record, *map(tuple, both))
+        expected = [row[:3] for row in rows if row[3] % parts == part]
+        for found, of_copies in zip(both, (False, True), strict=True):
+            some = [row for row in expected if bool(row[2] & int(COPY)) == of_copies]
+            moved = [(a + more * of_copies, b, c + more) for a, b, c in some]
+            assert list(zip(*(each.tolist() for each in found), strict=True)) == moved
+
+
+def test_digests_tell_words_and_their_order() -> None:
+    words = np.arange(9, dtype=np.uint64)
+    found = {int(run_records.digest_of(words, np.uint64(0)))}
+    for other in (words[::-1].copy(), words[:8], words + np.uint64(1)):
+        found.add(int(run_records.digest_of(other, np.uint64(0))))
+    assert len(found) == 4
+    half = np.uint64(run_records.digest_of(words[:4], np.uint64(0)))
+    assert int(run_records.digest_of(words[4:], half)) in found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_characters_around_stretches(seed: int) -> None:
+    rng = random.Random(seed)
+    words, asked, expected, stretches = rng.randrange(1, 4), [], [], []
+    text, limits, spans, tokens = "", [0], [], [0]
+    for d in range(rng.randrange(1, 6)):
+        own = [rng.choice("aä€😀") * rng.choice([1, 2, 300]) for _ in range(rng.randrange(40))]
+        starts = [0, *accumulate(len(word) + 1 for word in own)]
+        at = [len((text + " ".join(own[:i]) + " " * (i > 0)).encode()) for i in range(len(own))]
+        spans += [(a, a + len(word.encode())) for a, word in zip(at, own, strict=True)]
+        text += " ".join(own)
+        limits.append(len(text.encode()))
+        tokens.append(tokens[-1] + len(own))
+        first = 0
+        while first + words <= len(own) and rng.random() < 0.7:
+            runs = rng.randrange(1, len(own) - first - words + 2)
+            stretches.append([d << 32 | first, 0, runs, 0, 0, 0])
+            first += runs
+        for i, word in enumerate(own):
+            for end in range(2):
+                asked.append((d << 32 | i) << 1 | end)
+                expected.append(starts[i] + end * len(word))
+    data = np.frombuffer((text + " ").encode(), np.uint8)
+    columns = [np.array([span[k] for span in spans], np.int64) for k in range(2)]
+    table = np.array(stretches, np.uint64).reshape(-1, 6)
+    around.characters_around(
+        data, np.array(limits), tuple(columns), np.array(tokens), 0, words, table
+    )
+    keys, out = np.array(asked, np.uint64), np.empty(len(asked), np.int64)
+    unknown = np.empty(len(asked), np.int64)
+    count = around.known_characters(keys, table, words, out, unknown)
+    missing = set(unknown[:count].tolist())
+    for row, value in enumerate(expected):
+        assert row in missing or out[row] == value
+    for position, _, runs, *_ in stretches:
+        last = position + runs + words - 2
+        assert not {asked.index(position << 1), asked.index(last << 1 | 1)} & missing
+
+
+def test_documents_with_a_template_alone_are_not_read_again(
+    kernels: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the first ones of each partition, and few others."""
+    form = [f"form{i}" for i in range(120)]
+    rows = []
+    for i in range(2000):
+        own = [f"w{i}x{k}" for k in range(60)]
+        form[60] = f"name{i}"
+        rows.append(" ".join([*own[:20], *form, *own[20:]]))
+    again = []
+    texts = repeats.Finder._first_tokens
+
+    def counted(self: repeats.Finder, text: Any, needed: np.ndarray) -> Any:
+        again.append(len(text))
+        return texts(self, text, needed)
+
+    monkeypatch.setattr(repeats.Finder, "_first_tokens", counted)
+    run = neardup.passages(rows, progress=False)
+    assert run.summary["counts"]["copied_words"] == 1999 * 119
+    assert sum(again) <= 20
+    monkeypatch.setattr(known_text, "_STORE", 1)  # nothing is known
+    again.clear()
+    assert neardup.passages(rows, progress=False).passages.equals(run.passages)
+    assert sum(again) == 2000
