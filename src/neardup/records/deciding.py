@@ -33,6 +33,7 @@ from neardup.records.features import Features
 from neardup.records.field_similarity import Compared, Pairs, compare, with_words
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records
+from neardup.records.swapped_fields import find_swapped
 from neardup.threads import Pool
 
 #: No valley is looked for below, where candidates are incomplete.
@@ -98,6 +99,7 @@ def decide_candidates(
         labels: Pairs that are known, if any.
         pool: Threads.
     """
+    features = features._replace(swapped=find_swapped(features, spec, found.a, found.b))
     compared = compare(features, spec, found.a, found.b, pool)
     lowest = min(_LOWEST, spec.block_at or _LOWEST)
     threshold = find_valley(compared.similarity, lowest)
@@ -115,7 +117,7 @@ def decide_candidates(
         other = compare(features, spec, x, y, pool)
         if two_files:
             other = with_words(other, records, features, spec, Pairs(x, y, pool))
-        drawn = Agreements(x, other.classes, other.similarity)
+        drawn = Agreements(x, y, other.classes, other.similarity)
         fields = agreements._replace(classes=compared.classes)
         known = Learnt(features, values, fields, drawn, found.possible)
         if two_files:
@@ -126,6 +128,7 @@ def decide_candidates(
                 model, doubts = _unlabelled(known, seeds, threshold, spec)
             else:
                 model = _of_one_file(known, seeds, marked(labels, found))
+    model = model._replace(swapped=features.swapped)
     log_odds = model.log_odds(agreements, values)
     if labels is not None:
         model = calibrated(model, log_odds, marked(labels, found))
@@ -238,7 +241,7 @@ def agreements_of(
     if two_files and classes.shape[1] > 1:
         best = rivals(found.a, found.b, compared.similarity, records)
         classes = np.column_stack([classes, best])
-    return Agreements(found.a, classes, compared.similarity)
+    return Agreements(found.a, found.b, classes, compared.similarity)
 
 
 def _seeds(found: Candidates, agreements: Agreements, threshold: Threshold, records: int) -> Seeds:

@@ -45,6 +45,7 @@ class Features(NamedTuple):
         counted: Records that weights and distinct values are counted in.
         words: float64[k]: mean number of words of the values of a text field; 0 of others.
         wordiness: The same of all text fields together.
+        swapped: Pairs of fields whose values are in one another's place in some records.
     """
 
     records: Sets
@@ -56,6 +57,7 @@ class Features(NamedTuple):
     counted: int
     words: np.ndarray
     wordiness: float
+    swapped: tuple[tuple[int, int], ...] = ()
 
     @property
     def present(self) -> np.ndarray:

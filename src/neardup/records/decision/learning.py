@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.records.decision.agreement_classes import (
+    CLASSES,
     EQUAL,
     PRIOR,
     counted,
@@ -42,6 +43,9 @@ _STEPS, _CLOSE = 500, 1e-6
 _LEAST = 1e-12
 #: Matches that seeds have to show, if most of them are none themselves.
 _FEW = 3.0
+#: The class from which on two values may be one but for an error; seeds that show how rare values
+#: of matches are, and as how many seeds of each class their mean counts.
+_NEAR, _FEWEST, _KEPT = 3, 5.0, 5.0
 #: Matches that there are at least, and their share of the seeds.
 _LEAST_MATCHES, _NEARLY = 0.5, 0.001
 #: Candidates that the share of matches of an index counts as.
@@ -84,6 +88,11 @@ def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
     taken = np.minimum(first, probability(STEEP * (found.similarity - seeds.foot)))
     others = exact(1 - np.maximum(seeds.weights, taken))
     two = candidates_view(found.classes, others, m)
+    # Members of a group have rare values in common as often as matches do.
+    kept = seeds.groups or range(len(m))
+    typical = typical_rarity(known, seeds)
+    none = np.full(CLASSES, np.nan)
+    two = two._replace(typical=tuple(typical[k] if k in kept else none for k in range(len(m))))
     two = _with_prior(two, found, values, float((1 - others).sum()), len(others))
     return Model((one, two), seeds.foot)
 
@@ -109,7 +118,7 @@ def candidates_view(
     )
     weights = tuple(map(monotone_weights, m, u))
     tree = learn_tree(classes[:, :columns], others)
-    return View("candidates", m, u, weights, tree, 0.0, by_value=False)
+    return View("candidates", m, u, weights, (), tree, 0.0)
 
 
 def _random_view(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> View:
@@ -128,7 +137,36 @@ def _random_view(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> View
         us.append(counts)
     u = tuple(us)
     tree = tuple(_counted_edge(known, seeds, edge) for edge in learn_tree(drawn.classes, differ))
-    return View("random", m, u, tuple(map(monotone_weights, m, u)), tree, 0.0, by_value=True)
+    typical = typical_rarity(known, seeds)
+    for k, of in enumerate(typical):
+        # Of two equal values it is known.
+        of[EQUAL] = round(float(-np.log(u[k][EQUAL])), 9)
+    return View("random", m, u, tuple(map(monotone_weights, m, u)), typical, tree, 0.0)
+
+
+def typical_rarity(known: Learnt, seeds: Seeds) -> tuple[np.ndarray, ...]:
+    """Return how rare the values of matches are, float64[classes] of each field; see `View`.
+
+    Odds of matches by this have the mean that they have without: the mean of u / m is 1.
+    """
+    found, values, every = known.candidates, known.values, []
+    for k, classes in enumerate(found.classes.T):
+        typical = np.full(CLASSES, np.nan)
+        for kind in ((EQUAL,), range(_NEAR, EQUAL)):
+            rows = np.flatnonzero((classes >= kind[0]) & (classes <= kind[-1]) & (seeds.weights > 0))
+            of, weights = classes[rows], seeds.weights[rows]
+            sure = float(weights.sum())
+            if sure < _FEWEST:
+                continue
+            rarity = values.rarity(found.a[rows], found.b[rows], k)
+            common = exact(weights * np.exp(values.scale[k] - rarity))
+            mean = float(common.sum()) / sure
+            sums = np.bincount(of, common, CLASSES) + _KEPT * mean
+            means = sums / (np.bincount(of, weights, CLASSES) + _KEPT)
+            for one in kind:
+                typical[one] = round(float(values.scale[k] - np.log(means[one])), 9)
+        every.append(typical)
+    return tuple(every)
 
 
 def _counted_edge(known: Learnt, seeds: Seeds, edge: Dependence) -> Dependence:

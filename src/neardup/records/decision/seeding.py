@@ -128,7 +128,7 @@ def coincidences(seeds: Seeds, model: Model, pairs: Agreements, known: Random) -
     fields = list(seeds.groups)
     members = np.flatnonzero(_cells(pairs.classes, seeds.groups) == 0)
     step = max(1, -(-len(members) // _MEMBERS))
-    kept = members[::step]
+    of_members = pairs.take(members[::step])
     by_chance, first = np.unique(drawn.classes[:, fields], axis=0, return_inverse=True)
     weights = np.bincount(first.reshape(-1), 1 - seeds.weight(drawn), len(by_chance))
     shares = weights / max(float(weights.sum()), 1.0)
@@ -136,11 +136,9 @@ def coincidences(seeds: Seeds, model: Model, pairs: Agreements, known: Random) -
     # Not the veto: by such an agreement they would be more similar.
     views, found = model._replace(foot=None), 0.0
     for k in np.argsort(-shares, kind="stable")[:_CHANCES].tolist():
-        classes = pairs.classes[kept]
+        classes = of_members.classes.copy()
         classes[:, fields] = by_chance[k]
-        log_odds = views.log_odds(
-            Agreements(pairs.a[kept], classes, pairs.similarity[kept]), values
-        )
+        log_odds = views.log_odds(of_members._replace(classes=classes), values)
         found += float(shares[k]) * float((log_odds >= 0).sum()) * step
     return found
 
