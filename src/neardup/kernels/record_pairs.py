@@ -81,6 +81,9 @@ def compare_swapped(sets, hashes, one, two, least, factor, a, b, first, last, ou
                 total += across[turn]
                 found += 1
         if found and total / found >= least and factor * total / found > straight:
+            # In either order of the records: the more similar one first, and a missing one last.
+            if np.isnan(across[0]) or across[1] > across[0]:
+                across[0], across[1] = across[1], across[0]
             out[i, one], out[i, two] = factor * across[0], factor * across[1]
             swapped[i, one] = swapped[i, two] = True
 

@@ -224,7 +224,7 @@ def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -
     """
     best = best_pairs(agreements, threshold.bottom)
     model = learn_two(agreements, known.values, best)
-    seeds = Seeds(best.seeds, best.begin, best.begin)
+    seeds = Seeds(best.seeds, best.begin, best.begin, apart=False)
     plain = learn(known, seeds, shares_of_matches(known.candidates.classes, seeds.weights))
     confirmed, agreed = support(plain, known, seeds)
     if confirmed >= _CONFIRMED:
@@ -254,4 +254,4 @@ def _seeds(found: Candidates, agreements: Agreements, threshold: Threshold, reco
     is_best = rivals(found.a, found.b, similarity, records) == BOTH
     middle = float(np.median(similarity[is_best])) if is_best.any() else 1.0
     weights = exact(is_best * probability(STEEP * (similarity - middle)))
-    return Seeds(weights, middle, threshold.value)
+    return Seeds(weights, middle, threshold.value, apart=False)

@@ -88,11 +88,11 @@ def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
     taken = np.minimum(first, probability(STEEP * (found.similarity - seeds.foot)))
     others = exact(1 - np.maximum(seeds.weights, taken))
     two = candidates_view(found.classes, others, m)
-    # Members of a group have rare values in common as often as matches do.
-    kept = seeds.groups or range(len(m))
-    typical = typical_rarity(known, seeds)
-    none = np.full(CLASSES, np.nan)
-    two = two._replace(typical=tuple(typical[k] if k in kept else none for k in range(len(m))))
+    if seeds.apart:
+        # Members of a group have rare values in common as often as matches do.
+        kept, none = seeds.groups or range(len(m)), np.full(CLASSES, np.nan)
+        of = enumerate(typical_rarity(known, seeds))
+        two = two._replace(typical=tuple(one if k in kept else none for k, one in of))
     two = _with_prior(two, found, values, float((1 - others).sum()), len(others))
     return Model((one, two), seeds.foot)
 

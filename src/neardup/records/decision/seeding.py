@@ -51,6 +51,7 @@ class Seeds(NamedTuple):
         groups: Numbers of the fields by which members of a group differ.
         shares: float64[]: share of the similar pairs that are not of a group, for each agreement
             of these fields.
+        apart: Whether a valley separates them from the other candidates.
     """
 
     weights: np.ndarray
@@ -58,6 +59,7 @@ class Seeds(NamedTuple):
     foot: float
     groups: tuple[int, ...] = ()
     shares: np.ndarray = np.ones(1)
+    apart: bool = True
 
     def weight(self, pairs: Agreements) -> np.ndarray:
         """Return float64[pairs]: how surely some pairs are matches, by their similarity."""
