@@ -89,6 +89,35 @@ def compare_swapped(sets, hashes, one, two, least, factor, a, b, first, last, ou
 
 
 @njit(cache=True, nogil=True)
+def classify(by_field, hashes, edges, equal, a, b, first, last, out):
+    """Find the classes of agreement of pairs.
+
+    Args:
+        by_field: float32[pairs, fields]: similarities; NaN where a value is missing.
+        hashes: As for `compare_values`.
+        edges: float32[]: where classes begin, ascending; those below the first are class 0.
+        equal: int: the class of equal values.
+        a: int32[pairs]: the one record of each.
+        b: int32[pairs]: the other.
+        first: int: first pair.
+        last: int: pair after the last.
+        out: int8[pairs, fields]: gets the classes; -1 where a value is missing.
+    """
+    for i in range(first, last):
+        x, y = np.int64(a[i]), np.int64(b[i])
+        for k in range(by_field.shape[1]):
+            similarity, of = by_field[i, k], np.int64(0)
+            if np.isnan(similarity):
+                of = np.int64(-1)
+            elif hashes[x, k] == hashes[y, k]:
+                of = np.int64(equal)
+            else:
+                for edge in edges:
+                    of += np.int64(similarity >= edge)
+            out[i, k] = of
+
+
+@njit(cache=True, nogil=True)
 def add_weights(classes, weights, ratios, coarse, one, two, out):
     """Add up match weights, and take off what dependent fields count twice.
 
@@ -132,3 +161,50 @@ def add_rarity(classes, a, b, counts, scale, typical, out):
                 x, y = max(counts[a[i], k] - 1.0, 0.5), max(counts[b[i], k] - 1.0, 0.5)
                 total += math.log((1.0 / x + 1.0 / y) / 2.0) + scale[k] - usual
         out[i] = total
+
+
+@njit(cache=True, nogil=True)
+def weigh_sets(sets, weights, first, last, out):
+    """Add up the weights of the members of sets.
+
+    Args:
+        sets: `Sets`.
+        weights: float32[power of two]: weight of a value by its last bits.
+        first: int: first set.
+        last: int: set after the last.
+        out: float64[sets]: gets the sums.
+    """
+    mask = np.uint64(weights.shape[0] - 1)
+    for d in range(first, last):
+        total = 0.0
+        for i in range(sets.begin[d], sets.begin[d] + sets.size[d]):
+            total += weights[sets.values[i] & mask]
+        out[d] = total
+
+
+@njit(cache=True, nogil=True)
+def weigh_shared(sets, weights, a, b, first, last, out):
+    """Add up the weights of the members that pairs of sets share.
+
+    Args:
+        sets: `Sets`.
+        weights: float32[power of two]: weight of a value by its last bits.
+        a: int32[pairs]: the one set of each.
+        b: int32[pairs]: the other.
+        first: int: first pair.
+        last: int: pair after the last.
+        out: float64[pairs]: gets the sums.
+    """
+    values, mask = sets.values, np.uint64(weights.shape[0] - 1)
+    for pair in range(first, last):
+        i, j = np.int64(sets.begin[a[pair]]), np.int64(sets.begin[b[pair]])
+        end_i, end_j = i + np.int64(sets.size[a[pair]]), j + np.int64(sets.size[b[pair]])
+        shared = 0.0
+        while i < end_i and j < end_j:
+            # Few members are shared: the others need neither a weight nor a branch.
+            u, v = values[i], values[j]
+            if u == v:
+                shared += weights[u & mask]
+            i += np.int64(u <= v)
+            j += np.int64(v <= u)
+        out[pair] = shared

@@ -41,7 +41,7 @@ def explain_pair(linked: Linked, x: int, y: int, texts: bool = True) -> dict[str
         if len(blocked.records.ids) > 1 and len(spec.fields) > 1:
             pair = Pairs(a, b, pool)
             compared = with_words(compared, blocked.records, features, spec, pair)
-        rarity = float(shared_weight(features, a, b, pool)[0][0])
+        rarity = float(shared_weight(features, a, b, pool)[0])
         jaccard = max(0.0, float(similarities(hashed, *ends, 0.0, pool)[0]))
     row = np.flatnonzero((found.a == a[0]) & (found.b == b[0]))
     decision, classes = linked.decision, compared.classes

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.kernels.record_pairs import EXACT, NOT_HERE, SETS, compare_values
-from neardup.records.blocks.record_blocks import shared_weight
-from neardup.records.decision.agreement_classes import classes_of
+from neardup.kernels.record_pairs import EXACT, NOT_HERE, SETS, classify, compare_values
+from neardup.records.blocks.record_blocks import record_weight, shared_weight
+from neardup.records.decision.agreement_classes import EDGES, EQUAL
 from neardup.records.decision.words import word_share, word_similarity
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
@@ -138,8 +138,9 @@ def _of_fields(by_field: np.ndarray, features: Features, spec: LinkSpec) -> np.n
 
 
 def _classes(features: Features, by_field: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    equal = (features.hashes[a] == features.hashes[b]) & ~np.isnan(by_field)
-    return classes_of(by_field, equal)
+    out = np.empty(by_field.shape, np.int8)
+    classify(by_field, features.hashes, EDGES, EQUAL, a, b, 0, len(a), out)
+    return out
 
 
 def _mean(by_field: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -180,12 +181,12 @@ def _overlap(features: Features, a: np.ndarray, b: np.ndarray, pool: Pool) -> np
     A field that is missing in one of them is left out of the union by its share, which is that of
     its length in the other record.
     """
-    shared, total = shared_weight(features, a, b, pool)
+    shared, weight = shared_weight(features, a, b, pool), record_weight(features, pool)
+    total = weight[a] + weight[b] - shared
     uneven = np.flatnonzero((features.present[a] != features.present[b]).any(axis=1))
     x, y = a[uneven], b[uneven]
     for one, other in ((x, y), (y, x)):
-        weight, _ = shared_weight(features, one, one, pool)
-        total[uneven] -= weight * _missing_share(features, one, other)
+        total[uneven] -= weight[one] * _missing_share(features, one, other)
     total = np.maximum(total, shared)
     return np.asarray(np.divide(shared, total, out=np.zeros(len(a)), where=total > 0))
 

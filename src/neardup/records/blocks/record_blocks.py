@@ -10,7 +10,8 @@ import numpy as np
 
 from neardup.cluster.edges import Edges
 from neardup.errors import SpecError
-from neardup.kernels.jaccard import Sets, drop_common, weighted_overlap
+from neardup.kernels.jaccard import Sets, drop_common
+from neardup.kernels.record_pairs import weigh_sets, weigh_shared
 from neardup.kernels.signing import band_keys
 from neardup.match.bucketing import bucket_bands, bucket_documents
 from neardup.match.pairs import pairs_of_buckets, pairs_of_first
@@ -173,8 +174,7 @@ def _search(features: Features, spec: LinkSpec, first: int, pool: Pool) -> _Sear
     order = content_order(hashed).astype(np.int32)
     sets = Sets(hashed.values, hashed.begin[order], hashed.size[order], _folded(hashed)[order])
     lowest = lowest_similarity(spec)
-    heaviest, _ = shared_weight(features, every, every, pool)
-    if heaviest.max(initial=0) < rare_enough(features.counted):
+    if record_weight(features, pool).max(initial=0) < rare_enough(features.counted):
         lowest = block_at(spec)  # no pair below can share enough
     only = _only_common(features.records, hashed, common)
     return _Search(features, spec, first, common, order, sets, _ragged(hashed), lowest, only)
@@ -320,18 +320,22 @@ def lowest_similarity(spec: LinkSpec) -> float:
     return block_at(spec) * _LOWEST
 
 
-def shared_weight(
-    features: Features, a: np.ndarray, b: np.ndarray, pool: Pool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return float64[pairs] twice: weight of the shingles that pairs share, and have together."""
-    shared, total = np.empty(len(a)), np.empty(len(a))
-    records, weights = features.records, features.weights
+def shared_weight(features: Features, a: np.ndarray, b: np.ndarray, pool: Pool) -> np.ndarray:
+    """Return float64[pairs]: the weight of the shingles that pairs of records share."""
+    shared, (records, weights) = np.empty(len(a)), (features.records, features.weights)
+    pool.ranges(
+        lambda first, last: weigh_shared(records, weights, a, b, first, last, shared), len(a), _STEP
+    )
+    return shared
 
-    def work(first: int, last: int) -> None:
-        weighted_overlap(records, weights, a, b, first, last, shared, total)
 
-    pool.ranges(work, len(a), _STEP)
-    return shared, total
+def record_weight(features: Features, pool: Pool) -> np.ndarray:
+    """Return float64[records]: the weight of all shingles of each record."""
+    records, weights, out = features.records, features.weights, np.empty(len(features.hashes))
+    pool.ranges(
+        lambda first, last: weigh_sets(records, weights, first, last, out), len(out), _STEP
+    )
+    return out
 
 
 def rare_enough(documents: int) -> float:
@@ -346,7 +350,7 @@ def worth(
     a, b, similarity = pairs
     found = similarity >= block_at(spec)
     below = np.flatnonzero(~found)
-    shared, _ = shared_weight(features, a[below], b[below], pool)
+    shared = shared_weight(features, a[below], b[below], pool)
     found[below] = shared >= rare_enough(features.counted)
     return np.asarray(found)
 
