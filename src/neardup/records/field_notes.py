@@ -170,7 +170,7 @@ def _overconfident(model: Model, decision: Decision) -> bool:
     """Return whether random pairs see far more matches than candidates that differ do."""
     if len(model.views) != 2:
         return False
-    one, two = (
+    one, two = decision.by_view or (
         int((view_log_odds(view, decision.agreements, decision.values) >= 0).sum())
         for view in model.views
     )

@@ -70,7 +70,19 @@ class Learnt(NamedTuple):
     possible: int
 
 
-def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
+class Views(NamedTuple):
+    """Weights that were learnt.
+
+    Attributes:
+        model: Match weights in two views.
+        of_views: float64[candidates] of each: log odds.
+    """
+
+    model: Model
+    of_views: tuple[np.ndarray, ...]
+
+
+def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Views:
     """Learn the weights of one file, in two views.
 
     The view of random pairs has the agreements by chance in the complete file; that of candidates
@@ -83,9 +95,8 @@ def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
     """
     found, values = known.candidates, known.values
     one = _random_view(known, seeds, m)
-    one = _with_prior(one, found, values, float(seeds.weights.sum()), known.possible)
-    first = probability(view_log_odds(one, found, values))
-    taken = np.minimum(first, probability(STEEP * (found.similarity - seeds.foot)))
+    one, first = _with_prior(one, found, values, float(seeds.weights.sum()), known.possible)
+    taken = np.minimum(probability(first), probability(STEEP * (found.similarity - seeds.foot)))
     others = exact(1 - np.maximum(seeds.weights, taken))
     two = candidates_view(found.classes, others, m)
     if seeds.apart:
@@ -93,8 +104,8 @@ def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
         kept, none = seeds.groups or range(len(m)), np.full(CLASSES, np.nan)
         of = enumerate(typical_rarity(known, seeds))
         two = two._replace(typical=tuple(one if k in kept else none for k, one in of))
-    two = _with_prior(two, found, values, float((1 - others).sum()), len(others))
-    return Model((one, two), seeds.foot)
+    two, second = _with_prior(two, found, values, float((1 - others).sum()), len(others))
+    return Views(Model((one, two), seeds.foot), (first, second))
 
 
 def shares_of_matches(classes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -193,8 +204,19 @@ def _equal_seeds(known: Learnt, seeds: Seeds, fields: tuple[int, ...]) -> float:
 
 def _with_prior(
     view: View, found: Agreements, values: ValueCounts, matches: float, possible: float
-) -> View:
-    """Return a view with the share of matches that its own weights make most likely."""
+) -> tuple[View, np.ndarray]:
+    """Return a view with the share of matches that its own weights make most likely.
+
+    Args:
+        view: Without such a share: its prior is 0.
+        found: Agreements of the candidates.
+        values: Records by value.
+        matches: A guess.
+        possible: Pairs in all.
+
+    Returns:
+        The view, and the log odds of the candidates by it.
+    """
     base = view_log_odds(view, found, values)
     # Many steps at no cost: pairs count in classes of their log odds.
     classes, pairs = np.unique(np.round(base, 2), return_counts=True)
@@ -207,17 +229,18 @@ def _with_prior(
             break
         # Less than half a match is none: the rest are coincidences.
         share = expected / max(possible, 1.0) if expected >= 0.5 else _LEAST
-    return view._replace(prior=round(prior, 9))
+    prior = round(prior, 9)
+    return view._replace(prior=prior), base + prior
 
 
-def support(model: Model, known: Learnt, seeds: Seeds) -> tuple[float, float]:
+def support(learnt: Views, known: Learnt, seeds: Seeds) -> tuple[float, float]:
     """Return the share of the seeds that both views confirm, and how far the views agree.
 
     Coincidences are matches of one view at most: without matches both are near 0.
     """
-    one, two = (view_log_odds(view, known.candidates, known.values) for view in model.views)
-    least = probability(np.minimum(one, two))
-    matches = float(probability(model.log_odds(known.candidates, known.values)).sum())
+    least = probability(np.minimum(*learnt.of_views))
+    both = learnt.model.together(learnt.of_views, known.candidates.similarity)
+    matches = float(probability(both).sum())
     confirmed = float(least @ seeds.weights) / max(float(seeds.weights.sum()), 1.0)
     if least.sum() < _FEW:
         return confirmed, 0.0
@@ -233,7 +256,7 @@ def by_chance(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> bool:
     nothing = Seeds(np.zeros_like(seeds.weights), np.inf, seeds.foot)
     view = _random_view(known, nothing, m)._replace(tree=())
     weight = float(seeds.weights.sum())
-    view = _with_prior(view, known.candidates, known.values, weight, known.possible)
+    view, _ = _with_prior(view, known.candidates, known.values, weight, known.possible)
     matches = float(probability(np.array([view.prior]))[0]) * known.possible
     return matches < max(_LEAST_MATCHES, _NEARLY * weight)
 

@@ -6,6 +6,7 @@ the assumption that fields are independent among pairs of different records.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,12 +102,17 @@ class Model(NamedTuple):
 
     def log_odds(self, pairs: Agreements, values: ValueCounts) -> np.ndarray:
         """Return float64[pairs]: log odds of a match, to nine decimals."""
-        total = np.zeros(len(pairs.a))
-        for view in self.views:
-            total += view_log_odds(view, pairs, values)
+        every = [view_log_odds(view, pairs, values) for view in self.views]
+        return self.together(every, pairs.similarity)
+
+    def together(self, of_views: Sequence[np.ndarray], similarity: np.ndarray) -> np.ndarray:
+        """Return float64[pairs]: the same, of the log odds by each view."""
+        total = np.zeros(len(similarity))
+        for of_view in of_views:
+            total += of_view
         total /= max(len(self.views), 1)
         if self.foot is not None:
-            apart = STEEP * (pairs.similarity - self.foot)
+            apart = STEEP * (similarity - self.foot)
             total += np.minimum(apart, 0.0) if self.views else apart
         return np.round(self.factor * total + self.shift, 9)
 
@@ -167,7 +173,7 @@ class Model(NamedTuple):
 
 def view_log_odds(view: View, pairs: Agreements, values: ValueCounts) -> np.ndarray:
     """Return float64[pairs]: log odds of a match by one view."""
-    total = np.full(len(pairs.a), view.prior)
+    total = np.zeros(len(pairs.a))
     # With a last class and a last level, which -1, a missing value, selects.
     weights = np.zeros((len(view.weights), CLASSES + 1))
     for k, of in enumerate(view.weights):
@@ -180,6 +186,7 @@ def view_log_odds(view: View, pairs: Agreements, values: ValueCounts) -> np.ndar
     if view.typical:
         typical = np.pad(np.array(view.typical), ((0, 0), (0, 1)), constant_values=np.nan)
         add_rarity(pairs.classes, pairs.a, pairs.b, values.counts, values.scale, typical, total)
+    total += view.prior
     return total
 
 
