@@ -42,7 +42,7 @@ def compare_values(sets, hashes, kinds, a, b, first, last, out):
 
 @njit(cache=True, nogil=True)
 def compare_swapped(sets, hashes, one, two, least, factor, a, b, first, last, out, swapped):
-    """Compare two fields of pairs crosswise, and keep what is more similar.
+    """Compare two fields of pairs crosswise, and keep the more similar ones.
 
     Args:
         sets: As for `compare_values`.
@@ -124,7 +124,7 @@ def add_weights(classes, weights, ratios, coarse, one, two, out):
     Args:
         classes: int8[pairs, fields]: agreements; -1 where a value is missing.
         weights: float64[fields, classes + 1]: what each counts; the last one for -1.
-        ratios: float64[edges, levels + 1, levels + 1]: what is taken off for two fields.
+        ratios: float64[edges, levels + 1, levels + 1]: is taken off for two fields.
         coarse: int8[classes + 1]: levels of the classes; -1 for a missing one.
         one: int64[edges]: the first field of each.
         two: int64[edges]: the second.

@@ -50,7 +50,7 @@ class Features(NamedTuple):
         counted: Records that weights and distinct values are counted in.
         words: float64[k]: mean number of words of the values of a text field; 0 of others.
         wordiness: The same of all text fields together.
-        swapped: Pairs of fields whose values are in one another's place in some records.
+        swapped: Pairs of fields whose values are swapped in some records.
     """
 
     records: Sets
@@ -195,7 +195,7 @@ def _hashes(column: Any, tokeniser: Tokeniser) -> np.ndarray:
 
 
 def _replaced(column: Any, pattern: str, replacement: str) -> Any:
-    """Replace what a pattern of other characters than those that count matches."""
+    """Replace the characters that do not count, which a pattern matches."""
     data, offsets = text_buffers(column)
     part = data[offsets[0] : offsets[-1]]
     if not column.null_count and part.max(initial=0) < len(_COUNT[pattern]):

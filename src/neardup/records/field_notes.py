@@ -126,6 +126,11 @@ def decision_notes(
     if not len(pairs):
         at = f"{spec.decide_at:g}"
         notes.append(f"no pair of records has a probability of {at} or more: there is no match")
+    notes += [
+        f"the values of {spec.names[one]} and {spec.names[two]} are swapped in some records; the "
+        "two fields are compared crosswise, too"
+        for one, two in decision.model.swapped
+    ]
     notes += decision.doubts
     kind = decision.threshold.kind
     if kind == "few":

@@ -1,4 +1,4 @@
-"""Fields whose values are in one another's place in some records: given name and surname.
+"""Fields whose values are swapped in some records: given name and surname.
 
 Where two values of a pair of records are equal crosswise more often than chance would have it, the
 two fields are compared crosswise, too.
@@ -18,8 +18,8 @@ from neardup.threads import Pool
 #: Pairs that show that two fields are swapped, and how often chance may make as many; chance has
 #: them as often as either value is in the other field.
 _FEWEST, _BY_CHANCE, _DEVIATIONS = 5, 2.0, 3.0
-#: Mean of the crosswise similarities from which on values are swapped, and what these count next to
-#: values that are in their place: two equal ones are in the highest class of unequal values.
+#: Mean of the crosswise similarities from which on values are swapped, and their similarity
+#: next to that of others: two equal ones are in the highest class of unequal values.
 _ALIKE, _FACTOR = 0.6, 0.9
 _STEP = 1 << 14
 
@@ -54,7 +54,7 @@ def find_swapped(
 def swap(
     features: Features, by_field: np.ndarray, a: np.ndarray, b: np.ndarray, pool: Pool
 ) -> np.ndarray | None:
-    """Compare the fields that are swapped crosswise, and keep what is more similar.
+    """Compare the fields that are swapped crosswise, and keep the more similar ones.
 
     Args:
         features: Of the records.

@@ -322,9 +322,7 @@ def shared_weight(features: Features, a: np.ndarray, b: np.ndarray, pool: Pool) 
 def record_weight(features: Features, pool: Pool) -> np.ndarray:
     """Return float64[records]: the weight of all shingles of each record."""
     records, weights, out = features.records, features.weights, np.empty(len(features.hashes))
-    pool.ranges(
-        lambda first, last: weigh_sets(records, weights, first, last, out), len(out), _STEP
-    )
+    pool.ranges(lambda first, last: weigh_sets(records, weights, first, last, out), len(out), _STEP)
     return out
 
 

@@ -164,7 +164,9 @@ def typical_rarity(known: Learnt, seeds: Seeds) -> tuple[np.ndarray, ...]:
     for k, classes in enumerate(found.classes.T):
         typical = np.full(CLASSES, np.nan)
         for kind in ((EQUAL,), range(_NEAR, EQUAL)):
-            rows = np.flatnonzero((classes >= kind[0]) & (classes <= kind[-1]) & (seeds.weights > 0))
+            rows = np.flatnonzero(
+                (classes >= kind[0]) & (classes <= kind[-1]) & (seeds.weights > 0)
+            )
             of, weights = classes[rows], seeds.weights[rows]
             sure = float(weights.sum())
             if sure < _FEWEST:

@@ -91,7 +91,7 @@ class Model(NamedTuple):
         foot: Similarity below which the scalar says no, more and more; None for no veto.
         shift: Added to the log odds, by labels.
         factor: The log odds are multiplied with it before, by labels.
-        swapped: Pairs of fields whose values are in one another's place in some records.
+        swapped: Pairs of fields whose values are swapped in some records.
     """
 
     views: tuple[View, ...]
@@ -191,7 +191,7 @@ def view_log_odds(view: View, pairs: Agreements, values: ValueCounts) -> np.ndar
 
 
 def _rarity(view: View, pairs: Agreements, values: ValueCounts, column: int) -> float:
-    """Return what the rarity of the values of one pair adds, in one column."""
+    """Return how much the rarity of the values of one pair adds, in one column."""
     of = int(pairs.classes[0, column])
     if column >= len(view.typical) or of < 0 or np.isnan(view.typical[column][of]):
         return 0.0
