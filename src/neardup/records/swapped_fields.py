@@ -15,8 +15,7 @@ from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.threads import Pool
 
-#: Pairs that show that two fields are swapped, and how often chance may make as many; chance has
-#: them as often as either value is in the other field.
+#: Pairs that show that two fields are swapped; and how many more these are than chance makes.
 _FEWEST, _BY_CHANCE, _DEVIATIONS = 5, 2.0, 3.0
 #: Mean of the crosswise similarities from which on values are swapped, and their similarity
 #: next to that of others: two equal ones are in the highest class of unequal values.
@@ -43,12 +42,26 @@ def find_swapped(
         x, y = hashes[:, one], hashes[:, two]
         differ = (x != y)[a]
         there = (x[a] == y[b]) & (x[a] != 0) & differ
-        back = (y[a] == x[b]) & (y[a] != 0) & differ
-        both = int((there & back).sum())
-        chance = float(there.sum()) * float(back.sum()) / max(len(a), 1)
-        if both >= max(_FEWEST, _BY_CHANCE * chance + _DEVIATIONS * chance**0.5):
+        both = int((there & (y[a] == x[b]) & (y[a] != 0)).sum())
+        if both < _FEWEST:
+            continue
+        chance = _by_chance(x, y)
+        if both >= _BY_CHANCE * chance + _DEVIATIONS * chance**0.5:
             found.append((one, two))
     return tuple(found)
+
+
+def _by_chance(x: np.ndarray, y: np.ndarray) -> float:
+    """Return how many pairs of records would be equal crosswise if the fields were independent.
+
+    Args:
+        x: uint64[records]: hashes of the values of a field; 0 for a missing one.
+        y: The same of the other.
+    """
+    (known, times), (others, often) = (np.unique(of[of != 0], return_counts=True) for of in (x, y))
+    _, one, two = np.intersect1d(known, others, assume_unique=True, return_indices=True)
+    equal = float((times[one].astype(np.float64) * often[two]).sum())
+    return equal * equal / (2 * max(float(len(x)) ** 2, 1.0))
 
 
 def swap(
