@@ -122,7 +122,7 @@ def add_weights(classes, weights, ratios, coarse, one, two, out):
     """Add up match weights, and take off what dependent fields count twice.
 
     Args:
-        classes: int8[pairs, fields]: agreements; -1 where a value is missing.
+        classes: int8[pairs, fields or more]: agreements; -1 where a value is missing.
         weights: float64[fields, classes + 1]: what each counts; the last one for -1.
         ratios: float64[edges, levels + 1, levels + 1]: is taken off for two fields.
         coarse: int8[classes + 1]: levels of the classes; -1 for a missing one.
@@ -132,7 +132,7 @@ def add_weights(classes, weights, ratios, coarse, one, two, out):
     """
     for i in range(classes.shape[0]):
         total = out[i]
-        for k in range(classes.shape[1]):
+        for k in range(weights.shape[0]):
             total += weights[k, classes[i, k]]
         for edge in range(one.shape[0]):
             x, y = coarse[classes[i, one[edge]]], coarse[classes[i, two[edge]]]

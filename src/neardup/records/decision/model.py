@@ -129,7 +129,7 @@ class Model(NamedTuple):
         prior = dependences = 0.0
         for view in self.views:
             prior += view.prior
-            for k, of in enumerate(pairs.classes[0].tolist()):
+            for k, of in enumerate(pairs.classes[0, : len(view.weights)].tolist()):
                 rare = _rarity(view, pairs, values, k)
                 fields[k] += (view.weights[k][of] if of >= 0 else 0.0) + rare
                 rarity[k] += rare

@@ -417,8 +417,9 @@ class LinkRun(AnyRun):
 
         Returns:
             ``fields``: ``values``, ``similarity``, ``bits`` (match weight, base 2),
-            ``frequency`` of equal values, and whether they are ``swapped``; ``prior``, ``dependences`` and ``veto`` in bits, which
-            add up to ``total``; ``probability``, ``similarity`` and ``match``; ``candidate``, and
+            ``frequency`` of equal values, and whether they are ``swapped``; ``prior``,
+            ``dependences`` and ``veto`` in bits, which add up to ``total``; ``probability``,
+            ``similarity`` and ``match``; ``candidate``, and
             the probability of being one. Of one record its ``cluster``, ``size`` and ``members``,
             and ``pairs`` with other records, most likely first: ``probability``, ``match``,
             ``same_cluster``, ``total`` and ``bits`` of each of the ``fields``.
