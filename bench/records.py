@@ -40,6 +40,7 @@ _BEGIN, _END = "<!-- records -->", "<!-- end of records -->"
 _PERSON = "given_name surname street_number address_1 suburb postcode date_of_birth soc_sec_id"
 SETS = {
     "rldata500": "fname_c1 lname_c1 by bm bd",
+    "rldata500-names": "fname_c1 lname_c1",
     "febrl1": _PERSON,
     "febrl2": _PERSON,
     "febrl3": _PERSON,
@@ -90,8 +91,9 @@ def load(name: str) -> tuple[Any, set[tuple[int, int]]]:
             groups.setdefault(group, []).append(row)
         true = {pair for rows in groups.values() for pair in itertools.combinations(rows, 2)}
     else:
-        frame = pd.read_csv(DATA / name / "records.csv", dtype=str)
-        pairs = pd.read_csv(DATA / name / "truth_pairs.csv")
+        folder = DATA / name.partition("-")[0]
+        frame = pd.read_csv(folder / "records.csv", dtype=str)
+        pairs = pd.read_csv(folder / "truth_pairs.csv")
         true = {(min(a, b), max(a, b)) for a, b in pairs.itertuples(index=False)}
     source = frame["source"] if name in TWO_FILES else None
     frame = frame[names(name)]

@@ -49,6 +49,10 @@ def test_without_matches_none_are_found(fields: list[str]) -> None:
     for run in (neardup.link(first, fields=fields), neardup.link(first, second, fields=fields)):
         assert run.pairs.num_rows == 0
         assert any("there is no match" in note for note in run.notes)
+        row = run.candidates.to_pylist()[0]
+        found = run.explain(row["id_a"], row["id_b"])
+        assert found["log_odds"] == pytest.approx(row["log_odds"])
+        assert len(found["fields"]) >= len(fields)
 
 
 def _households(table: pa.Table, group: list[str], most: int) -> dict[str, list[str]]:

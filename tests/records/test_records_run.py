@@ -68,9 +68,9 @@ def test_tables(linked: neardup.LinkRun) -> None:
 
 
 def test_another_probability_is_a_look_at_what_is_known(linked: neardup.LinkRun) -> None:
-    strict = linked.at(0.999)
-    assert strict.decide_at == 0.999
-    wanted = sum(p >= 0.999 for p in linked.candidates["probability"].to_pylist())
+    strict = linked.at(0.9999)
+    assert strict.decide_at == 0.9999
+    wanted = sum(p >= 0.9999 for p in linked.candidates["probability"].to_pylist())
     assert strict.pairs.num_rows == wanted < linked.pairs.num_rows
     with pytest.raises(neardup.NeardupError, match="`decide_at` is 7"):
         linked.at(7)

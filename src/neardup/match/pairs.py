@@ -130,13 +130,6 @@ def pairs_of_buckets(
     return search.run(pool, allocate, advance, left_out)
 
 
-def pairs_of_first(
-    sets: Sets, buckets: Buckets, threshold: float, first: int, pool: Pool
-) -> FoundPairs:
-    """Return those pairs of `pairs_of_buckets` whose earlier document is one of the first ones."""
-    return _bucket_search(sets, buckets, threshold, first, np.empty).run(pool, np.empty, None)
-
-
 def _bucket_search(
     sets: Sets, buckets: Buckets, threshold: float, total: int, allocate: Allocate
 ) -> _PairSearch:

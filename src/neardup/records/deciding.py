@@ -12,13 +12,21 @@ from neardup.records.decision.frequencies import ValueCounts, value_counts
 from neardup.records.decision.labels import Labels, Marked, calibrated, learn_m, marked
 from neardup.records.decision.learning import (
     Learnt,
+    Views,
     by_chance,
     learn,
     shares_of_matches,
     support,
     without_matches,
 )
-from neardup.records.decision.model import STEEP, Agreements, Model, logit, probability
+from neardup.records.decision.model import (
+    STEEP,
+    Agreements,
+    Model,
+    logit,
+    probability,
+    view_log_odds,
+)
 from neardup.records.decision.random_pairs import random_pairs
 from neardup.records.decision.rivals import BOTH, best_pairs, learn_two, rivals
 from neardup.records.decision.seeding import (
@@ -33,6 +41,7 @@ from neardup.records.features import Features
 from neardup.records.field_similarity import Compared, Pairs, compare, with_words
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records
+from neardup.records.swapped_fields import find_swapped
 from neardup.threads import Pool
 
 #: No valley is looked for below, where candidates are incomplete.
@@ -60,6 +69,7 @@ class Decision:
         threshold: The valley of the similarities.
         log_odds: float64[candidates]: of a match.
         doubts: Reasons why similar pairs may be no matches, a sentence each.
+        by_view: Candidates that each view takes for matches; none if that is not known.
     """
 
     compared: Compared
@@ -69,6 +79,7 @@ class Decision:
     threshold: Threshold
     log_odds: np.ndarray
     doubts: tuple[str, ...] = ()
+    by_view: tuple[int, ...] = ()
 
     @property
     def probability(self) -> np.ndarray:
@@ -98,6 +109,7 @@ def decide_candidates(
         labels: Pairs that are known, if any.
         pool: Threads.
     """
+    features = features._replace(swapped=find_swapped(features, spec, found.a, found.b))
     compared = compare(features, spec, found.a, found.b, pool)
     lowest = min(_LOWEST, spec.block_at or _LOWEST)
     threshold = find_valley(compared.similarity, lowest)
@@ -108,6 +120,7 @@ def decide_candidates(
         compared = with_words(compared, records, features, spec, pairs)
     agreements = agreements_of(found, compared, len(records), two_files)
     doubts: tuple[str, ...] = ()
+    of_views: tuple[np.ndarray, ...] | None = None
     if len(spec.fields) == 1 or threshold.kind == "few":
         model, doubts = _of_scalar(spec, threshold)
     else:
@@ -115,7 +128,7 @@ def decide_candidates(
         other = compare(features, spec, x, y, pool)
         if two_files:
             other = with_words(other, records, features, spec, Pairs(x, y, pool))
-        drawn = Agreements(x, other.classes, other.similarity)
+        drawn = Agreements(x, y, other.classes, other.similarity)
         fields = agreements._replace(classes=compared.classes)
         known = Learnt(features, values, fields, drawn, found.possible)
         if two_files:
@@ -123,14 +136,18 @@ def decide_candidates(
         else:
             seeds = _seeds(found, agreements, threshold, len(records))
             if labels is None:
-                model, doubts = _unlabelled(known, seeds, threshold, spec)
+                (model, of_views), doubts = _unlabelled(known, seeds, threshold, spec)
             else:
-                model = _of_one_file(known, seeds, marked(labels, found))
-    log_odds = model.log_odds(agreements, values)
+                model, of_views = _of_one_file(known, seeds, marked(labels, found))
+    model = model._replace(swapped=features.swapped)
+    if of_views is None:
+        of_views = tuple(view_log_odds(view, agreements, values) for view in model.views)
+    log_odds = model.together(of_views, agreements.similarity)
     if labels is not None:
         model = calibrated(model, log_odds, marked(labels, found))
-        log_odds = model.log_odds(agreements, values)
-    return Decision(compared, agreements, values, model, threshold, log_odds, doubts)
+        log_odds = model.together(of_views, agreements.similarity)
+    by_view = tuple(int((of_view >= 0).sum()) for of_view in of_views)
+    return Decision(compared, agreements, values, model, threshold, log_odds, doubts, by_view)
 
 
 def _of_scalar(spec: LinkSpec, threshold: Threshold) -> tuple[Model, tuple[str, ...]]:
@@ -149,7 +166,7 @@ def _of_scalar(spec: LinkSpec, threshold: Threshold) -> tuple[Model, tuple[str, 
 
 def _unlabelled(
     known: Learnt, similar: Seeds, threshold: Threshold, spec: LinkSpec
-) -> tuple[Model, tuple[str, ...]]:
+) -> tuple[tuple[Model, tuple[np.ndarray, ...] | None], tuple[str, ...]]:
     """Learn from seeds that are no members of groups, unless there are no matches.
 
     Args:
@@ -157,6 +174,9 @@ def _unlabelled(
         similar: Seeds by similarity.
         threshold: The valley.
         spec: Settings of the call.
+
+    Returns:
+        Match weights with the log odds by each view, if these are known; and doubts.
     """
     seeds = similar
     if threshold.kind not in _NO_VALLEY:  # where seeds are best pairs, and mostly differ
@@ -168,16 +188,17 @@ def _unlabelled(
             f"most of the similar pairs have nothing in common in {names}, and are taken for "
             "members of groups, such as households; leave out a field in which matches may differ",
         )
-    model = _of_one_file(known, seeds, None)
-    confirmed, agreed = support(model, known, seeds)
+    learnt = _of_one_file(known, seeds, None)
+    confirmed, agreed = support(learnt, known, seeds)
     unsure = confirmed < _CONFIRMED and agreed < _AGREED
     if by_chance(known, seeds, shares_of_matches(known.candidates.classes, seeds.weights)):
         said = "chance explains what similar pairs share: they are no evidence of any match"
-        return without_matches(model), (*doubts, said)
-    of_groups = seeds.groups and _by_groups(seeds, known, model)
+        return (without_matches(learnt.model), None), (*doubts, said)
+    of_groups = seeds.groups and _by_groups(seeds, known, learnt.model)
     if of_groups or (unsure and threshold.kind in _NO_VALLEY):
-        model = without_matches(model)
-    return model, doubts + _undecided(seeds, known, model, spec)
+        model = without_matches(learnt.model)
+        return (model, None), doubts + _undecided(seeds, known, model, spec)
+    return learnt, doubts + _undecided(seeds, known, learnt.model, spec)
 
 
 def _undecided(seeds: Seeds, known: Learnt, model: Model, spec: LinkSpec) -> tuple[str, ...]:
@@ -205,7 +226,7 @@ def _by_groups(seeds: Seeds, known: Learnt, model: Model) -> bool:
     return by_chance > found / 2
 
 
-def _of_one_file(known: Learnt, seeds: Seeds, labels: Marked | None) -> Model:
+def _of_one_file(known: Learnt, seeds: Seeds, labels: Marked | None) -> Views:
     classes = known.candidates.classes
     if labels is not None:
         seeds = seeds._replace(weights=labels.put(seeds.weights))
@@ -221,13 +242,13 @@ def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -
     """
     best = best_pairs(agreements, threshold.bottom)
     model = learn_two(agreements, known.values, best)
-    seeds = Seeds(best.seeds, best.begin, best.begin)
+    seeds = Seeds(best.seeds, best.begin, best.begin, apart=False)
     plain = learn(known, seeds, shares_of_matches(known.candidates.classes, seeds.weights))
     confirmed, agreed = support(plain, known, seeds)
     if confirmed >= _CONFIRMED:
         return model
     sure = threshold.kind == "valley" and agreed >= _AGREED
-    return plain if sure else without_matches(plain)
+    return plain.model if sure else without_matches(plain.model)
 
 
 def agreements_of(
@@ -238,7 +259,7 @@ def agreements_of(
     if two_files and classes.shape[1] > 1:
         best = rivals(found.a, found.b, compared.similarity, records)
         classes = np.column_stack([classes, best])
-    return Agreements(found.a, classes, compared.similarity)
+    return Agreements(found.a, found.b, classes, compared.similarity)
 
 
 def _seeds(found: Candidates, agreements: Agreements, threshold: Threshold, records: int) -> Seeds:
@@ -251,4 +272,4 @@ def _seeds(found: Candidates, agreements: Agreements, threshold: Threshold, reco
     is_best = rivals(found.a, found.b, similarity, records) == BOTH
     middle = float(np.median(similarity[is_best])) if is_best.any() else 1.0
     weights = exact(is_best * probability(STEEP * (similarity - middle)))
-    return Seeds(weights, middle, threshold.value)
+    return Seeds(weights, middle, threshold.value, apart=False)

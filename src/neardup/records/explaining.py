@@ -31,7 +31,8 @@ def explain_pair(linked: Linked, x: int, y: int, texts: bool = True) -> dict[str
     """
     check_two(x, y)
     blocked = linked.blocked
-    spec, features, found = blocked.spec, blocked.features, blocked.candidates
+    spec, found = blocked.spec, blocked.candidates
+    features = blocked.features._replace(swapped=linked.decision.model.swapped)
     a, b = (np.array([doc], np.int32) for doc in sorted((x, y)))
     hashed = hashed_sets(features.records, np.append(a, b), found.common)
     ends = np.zeros(1, np.int32), np.ones(1, np.int32)
@@ -40,7 +41,7 @@ def explain_pair(linked: Linked, x: int, y: int, texts: bool = True) -> dict[str
         if len(blocked.records.ids) > 1 and len(spec.fields) > 1:
             pair = Pairs(a, b, pool)
             compared = with_words(compared, blocked.records, features, spec, pair)
-        rarity = float(shared_weight(features, a, b, pool)[0][0])
+        rarity = float(shared_weight(features, a, b, pool)[0])
         jaccard = max(0.0, float(similarities(hashed, *ends, 0.0, pool)[0]))
     row = np.flatnonzero((found.a == a[0]) & (found.b == b[0]))
     decision, classes = linked.decision, compared.classes
@@ -48,7 +49,7 @@ def explain_pair(linked: Linked, x: int, y: int, texts: bool = True) -> dict[str
         # Whether they are each other's best is known of candidates only.
         best = decision.agreements.classes[row[:1], -1] if len(row) else np.zeros(1, np.int8)
         classes = np.column_stack([classes, best])
-    pair_of = Agreements(a, classes, compared.similarity)
+    pair_of = Agreements(a, b, classes, compared.similarity)
     bits = decision.model.parts(pair_of, decision.values)
     log_odds = float(decision.model.log_odds(pair_of, decision.values)[0])
     names = [*((f.name, f.compare) for f in spec.fields), ("each other's best", "rank")]
@@ -65,6 +66,7 @@ def explain_pair(linked: Linked, x: int, y: int, texts: bool = True) -> dict[str
             equal = classes[0, k] == EQUAL
             line["frequency"] = int(decision.values.counts[a[0], k]) if equal else None
             line["missing"] = bool(classes[0, k] == MISSING)
+            line["swapped"] = compared.swapped is not None and bool(compared.swapped[0, k])
         fields.append(line)
     return {
         "fields": fields,

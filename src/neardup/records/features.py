@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of, buffer_of, large_strings, numbers
 from neardup.io.columns import string_scalar
 from neardup.kernels.jaccard import Sets
 from neardup.match.prefix_index import count_shingles
 from neardup.match.verifying import make_sets
 from neardup.records.fields import Field, LinkSpec
-from neardup.sketch.texts import Ragged, joined
+from neardup.sketch.texts import Ragged, joined, text_buffers
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool
@@ -27,6 +27,11 @@ RECORD = ShingleSpec(unit="char", n=3, nfkc=True, strip_accents=True)
 _VALUE = ShingleSpec(unit="char", n=2, nfkc=True, strip_accents=True)
 _EXACT = ShingleSpec(unit="char", n=2, keep_case=True, raw=True)
 _NO_WORD, _NO_DIGIT = r"[^\p{L}\p{M}\p{N}]+", r"[^\p{Nd}]+"
+#: Which characters of ASCII these leave.
+_COUNT = {
+    _NO_WORD: np.array([chr(code).isalnum() for code in range(128)]),
+    _NO_DIGIT: np.array([chr(code).isdigit() for code in range(128)]),
+}
 _NUMBER = r"^\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 _TAG = np.uint64(0x9E3779B97F4A7C15)
 
@@ -45,6 +50,7 @@ class Features(NamedTuple):
         counted: Records that weights and distinct values are counted in.
         words: float64[k]: mean number of words of the values of a text field; 0 of others.
         wordiness: The same of all text fields together.
+        swapped: Pairs of fields whose values are swapped in some records.
     """
 
     records: Sets
@@ -56,6 +62,7 @@ class Features(NamedTuple):
     counted: int
     words: np.ndarray
     wordiness: float
+    swapped: tuple[tuple[int, int], ...] = ()
 
     @property
     def present(self) -> np.ndarray:
@@ -188,9 +195,29 @@ def _hashes(column: Any, tokeniser: Tokeniser) -> np.ndarray:
 
 
 def _replaced(column: Any, pattern: str, replacement: str) -> Any:
+    """Replace the characters that do not count, which a pattern matches."""
+    data, offsets = text_buffers(column)
+    part = data[offsets[0] : offsets[-1]]
+    if not column.null_count and part.max(initial=0) < len(_COUNT[pattern]):
+        return _replaced_bytes(part, offsets - offsets[0], _COUNT[pattern][part], replacement)
     if not pc.any(pc.match_substring_regex(column, pattern)).as_py():
         return column
     return pc.replace_substring_regex(column, pattern, replacement)
+
+
+def _replaced_bytes(
+    data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, replacement: str
+) -> pa.LargeStringArray:
+    """Do the same to values in ASCII, of which `counts` has the characters that stay."""
+    stays = counts
+    if replacement:
+        # Of a run of others the first one becomes a space; a run ends with its value.
+        stays = np.append(True, counts)[:-1]
+        stays[offsets[:-1][offsets[:-1] < len(data)]] = True
+        stays |= counts
+        data = np.where(counts, data, np.uint8(ord(replacement)))
+    ends = np.append(0, np.cumsum(stays))[offsets]
+    return large_strings(ends, buffer_of(data[stays]))
 
 
 def _bordered(column: Any) -> Any:

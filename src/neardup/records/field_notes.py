@@ -126,6 +126,11 @@ def decision_notes(
     if not len(pairs):
         at = f"{spec.decide_at:g}"
         notes.append(f"no pair of records has a probability of {at} or more: there is no match")
+    notes += [
+        f"the values of {spec.names[one]} and {spec.names[two]} are swapped in some records; the "
+        "two fields are compared crosswise, too"
+        for one, two in decision.model.swapped
+    ]
     notes += decision.doubts
     kind = decision.threshold.kind
     if kind == "few":
@@ -170,7 +175,7 @@ def _overconfident(model: Model, decision: Decision) -> bool:
     """Return whether random pairs see far more matches than candidates that differ do."""
     if len(model.views) != 2:
         return False
-    one, two = (
+    one, two = decision.by_view or (
         int((view_log_odds(view, decision.agreements, decision.values) >= 0).sum())
         for view in model.views
     )

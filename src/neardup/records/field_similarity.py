@@ -6,14 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.match.verifying import similarities
-from neardup.records.blocks.record_blocks import shared_weight
-from neardup.records.decision.agreement_classes import classes_of
+from neardup.kernels.record_pairs import EXACT, NOT_HERE, SETS, classify, compare_values
+from neardup.records.blocks.record_blocks import record_weight, shared_weight
+from neardup.records.decision.agreement_classes import EDGES, EQUAL
 from neardup.records.decision.words import word_share, word_similarity
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records
+from neardup.records.swapped_fields import swap
 from neardup.threads import Pool
+
+_KINDS = {"exact": EXACT, "numeric": NOT_HERE}
+#: Pairs that a thread compares together.
+_STEP = 1 << 14
 
 
 class Pairs(NamedTuple):
@@ -31,11 +36,14 @@ class Compared(NamedTuple):
         similarity: float64[pairs]: of the records, to nine decimals.
         by_field: float32[pairs, k]: similarity of each field; NaN where a value is missing.
         classes: int8[pairs, k]: class of agreement of each field.
+        swapped: bool[pairs, k]: values that were compared with those of another field; None if no
+            field is swapped.
     """
 
     similarity: np.ndarray
     by_field: np.ndarray
     classes: np.ndarray
+    swapped: np.ndarray | None = None
 
 
 def field_weights(features: Features, spec: LinkSpec) -> np.ndarray:
@@ -57,6 +65,7 @@ def compare(
         pool: Threads.
     """
     by_field = _by_field(features, spec, a, b, pool)
+    swapped = swap(features, by_field, a, b, pool)
     similarity = np.zeros(len(a))
     for kind, share in _mixture(features, spec):
         if kind == "fields":
@@ -68,7 +77,7 @@ def compare(
             similarity += share * _overlap(plain, a, b, pool)
     # The order of the two records may change the last bits.
     similarity = np.clip(np.round(similarity, 9), 0.0, 1.0)
-    return Compared(similarity, by_field, _classes(features, by_field, a, b))
+    return Compared(similarity, by_field, _classes(features, by_field, a, b), swapped)
 
 
 def compared_of(
@@ -103,7 +112,10 @@ def with_words(
         if share:
             words = word_similarity(records.columns[k], field, a, b, pool)
             mixed = (1 - share) * by_field[:, k] + share * words
-            by_field[:, k] = np.where(np.isnan(words), by_field[:, k], mixed)
+            stays = np.isnan(words)
+            if compared.swapped is not None:
+                stays |= compared.swapped[:, k]
+            by_field[:, k] = np.where(stays, by_field[:, k], mixed)
     return compared._replace(by_field=by_field, classes=_classes(features, by_field, a, b))
 
 
@@ -126,8 +138,9 @@ def _of_fields(by_field: np.ndarray, features: Features, spec: LinkSpec) -> np.n
 
 
 def _classes(features: Features, by_field: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    equal = (features.hashes[a] == features.hashes[b]) & ~np.isnan(by_field)
-    return classes_of(by_field, equal)
+    out = np.empty(by_field.shape, np.int8)
+    classify(by_field, features.hashes, EDGES, EQUAL, a, b, 0, len(a), out)
+    return out
 
 
 def _mean(by_field: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -141,20 +154,17 @@ def _mean(by_field: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
 def _by_field(
     features: Features, spec: LinkSpec, a: np.ndarray, b: np.ndarray, pool: Pool
 ) -> np.ndarray:
-    out = np.full((len(a), len(spec.fields)), np.nan, np.float32)
-    numeric = 0
-    for k, field in enumerate(spec.fields):
-        x, y = features.hashes[a, k], features.hashes[b, k]
-        there = np.flatnonzero((x != 0) & (y != 0))
-        if field.compare == "exact":
-            out[there, k] = x[there] == y[there]
-        elif field.compare == "numeric":
-            column = features.numbers[:, numeric]
-            numeric += 1
-            out[there, k] = _near(column[a[there]], column[b[there]])
-        else:
-            x, y = (pair[there].astype(np.int64) * len(spec.fields) + k for pair in (a, b))
-            out[there, k] = similarities(features.values, x, y, 0.0, pool)
+    out = np.empty((len(a), len(spec.fields)), np.float32)
+    kinds = np.array([_KINDS.get(field.compare, SETS) for field in spec.fields])
+
+    def work(first: int, last: int) -> None:
+        compare_values(features.values, features.hashes, kinds, a, b, first, last, out)
+
+    pool.ranges(work, len(a), _STEP)
+    for numeric, k in enumerate(np.flatnonzero(kinds == NOT_HERE).tolist()):
+        x, y = features.numbers[a, numeric], features.numbers[b, numeric]
+        there = np.flatnonzero((features.hashes[a, k] != 0) & (features.hashes[b, k] != 0))
+        out[there, k] = _near(x[there], y[there])
     return out
 
 
@@ -171,12 +181,12 @@ def _overlap(features: Features, a: np.ndarray, b: np.ndarray, pool: Pool) -> np
     A field that is missing in one of them is left out of the union by its share, which is that of
     its length in the other record.
     """
-    shared, total = shared_weight(features, a, b, pool)
+    shared, weight = shared_weight(features, a, b, pool), record_weight(features, pool)
+    total = weight[a] + weight[b] - shared
     uneven = np.flatnonzero((features.present[a] != features.present[b]).any(axis=1))
     x, y = a[uneven], b[uneven]
     for one, other in ((x, y), (y, x)):
-        weight, _ = shared_weight(features, one, one, pool)
-        total[uneven] -= weight * _missing_share(features, one, other)
+        total[uneven] -= weight[one] * _missing_share(features, one, other)
     total = np.maximum(total, shared)
     return np.asarray(np.divide(shared, total, out=np.zeros(len(a)), where=total > 0))
 

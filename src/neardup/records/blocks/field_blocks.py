@@ -26,6 +26,7 @@ from neardup.records.blocks.record_blocks import (
     Most,
     common_of,
     find_at_most,
+    find_candidates,
     hashed_sets,
 )
 from neardup.records.decision.frequencies import both
@@ -39,6 +40,9 @@ MOST = 5
 _ALIKE = 0.5
 #: Fields of which pairs are tried: those with the fewest pairs of equal values.
 _PAIRED = 8
+#: Values of a field that are drawn to estimate the number of its pairs: a share of them, at least
+#: and at most so many; and how many times too many that number has to be.
+_DRAWN_SHARE, _DRAWN_LEAST, _DRAWN_MOST, _FAR = 8, 1000, 20_000, 2
 #: For fields that are known to be asked for.
 _NO_LIMIT = 2**62
 
@@ -160,9 +164,28 @@ def _similar(
     """
     if spec.fields[0].compare == "exact" or len(example) < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    if _too_many(example, column, spec, most, pool):
+        return None
     features = make_features((column.take(array_of(example)),), spec, pool)
     found = find_at_most(features, spec, most, pool)
     return None if found is None else (found.a.astype(np.int64), found.b.astype(np.int64))
+
+
+def _too_many(
+    example: np.ndarray, column: pa.LargeStringArray, spec: LinkSpec, most: Most, pool: Pool
+) -> bool:
+    """Return whether some of the values show that there are far too many pairs; see `_similar`.
+
+    Values are in the order of their hashes, so the first ones are drawn at random.
+    """
+    drawn = min(max(len(example) // _DRAWN_SHARE, _DRAWN_LEAST), _DRAWN_MOST)
+    if drawn > len(example) // 2:
+        return False
+    features = make_features((column.take(array_of(example[:drawn])),), spec, pool)
+    found = find_candidates(features, spec, drawn, pool)
+    alike = found.similarity >= _ALIKE
+    expected = most.of(found.a[alike], found.b[alike]) * (len(example) / drawn) ** 2
+    return expected > _FAR * most.pairs
 
 
 def _among(numbers: np.ndarray, keys: np.ndarray) -> np.ndarray:

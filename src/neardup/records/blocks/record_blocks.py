@@ -10,10 +10,11 @@ import numpy as np
 
 from neardup.cluster.edges import Edges
 from neardup.errors import SpecError
-from neardup.kernels.jaccard import Sets, drop_common, weighted_overlap
+from neardup.kernels.jaccard import Sets, drop_common
+from neardup.kernels.record_pairs import weigh_sets, weigh_shared
 from neardup.kernels.signing import band_keys
 from neardup.match.bucketing import bucket_bands, bucket_documents
-from neardup.match.pairs import pairs_of_buckets, pairs_of_first
+from neardup.match.pairs import pairs_of_buckets
 from neardup.match.verifying import content_order, make_sets, similarities, taken
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
@@ -43,8 +44,6 @@ _COMMON, _COMMON_SHARE = 1000, 20
 _RARE = 6.0
 #: Bits of a bitmap for each member of a set.
 _BITS = 16
-#: Bands, and shares of the records, by which a look shows that there are far too many pairs.
-_FEW_BANDS, _PROBED = 8, (1 / 64, 1 / 4)
 #: Minimum similarity of a candidate, as a share of `block_at`.
 _LOWEST = 1 / 3
 #: Records that a thread signs together: their keys stay in its cache.
@@ -146,16 +145,15 @@ class _Search(NamedTuple):
     lowest: float
     only_common: int
 
-    def pairs(self, bands: Bands, low: int, pool: Pool, share: float = 1.0) -> _Found:
+    def pairs(self, bands: Bands, low: int, pool: Pool) -> _Found:
         """Return the candidates of some bands, of which `low` is the first one.
 
         Args:
             bands: How many these are.
             low: Number of the first one.
             pool: Threads.
-            share: Of the records, whose pairs with those that follow them are looked at.
         """
-        found = _of_bands(self, bands, low, share, pool)
+        found = _of_bands(self, bands, low, pool)
         x, y = self.order[found.a], self.order[found.b]
         a, b = np.minimum(x, y), np.maximum(x, y)
         similarity, first = found.similarity, self.first
@@ -173,8 +171,7 @@ def _search(features: Features, spec: LinkSpec, first: int, pool: Pool) -> _Sear
     order = content_order(hashed).astype(np.int32)
     sets = Sets(hashed.values, hashed.begin[order], hashed.size[order], _folded(hashed)[order])
     lowest = lowest_similarity(spec)
-    heaviest, _ = shared_weight(features, every, every, pool)
-    if heaviest.max(initial=0) < rare_enough(features.counted):
+    if record_weight(features, pool).max(initial=0) < rare_enough(features.counted):
         lowest = block_at(spec)  # no pair below can share enough
     only = _only_common(features.records, hashed, common)
     return _Search(features, spec, first, common, order, sets, _ragged(hashed), lowest, only)
@@ -232,8 +229,6 @@ def find_candidates(
 def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> Edges | None:
     """Find candidates as `find_candidates` does within one file, unless these are too many.
 
-    A few bands of a few of the records show it, where they are far too many.
-
     Args:
         features: Of the records.
         spec: Settings of the call.
@@ -245,11 +240,6 @@ def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> 
     """
     search = _search(features, spec, len(features.hashes), pool)
     bands = choose_rows(search.sets, spec, pool)
-    few = Bands(min(_FEW_BANDS, bands.num_bands), bands.rows, 0.0)
-    for share in _PROBED:
-        probe = search.pairs(few, 0, pool, share)
-        if most.of(probe.a, probe.b) > most.pairs:
-            return None
     parts = []
     for found in _all_bands(search, bands, pool):
         if most.of(found.a, found.b) > most.pairs:
@@ -320,18 +310,20 @@ def lowest_similarity(spec: LinkSpec) -> float:
     return block_at(spec) * _LOWEST
 
 
-def shared_weight(
-    features: Features, a: np.ndarray, b: np.ndarray, pool: Pool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return float64[pairs] twice: weight of the shingles that pairs share, and have together."""
-    shared, total = np.empty(len(a)), np.empty(len(a))
-    records, weights = features.records, features.weights
+def shared_weight(features: Features, a: np.ndarray, b: np.ndarray, pool: Pool) -> np.ndarray:
+    """Return float64[pairs]: the weight of the shingles that pairs of records share."""
+    shared, (records, weights) = np.empty(len(a)), (features.records, features.weights)
+    pool.ranges(
+        lambda first, last: weigh_shared(records, weights, a, b, first, last, shared), len(a), _STEP
+    )
+    return shared
 
-    def work(first: int, last: int) -> None:
-        weighted_overlap(records, weights, a, b, first, last, shared, total)
 
-    pool.ranges(work, len(a), _STEP)
-    return shared, total
+def record_weight(features: Features, pool: Pool) -> np.ndarray:
+    """Return float64[records]: the weight of all shingles of each record."""
+    records, weights, out = features.records, features.weights, np.empty(len(features.hashes))
+    pool.ranges(lambda first, last: weigh_sets(records, weights, first, last, out), len(out), _STEP)
+    return out
 
 
 def rare_enough(documents: int) -> float:
@@ -346,12 +338,12 @@ def worth(
     a, b, similarity = pairs
     found = similarity >= block_at(spec)
     below = np.flatnonzero(~found)
-    shared, _ = shared_weight(features, a[below], b[below], pool)
+    shared = shared_weight(features, a[below], b[below], pool)
     found[below] = shared >= rare_enough(features.counted)
     return np.asarray(found)
 
 
-def _of_bands(search: _Search, bands: Bands, low: int, share: float, pool: Pool) -> _Found:
+def _of_bands(search: _Search, bands: Bands, low: int, pool: Pool) -> _Found:
     """Compare the records that share a bucket in one of some bands."""
     sets, documents = search.sets, len(search.sets.size)
     keys = _keys(search.shingles, bands, search.spec.seed + low, pool)
@@ -360,11 +352,7 @@ def _of_bands(search: _Search, bands: Bands, low: int, share: float, pool: Pool)
     keys[:, empty] = np.arange(len(empty), dtype=np.uint64)
     grouped = bucket_bands(lambda band: keys[band][search.order], bands.num_bands, pool)
     buckets = bucket_documents(grouped, documents, bands.num_bands)
-    if share < 1:
-        first = int(share * documents)
-        found = pairs_of_first(sets, buckets, search.lowest, first, pool)
-    else:
-        found = pairs_of_buckets(sets, buckets, search.lowest, pool)
+    found = pairs_of_buckets(sets, buckets, search.lowest, pool)
     columns = zip(*found.parts, strict=True) if found.parts else ((), (), ())
     a, b, similarity = (
         np.concatenate([np.empty(0, dtype), *column])

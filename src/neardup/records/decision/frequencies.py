@@ -24,10 +24,21 @@ class ValueCounts(NamedTuple):
     present: np.ndarray
     equal: np.ndarray
 
-    def frequency(self, docs: np.ndarray, field: int) -> np.ndarray:
-        """Return float64[]: the share of the other records that have the value of some records."""
-        others = np.maximum(self.counts[docs, field].astype(np.float64) - 1, 0.5)
-        return np.asarray(others / max(float(self.present[field]) - 1, 1.0))
+    @property
+    def scale(self) -> np.ndarray:
+        """float64[k]: the logarithm of the other records that have a value."""
+        return np.asarray(np.log(np.maximum(self.present - 1.0, 1.0)))
+
+    def rarity(self, a: np.ndarray, b: np.ndarray, field: int) -> np.ndarray:
+        """Return float64[pairs]: how rare the values of pairs are, as a logarithm.
+
+        It is the mean of 1 / share, the share being that of the other records that have the value.
+        A match that differs by an error has the value of one record as the true one, and any error
+        in the other: how likely that is depends on the true value only. Two records that differ
+        have both values by chance. The odds are therefore those of one value, either of the two.
+        """
+        x, y = (np.maximum(self.counts[of, field] - 1.0, 0.5) for of in (a, b))
+        return np.asarray(np.log((1 / x + 1 / y) / 2) + self.scale[field])
 
 
 def value_counts(features: Features) -> ValueCounts:

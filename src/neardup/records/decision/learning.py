@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.records.decision.agreement_classes import (
+    CLASSES,
     EQUAL,
     PRIOR,
     counted,
@@ -42,6 +43,9 @@ _STEPS, _CLOSE = 500, 1e-6
 _LEAST = 1e-12
 #: Matches that seeds have to show, if most of them are none themselves.
 _FEW = 3.0
+#: The class from which on two values may be one but for an error; seeds that show how rare values
+#: of matches are, and as how many seeds of each class their mean counts.
+_NEAR, _FEWEST, _KEPT = 3, 5.0, 5.0
 #: Matches that there are at least, and their share of the seeds.
 _LEAST_MATCHES, _NEARLY = 0.5, 0.001
 #: Candidates that the share of matches of an index counts as.
@@ -66,7 +70,19 @@ class Learnt(NamedTuple):
     possible: int
 
 
-def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
+class Views(NamedTuple):
+    """Weights that were learnt.
+
+    Attributes:
+        model: Match weights in two views.
+        of_views: float64[candidates] of each: log odds.
+    """
+
+    model: Model
+    of_views: tuple[np.ndarray, ...]
+
+
+def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Views:
     """Learn the weights of one file, in two views.
 
     The view of random pairs has the agreements by chance in the complete file; that of candidates
@@ -79,13 +95,17 @@ def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Model:
     """
     found, values = known.candidates, known.values
     one = _random_view(known, seeds, m)
-    one = _with_prior(one, found, values, float(seeds.weights.sum()), known.possible)
-    first = probability(view_log_odds(one, found, values))
-    taken = np.minimum(first, probability(STEEP * (found.similarity - seeds.foot)))
+    one, first = _with_prior(one, found, values, float(seeds.weights.sum()), known.possible)
+    taken = np.minimum(probability(first), probability(STEEP * (found.similarity - seeds.foot)))
     others = exact(1 - np.maximum(seeds.weights, taken))
     two = candidates_view(found.classes, others, m)
-    two = _with_prior(two, found, values, float((1 - others).sum()), len(others))
-    return Model((one, two), seeds.foot)
+    if seeds.apart:
+        # Members of a group have rare values in common as often as matches do.
+        kept, none = seeds.groups or range(len(m)), np.full(CLASSES, np.nan)
+        of = enumerate(typical_rarity(known, seeds))
+        two = two._replace(typical=tuple(one if k in kept else none for k, one in of))
+    two, second = _with_prior(two, found, values, float((1 - others).sum()), len(others))
+    return Views(Model((one, two), seeds.foot), (first, second))
 
 
 def shares_of_matches(classes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -109,7 +129,7 @@ def candidates_view(
     )
     weights = tuple(map(monotone_weights, m, u))
     tree = learn_tree(classes[:, :columns], others)
-    return View("candidates", m, u, weights, tree, 0.0, by_value=False)
+    return View("candidates", m, u, weights, (), tree, 0.0)
 
 
 def _random_view(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> View:
@@ -128,7 +148,38 @@ def _random_view(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> View
         us.append(counts)
     u = tuple(us)
     tree = tuple(_counted_edge(known, seeds, edge) for edge in learn_tree(drawn.classes, differ))
-    return View("random", m, u, tuple(map(monotone_weights, m, u)), tree, 0.0, by_value=True)
+    typical = typical_rarity(known, seeds)
+    for k, of in enumerate(typical):
+        # Of two equal values it is known.
+        of[EQUAL] = round(float(-np.log(u[k][EQUAL])), 9)
+    return View("random", m, u, tuple(map(monotone_weights, m, u)), typical, tree, 0.0)
+
+
+def typical_rarity(known: Learnt, seeds: Seeds) -> tuple[np.ndarray, ...]:
+    """Return how rare the values of matches are, float64[classes] of each field; see `View`.
+
+    Odds of matches by this have the mean that they have without: the mean of u / m is 1.
+    """
+    found, values, every = known.candidates, known.values, []
+    for k, classes in enumerate(found.classes.T):
+        typical = np.full(CLASSES, np.nan)
+        for kind in ((EQUAL,), range(_NEAR, EQUAL)):
+            rows = np.flatnonzero(
+                (classes >= kind[0]) & (classes <= kind[-1]) & (seeds.weights > 0)
+            )
+            of, weights = classes[rows], seeds.weights[rows]
+            sure = float(weights.sum())
+            if sure < _FEWEST:
+                continue
+            rarity = values.rarity(found.a[rows], found.b[rows], k)
+            common = exact(weights * np.exp(values.scale[k] - rarity))
+            mean = float(common.sum()) / sure
+            sums = np.bincount(of, common, CLASSES) + _KEPT * mean
+            means = sums / (np.bincount(of, weights, CLASSES) + _KEPT)
+            for one in kind:
+                typical[one] = round(float(values.scale[k] - np.log(means[one])), 9)
+        every.append(typical)
+    return tuple(every)
 
 
 def _counted_edge(known: Learnt, seeds: Seeds, edge: Dependence) -> Dependence:
@@ -155,8 +206,19 @@ def _equal_seeds(known: Learnt, seeds: Seeds, fields: tuple[int, ...]) -> float:
 
 def _with_prior(
     view: View, found: Agreements, values: ValueCounts, matches: float, possible: float
-) -> View:
-    """Return a view with the share of matches that its own weights make most likely."""
+) -> tuple[View, np.ndarray]:
+    """Return a view with the share of matches that its own weights make most likely.
+
+    Args:
+        view: Without such a share: its prior is 0.
+        found: Agreements of the candidates.
+        values: Records by value.
+        matches: A guess.
+        possible: Pairs in all.
+
+    Returns:
+        The view, and the log odds of the candidates by it.
+    """
     base = view_log_odds(view, found, values)
     # Many steps at no cost: pairs count in classes of their log odds.
     classes, pairs = np.unique(np.round(base, 2), return_counts=True)
@@ -169,17 +231,18 @@ def _with_prior(
             break
         # Less than half a match is none: the rest are coincidences.
         share = expected / max(possible, 1.0) if expected >= 0.5 else _LEAST
-    return view._replace(prior=round(prior, 9))
+    prior = round(prior, 9)
+    return view._replace(prior=prior), base + prior
 
 
-def support(model: Model, known: Learnt, seeds: Seeds) -> tuple[float, float]:
+def support(learnt: Views, known: Learnt, seeds: Seeds) -> tuple[float, float]:
     """Return the share of the seeds that both views confirm, and how far the views agree.
 
     Coincidences are matches of one view at most: without matches both are near 0.
     """
-    one, two = (view_log_odds(view, known.candidates, known.values) for view in model.views)
-    least = probability(np.minimum(one, two))
-    matches = float(probability(model.log_odds(known.candidates, known.values)).sum())
+    least = probability(np.minimum(*learnt.of_views))
+    both = learnt.model.together(learnt.of_views, known.candidates.similarity)
+    matches = float(probability(both).sum())
     confirmed = float(least @ seeds.weights) / max(float(seeds.weights.sum()), 1.0)
     if least.sum() < _FEW:
         return confirmed, 0.0
@@ -195,7 +258,7 @@ def by_chance(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> bool:
     nothing = Seeds(np.zeros_like(seeds.weights), np.inf, seeds.foot)
     view = _random_view(known, nothing, m)._replace(tree=())
     weight = float(seeds.weights.sum())
-    view = _with_prior(view, known.candidates, known.values, weight, known.possible)
+    view, _ = _with_prior(view, known.candidates, known.values, weight, known.possible)
     matches = float(probability(np.array([view.prior]))[0]) * known.possible
     return matches < max(_LEAST_MATCHES, _NEARLY * weight)
 

@@ -6,13 +6,15 @@ the assumption that fields are independent among pairs of different records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.records.decision.agreement_classes import EQUAL
-from neardup.records.decision.dependences import Dependence
+from neardup.errors import FormatError
+from neardup.kernels.record_pairs import add_rarity, add_weights
+from neardup.records.decision.agreement_classes import CLASSES
+from neardup.records.decision.dependences import COARSE, LEVELS, Dependence
 from neardup.records.decision.frequencies import ValueCounts
 
 #: Steepness of the scalar similarity, as a logistic function: of seeds, of the veto.
@@ -28,30 +30,34 @@ class View(NamedTuple):
         m: float64[classes] for each column: share of the matches in each class of agreement.
         u: The same of pairs of different records.
         weights: The logarithm of m / u, monotone.
+        typical: float64[classes] for each field: how rare two values in that class are if they are
+            those of a match, a logarithm; NaN where that does not count.
         tree: Dependences of the fields among pairs of different records.
         prior: Log odds of a match before anything is compared.
-        by_value: Whether two equal values weigh by their own frequency.
     """
 
     name: str
     m: tuple[np.ndarray, ...]
     u: tuple[np.ndarray, ...]
     weights: tuple[np.ndarray, ...]
+    typical: tuple[np.ndarray, ...]
     tree: tuple[Dependence, ...]
     prior: float
-    by_value: bool
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
         columns = {
             name: [c.tolist() for c in getattr(self, name)] for name in ("m", "u", "weights")
         }
-        return {**self._asdict(), **columns, "tree": [edge.as_dict() for edge in self.tree]}
+        typical = [[None if np.isnan(x) else x for x in c.tolist()] for c in self.typical]
+        tree = [edge.as_dict() for edge in self.tree]
+        return {**self._asdict(), **columns, "typical": typical, "tree": tree}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> View:
         """Make a view from what `as_dict` returned."""
         columns = {name: tuple(map(np.array, values[name])) for name in ("m", "u", "weights")}
+        columns["typical"] = tuple(np.array(of, np.float64) for of in values["typical"])
         tree = tuple(map(Dependence.from_dict, values["tree"]))
         return cls(**{**values, **columns, "tree": tree})
 
@@ -61,14 +67,20 @@ class Agreements(NamedTuple):
 
     Attributes:
         a: int32[pairs]: the first record of each.
+        b: int32[pairs]: the second.
         classes: int8[pairs, columns]: classes of agreement of the fields; of two files, one more
             column has whether the two are each other's best.
         similarity: float64[pairs]: the scalar similarity.
     """
 
     a: np.ndarray
+    b: np.ndarray
     classes: np.ndarray
     similarity: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Agreements:
+        """Return those of some pairs."""
+        return Agreements(self.a[rows], self.b[rows], self.classes[rows], self.similarity[rows])
 
 
 class Model(NamedTuple):
@@ -79,21 +91,28 @@ class Model(NamedTuple):
         foot: Similarity below which the scalar says no, more and more; None for no veto.
         shift: Added to the log odds, by labels.
         factor: The log odds are multiplied with it before, by labels.
+        swapped: Pairs of fields whose values are swapped in some records.
     """
 
     views: tuple[View, ...]
     foot: float | None
     shift: float = 0.0
     factor: float = 1.0
+    swapped: tuple[tuple[int, int], ...] = ()
 
     def log_odds(self, pairs: Agreements, values: ValueCounts) -> np.ndarray:
         """Return float64[pairs]: log odds of a match, to nine decimals."""
-        total = np.zeros(len(pairs.a))
-        for view in self.views:
-            total += view_log_odds(view, pairs, values)
+        every = [view_log_odds(view, pairs, values) for view in self.views]
+        return self.together(every, pairs.similarity)
+
+    def together(self, of_views: Sequence[np.ndarray], similarity: np.ndarray) -> np.ndarray:
+        """Return float64[pairs]: the same, of the log odds by each view."""
+        total = np.zeros(len(similarity))
+        for of_view in of_views:
+            total += of_view
         total /= max(len(self.views), 1)
         if self.foot is not None:
-            apart = STEEP * (pairs.similarity - self.foot)
+            apart = STEEP * (similarity - self.foot)
             total += np.minimum(apart, 0.0) if self.views else apart
         return np.round(self.factor * total + self.shift, 9)
 
@@ -110,9 +129,10 @@ class Model(NamedTuple):
         prior = dependences = 0.0
         for view in self.views:
             prior += view.prior
-            for k, weight, rare in _columns(view, pairs, values):
-                fields[k] += weight[0] + rare[0]
-                rarity[k] += rare[0]
+            for k, of in enumerate(pairs.classes[0, : len(view.weights)].tolist()):
+                rare = _rarity(view, pairs, values, k)
+                fields[k] += (view.weights[k][of] if of >= 0 else 0.0) + rare
+                rarity[k] += rare
             dependences -= sum(float(edge.of(pairs.classes)[0]) for edge in view.tree)
         total = float(self.log_odds(pairs, values)[0] / np.log(2))
         found = {
@@ -137,34 +157,45 @@ class Model(NamedTuple):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Model:
-        """Make a model from what `as_dict` returned."""
-        return cls(**{**values, "views": tuple(map(View.from_dict, values["views"]))})
+        """Make a model from what `as_dict` returned.
+
+        Raises:
+            FormatError: Another version returned it.
+        """
+        if "swapped" not in values:
+            raise FormatError(
+                "the match weights are those of another version of neardup",
+                "link the records again, or make the index again",
+            )
+        views = tuple(map(View.from_dict, values["views"]))
+        return cls(**{**values, "views": views, "swapped": tuple(map(tuple, values["swapped"]))})
 
 
 def view_log_odds(view: View, pairs: Agreements, values: ValueCounts) -> np.ndarray:
     """Return float64[pairs]: log odds of a match by one view."""
-    total = np.full(len(pairs.a), view.prior)
-    for _, weight, rare in _columns(view, pairs, values):
-        total += weight
-        total += rare
-    for edge in view.tree:
-        total -= edge.of(pairs.classes)
+    total = np.zeros(len(pairs.a))
+    # With a last class and a last level, which -1, a missing value, selects.
+    weights = np.zeros((len(view.weights), CLASSES + 1))
+    for k, of in enumerate(view.weights):
+        weights[k, : len(of)] = of
+    ratios = np.zeros((len(view.tree), LEVELS + 1, LEVELS + 1))
+    for k, edge in enumerate(view.tree):
+        ratios[k, :LEVELS, :LEVELS] = edge.ratios
+    one, two = (np.array([edge[k] for edge in view.tree], np.int64) for k in range(2))
+    add_weights(pairs.classes, weights, ratios, COARSE, one, two, total)
+    if view.typical:
+        typical = np.pad(np.array(view.typical), ((0, 0), (0, 1)), constant_values=np.nan)
+        add_rarity(pairs.classes, pairs.a, pairs.b, values.counts, values.scale, typical, total)
+    total += view.prior
     return total
 
 
-def _columns(
-    view: View, pairs: Agreements, values: ValueCounts
-) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield number, weights, and what frequencies add to these, of each column."""
-    for k, weights in enumerate(view.weights):
-        classes = pairs.classes[:, k]
-        # A missing value, -1, selects the last one.
-        weight = np.append(weights, 0.0)[classes]
-        rare = np.zeros(len(classes))
-        if view.by_value and k < len(values.present):
-            equal = np.flatnonzero(classes == EQUAL)
-            rare[equal] = np.log(view.u[k][EQUAL] / values.frequency(pairs.a[equal], k))
-        yield k, weight, rare
+def _rarity(view: View, pairs: Agreements, values: ValueCounts, column: int) -> float:
+    """Return how much the rarity of the values of one pair adds, in one column."""
+    of = int(pairs.classes[0, column])
+    if column >= len(view.typical) or of < 0 or np.isnan(view.typical[column][of]):
+        return 0.0
+    return float(values.rarity(pairs.a, pairs.b, column)[0] - view.typical[column][of])
 
 
 def probability(log_odds: np.ndarray) -> np.ndarray:

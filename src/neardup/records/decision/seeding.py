@@ -51,6 +51,7 @@ class Seeds(NamedTuple):
         groups: Numbers of the fields by which members of a group differ.
         shares: float64[]: share of the similar pairs that are not of a group, for each agreement
             of these fields.
+        apart: Whether a valley separates them from the other candidates.
     """
 
     weights: np.ndarray
@@ -58,6 +59,7 @@ class Seeds(NamedTuple):
     foot: float
     groups: tuple[int, ...] = ()
     shares: np.ndarray = np.ones(1)
+    apart: bool = True
 
     def weight(self, pairs: Agreements) -> np.ndarray:
         """Return float64[pairs]: how surely some pairs are matches, by their similarity."""
@@ -128,7 +130,7 @@ def coincidences(seeds: Seeds, model: Model, pairs: Agreements, known: Random) -
     fields = list(seeds.groups)
     members = np.flatnonzero(_cells(pairs.classes, seeds.groups) == 0)
     step = max(1, -(-len(members) // _MEMBERS))
-    kept = members[::step]
+    of_members = pairs.take(members[::step])
     by_chance, first = np.unique(drawn.classes[:, fields], axis=0, return_inverse=True)
     weights = np.bincount(first.reshape(-1), 1 - seeds.weight(drawn), len(by_chance))
     shares = weights / max(float(weights.sum()), 1.0)
@@ -136,11 +138,9 @@ def coincidences(seeds: Seeds, model: Model, pairs: Agreements, known: Random) -
     # Not the veto: by such an agreement they would be more similar.
     views, found = model._replace(foot=None), 0.0
     for k in np.argsort(-shares, kind="stable")[:_CHANCES].tolist():
-        classes = pairs.classes[kept]
+        classes = of_members.classes.copy()
         classes[:, fields] = by_chance[k]
-        log_odds = views.log_odds(
-            Agreements(pairs.a[kept], classes, pairs.similarity[kept]), values
-        )
+        log_odds = views.log_odds(of_members._replace(classes=classes), values)
         found += float(shares[k]) * float((log_odds >= 0).sum()) * step
     return found
 

@@ -12,7 +12,8 @@ from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.index_check import problems_of
 from neardup.records.blocks.record_blocks import Candidates, common_of
-from neardup.records.deciding import Decision, agreements_of
+from neardup.records.deciding import Decision
+from neardup.records.decision.model import Agreements
 from neardup.records.decision.threshold import index_threshold
 from neardup.records.explaining import check_two, explain_pair
 from neardup.records.field_similarity import compare
@@ -57,7 +58,7 @@ def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[s
             only_common=0,
             possible=1,
         )
-        agreements = agreements_of(candidates, compared, len(docs), two_files=False)
+        agreements = Agreements(a, b, compared.classes, compared.similarity)
         values, model = store.values.of(features, len(docs)), store.model
         log_odds = model.log_odds(agreements, values)
         threshold = index_threshold(store.threshold, compared.similarity)

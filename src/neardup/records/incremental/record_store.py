@@ -135,6 +135,7 @@ class RecordStore:
             counted=self.counted,
             words=np.array(self._about["words"]),
             wordiness=self._about["wordiness"],
+            swapped=self.model.swapped,
         )
 
     def refresh(self) -> bool:

@@ -52,6 +52,8 @@ def _field(line: dict[str, Any]) -> list[str]:
     similarity = "missing" if line["similarity"] is None else f"{line['similarity']:.2f}"
     if line["frequency"] is not None:
         similarity = f"equal, in {line['frequency']:,}"
+    if line["swapped"]:
+        similarity += ", swapped"
     values = map(_cut, line.get("values", ("", "")))
     return [name(line["field"]), *values, similarity, _bits(line["bits"])]
 

@@ -26,7 +26,7 @@ from neardup.sketch.bands import Bands
 from neardup.threads import Pool
 
 #: Of the record of a folder of links.
-FORMAT = 2
+FORMAT = 3
 
 
 def open_links(folder: Path) -> Linked:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from neardup.arrays import array_of
-from neardup.records.decision.model import Agreements
 from neardup.records.link_steps import Linked
 from neardup.records.outputs.link_tables import public_ids
 from neardup.report.numbers import aligned, labelled
@@ -73,8 +72,7 @@ def explain_record(linked: Linked, x: int, limit: int) -> RecordExplanation:
     for row in rows[:limit].tolist():
         other = int(found.b[row] if found.a[row] == x else found.a[row])
         of = decision.agreements
-        pair = Agreements(of.a[[row]], of.classes[[row]], of.similarity[[row]])
-        parts = decision.model.parts(pair, decision.values)
+        parts = decision.model.parts(of.take(np.array([row])), decision.values)
         bits = parts["fields"] or [None] * len(spec.names)
         line = {
             "id": id_of(other),

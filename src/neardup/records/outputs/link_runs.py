@@ -288,8 +288,8 @@ class LinkRun(AnyRun):
 
         Columns: ``view`` (``random`` pairs or ``candidates``), ``field``, ``from`` and ``to``,
         similarities; ``m`` and ``u``, the shares of the matches and of others in that class;
-        ``bits``, the match weight. Values from 1 to 1 are equal; of the random view, equal values
-        also count by their own frequency.
+        ``bits``, the match weight. Values from 1 to 1 are equal. Equal and similar values also
+        count by how rare they are.
         """
         return tables.weight_table(self._linked)
 
@@ -416,9 +416,10 @@ class LinkRun(AnyRun):
             limit: Candidates of one record, and other records of its cluster, at most.
 
         Returns:
-            ``fields``: ``values``, ``similarity``, ``bits`` (match weight, base 2) and
-            ``frequency`` of equal values; ``prior``, ``dependences`` and ``veto`` in bits, which
-            add up to ``total``; ``probability``, ``similarity`` and ``match``; ``candidate``, and
+            ``fields``: ``values``, ``similarity``, ``bits`` (match weight, base 2),
+            ``frequency`` of equal values, and whether they are ``swapped``; ``prior``,
+            ``dependences`` and ``veto`` in bits, which add up to ``total``; ``probability``,
+            ``similarity`` and ``match``; ``candidate``, and
             the probability of being one. Of one record its ``cluster``, ``size`` and ``members``,
             and ``pairs`` with other records, most likely first: ``probability``, ``match``,
             ``same_cluster``, ``total`` and ``bits`` of each of the ``fields``.
