@@ -17,21 +17,27 @@ _ONE = np.uint64(1)
 
 
 class Known(NamedTuple):
-    """Keys of recent anchors, and fragments of documents; made by `no_known`."""
+    """Keys of recent anchors, and fragments of documents; made by `no_known`.
 
-    keys: np.ndarray  # uint64[slots], slots a power of 2; the lowest bit for those in fragments
-    slots: np.ndarray  # int32[slots, 3]: of these, first token of the anchor among those of the
-    # fragments, its fragment, and its number among their anchors
-    tokens: np.ndarray  # uint64[]: of the fragments
-    fragments: (
-        np.ndarray
-    )  # int64[fragments, 5]: first token and end among these; document and token
-    # there; first of its anchors
-    anchor_keys: np.ndarray  # uint64[]: of the fragments
-    anchors: (
-        np.ndarray
-    )  # int64[, 3]: number, first token among those of fragments, 1 if it is marked
-    filled: np.ndarray  # int64[3]: tokens, fragments and anchors so far
+    Attributes:
+        keys: uint64[slots], slots a power of 2; the lowest bit for those in fragments.
+        slots: int32[slots, 3]: of these, the first token of the anchor among those of the
+            fragments, its fragment, and its number among their anchors.
+        tokens: uint64[]: of the fragments.
+        fragments: int64[fragments, 5]: first token and end among these; document and token there;
+            first of its anchors.
+        anchor_keys: uint64[]: of the fragments.
+        anchors: int64[, 3]: number, first token among those of fragments, 1 if it is marked.
+        filled: int64[3]: tokens, fragments and anchors so far.
+    """
+
+    keys: np.ndarray
+    slots: np.ndarray
+    tokens: np.ndarray
+    fragments: np.ndarray
+    anchor_keys: np.ndarray
+    anchors: np.ndarray
+    filled: np.ndarray
 
 
 def no_known(slots: int, tokens: int) -> Known:
