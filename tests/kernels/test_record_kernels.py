@@ -1,145 +1,264 @@
-"""Kernels of pairs of records, next to the obvious."""
+"""Kernels for JSON lines and CSV against their references, on valid, broken and arbitrary bytes."""
 
 from __future__ import annotations
 
-import math
+import json
+import random
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+import reference_records as reference
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numba import config
 
-from neardup.kernels import record_pairs as kernels
-from neardup.kernels.jaccard import Sets
+from neardup.kernels import scanning as kernels
 
-RECORDS, FIELDS, PAIRS = 40, 3, 300
-NONE = -1
+pytestmark = pytest.mark.jit_off
 
-
-class Made:
-    """Records with a few values per field, some missing, and pairs of them."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-        known = [sorted(set(self.rng.integers(0, 30, 6).tolist())) for _ in range(8)]
-        which = self.rng.integers(-1, 8, (RECORDS, FIELDS))
-        members = [known[of] if of >= 0 else [] for of in which.ravel().tolist()]
-        self.members = [set(of) for of in members]
-        self.hashes = np.where(which < 0, 0, which + 1).astype(np.uint64)
-        begin = np.cumsum([0, *map(len, members)])[:-1]
-        values = np.array([v for of in members for v in of], np.uint64)
-        size = np.array([*map(len, members)], np.int32)
-        self.sets = Sets(values, begin.astype(np.int64), size, np.zeros((0, 1), np.uint64))
-        self.a, self.b = self.rng.integers(0, RECORDS, (2, PAIRS)).astype(np.int32)
-
-    def jaccard(self, x: int, y: int) -> float:
-        one, two = self.members[x], self.members[y]
-        return len(one & two) / len(one | two) if one and two else math.nan
-
-    def compared(self, kinds: list[int]) -> np.ndarray:
-        out = np.zeros((PAIRS, FIELDS), np.float32)
-        how = np.array(kinds)
-        for first, last in ((0, 100), (100, PAIRS)):
-            kernels.compare_values(self.sets, self.hashes, how, self.a, self.b, first, last, out)
-        return out
+PAD = kernels.PAD
+DEPTH = 12
+#: Plain Python, to check every index, takes a hundred times as long.
+SLOW = bool(config.DISABLE_JIT)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_values_are_compared(seed: int) -> None:
-    made = Made(seed)
-    kinds = [kernels.SETS, kernels.EXACT, kernels.NOT_HERE]
-    found = made.compared(kinds)
-    for pair, (a, b) in enumerate(zip(made.a.tolist(), made.b.tolist(), strict=True)):
-        similarity = made.jaccard(a * FIELDS, b * FIELDS)
-        assert found[pair, 0] == pytest.approx(similarity, nan_ok=True)
-        x, y = made.hashes[a, 1], made.hashes[b, 1]
-        expected = math.nan if not x or not y else float(x == y)
-        assert found[pair, 1] == pytest.approx(expected, nan_ok=True)
-    assert np.isnan(found[:, 2]).all() and not np.isnan(found[:, 0]).all()
+def padded(data: bytes) -> np.ndarray:
+    return np.frombuffer(bytearray(data + bytes(PAD)), np.uint8)
 
 
-def across(made: Made, straight: np.ndarray, pair: int) -> tuple[float, float] | None:
-    """The similarities of the first two fields compared crosswise, if these are higher."""
-    a, b = int(made.a[pair]) * FIELDS, int(made.b[pair]) * FIELDS
-    crosswise = [made.jaccard(a, b + 1), made.jaccard(a + 1, b)]
-    there = [s for s in crosswise if not math.isnan(s)]
-    given = [s for s in straight[pair, :2].tolist() if not math.isnan(s)]
-    mean = sum(there) / len(there) if there else 0.0
-    if not there or mean < 0.6 or 0.9 * mean <= (sum(given) / len(given) if given else 0.0):
-        return None
-    high, low = sorted(crosswise, key=lambda s: (math.isnan(s), -s))
-    return 0.9 * high, 0.9 * low
+def lines_of(data: bytes) -> np.ndarray:
+    lines = np.empty((len(data) // 2 + 1, 3), np.int32)
+    return lines[: kernels.json_lines(padded(data), len(data), lines)]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_fields_are_compared_crosswise(seed: int) -> None:
-    made = Made(seed)
-    straight = made.compared([kernels.SETS] * FIELDS)
-    found, swapped = straight.copy(), np.zeros(straight.shape, np.bool_)
-    fields = made.sets, made.hashes, 0, 1, 0.6, 0.9
-    kernels.compare_swapped(*fields, made.a, made.b, 0, PAIRS, found, swapped)
-    for pair in range(PAIRS):
-        expected = across(made, straight, pair)
-        assert swapped[pair].tolist() == [expected is not None] * 2 + [False]
-        wanted = straight[pair, :2] if expected is None else expected
-        assert found[pair, :2] == pytest.approx(np.array(wanted, np.float32), nan_ok=True)
-    assert 5 < swapped[:, 0].sum() < PAIRS
-    back, again = straight.copy(), np.zeros(straight.shape, np.bool_)
-    kernels.compare_swapped(*fields, made.b, made.a, 0, PAIRS, back, again)
-    assert np.array_equal(back, found, equal_nan=True)
+def fields_of(data: bytes, names: list[str], every: bool = False) -> Any:
+    """The wanted members of each line as spans with their kinds, and how the scan ended."""
+    keys = [name.encode() for name in names]
+    lines = lines_of(data)
+    values = np.zeros((len(keys), len(lines), 2), np.int32)
+    kinds = np.zeros((len(keys), len(lines)), np.uint8)
+    ended = kernels.json_fields(
+        padded(data),
+        lines,
+        np.frombuffer(bytearray(b"".join(keys)), np.uint8),
+        np.cumsum([0, *map(len, keys)]),
+        every,
+        values,
+        kinds,
+        np.empty(DEPTH + 1, np.uint8),
+        np.empty(6 * max(map(len, keys), default=0) + PAD, np.uint8),
+    )
+    return values, kinds, ended
 
 
-def test_classes_and_weights() -> None:
-    made = Made(5)
-    similarity = made.compared([kernels.SETS] * FIELDS)
-    edges, classes = np.array([0.1, 0.25], np.float32), np.zeros(similarity.shape, np.int8)
-    kernels.classify(similarity, made.hashes, edges, 3, made.a, made.b, 0, PAIRS, classes)
-    for pair, k in np.ndindex(PAIRS, FIELDS):
-        of, equal = (
-            similarity[pair, k],
-            made.hashes[made.a[pair], k] == made.hashes[made.b[pair], k],
-        )
-        expected = NONE if np.isnan(of) else 3 if equal else int((edges <= of).sum())
-        assert classes[pair, k] == expected
-    assert set(classes.ravel().tolist()) == {NONE, 0, 1, 2, 3}
-
-    weights = made.rng.normal(size=(FIELDS, 5))
-    weights[:, NONE] = 0
-    coarse = np.array([0, 0, 1, 1, NONE], np.int8)
-    ratios = np.zeros((2, 3, 3))
-    ratios[:, :2, :2] = made.rng.normal(size=(2, 2, 2))
-    one, two, total = np.array([0, 1]), np.array([1, 2]), np.ones(PAIRS)
-    # Of two files, a view may leave out the last column.
-    more = np.column_stack([classes, np.full(PAIRS, 2, np.int8)])
-    kernels.add_weights(more, weights, ratios, coarse, one, two, total)
-    counts = made.rng.integers(1, 9, (RECORDS, FIELDS)).astype(np.int32)
-    scale, typical = made.rng.normal(size=FIELDS), made.rng.normal(size=(FIELDS, 5))
-    typical[:, [0, NONE]] = np.nan
-    rare = np.zeros(PAIRS)
-    kernels.add_rarity(classes, made.a, made.b, counts, scale, typical, rare)
-    for pair in range(PAIRS):
-        of = classes[pair].tolist()
-        expected = 1 + sum(weights[k, c] for k, c in enumerate(of))
-        expected -= sum(
-            ratios[e, coarse[of[x]], coarse[of[y]]]
-            for e, (x, y) in enumerate(((0, 1), (1, 2)))
-            if NONE not in (of[x], of[y])
-        )
-        assert total[pair] == pytest.approx(expected)
-        added = 0.0
-        for k, c in enumerate(of):
-            if c > 0:
-                shares = [1 / max(int(counts[d[pair], k]) - 1, 0.5) for d in (made.a, made.b)]
-                added += math.log(sum(shares) / 2) + scale[k] - typical[k, c]
-        assert rare[pair] == pytest.approx(added)
+def gathered(data: bytes, values: np.ndarray, kinds: np.ndarray, columns: list[int]) -> Any:
+    count = kinds.shape[1]
+    size = int((values[columns, :, 1] - values[columns, :, 0]).sum()) + count * len(columns)
+    out = np.empty(size + PAD, np.uint8)
+    ends, lone = np.empty(count + 1, np.int64), np.empty(count, np.uint8)
+    kernels.gather_values(padded(data), values, kinds, np.array(columns), out, ends, lone)
+    raw = out.tobytes()
+    return [raw[a:b] for a, b in pairwise(ends)], lone.astype(bool).tolist()
 
 
-def test_sets_are_weighed() -> None:
-    made = Made(7)
-    weights = made.rng.random(16).astype(np.float32)
-    total, shared = np.zeros(RECORDS * FIELDS), np.zeros(PAIRS)
-    kernels.weigh_sets(made.sets, weights, 0, len(total), total)
-    kernels.weigh_shared(made.sets, weights, made.a, made.b, 0, PAIRS, shared)
-    for members, weight in zip(made.members, total.tolist(), strict=True):
-        assert weight == pytest.approx(sum(float(weights[v % 16]) for v in members))
-    for pair, (a, b) in enumerate(zip(made.a.tolist(), made.b.tolist(), strict=True)):
-        both = made.members[a] & made.members[b]
-        assert shared[pair] == pytest.approx(sum(float(weights[v % 16]) for v in both))
+MIXED = st.text(st.sampled_from('{}[]",:\\ntu09-.eE \t\r\nabé漢😀\x00'), max_size=60)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats() | st.text(max_size=40),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(["text", "id", "é", "", "a\nb", "t"])
+
+
+@given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), max_size=4), st.booleans(), MIXED)
+@settings(max_examples=60 if SLOW else 300, deadline=None)
+def test_members_of_valid_lines(rows: list[dict[str, Any]], ascii: bool, tail: str) -> None:
+    data = b"".join(json.dumps(row, ensure_ascii=ascii).encode() + b" \r\n\n" for row in rows)
+    names = ["text", "id", "é"]
+    lines = lines_of(data)
+    assert [tuple(line) for line in lines.tolist()] == reference.json_lines(data)
+    values, kinds, ended = fields_of(data, names)
+    deep = [i for i, row in enumerate(rows) if reference.nesting(row) > DEPTH]
+    if deep:
+        assert ended[:2] == (deep[0], kernels.DEEP)
+        return
+    assert ended[0] == len(rows) and not ended[1]
+    for k, name in enumerate(names):
+        found, _ = gathered(data, values, kinds, [k])
+        for row, value, kind in zip(rows, found, kinds[k].tolist(), strict=True):
+            if name not in row:
+                assert kind == kernels.ABSENT and value == b""
+            elif row[name] is None:
+                assert kind == kernels.NULL and value == b""
+            elif isinstance(row[name], str):
+                assert kind in (kernels.PLAIN, kernels.ESCAPED)
+                assert value == row[name].encode()
+            else:
+                expected = {
+                    bool: kernels.BOOLEAN,
+                    int: kernels.INTEGER,
+                    float: kernels.NUMBER,
+                    list: kernels.ARRAY,
+                    dict: kernels.OBJECT,
+                }[type(row[name])]
+                assert kind == expected
+                assert value == json.dumps(row[name], ensure_ascii=ascii).encode()
+
+
+@given(st.binary(max_size=80) | MIXED.map(str.encode))
+@example(b'{"text":"a"} {"text":"b"}')
+@example(b'{"a":1}{"b":2}\n{"u":\n{"x":1}}')
+@example(b'{"text":"\\u12g4"}')
+@example(b'{"text":"a')
+@example(b'{"text":"a"' + b" " * 40 + b"x")
+@settings(max_examples=500, deadline=None)
+def test_lines_are_refused_as_python_refuses_them(data: bytes) -> None:
+    spans = reference.json_lines(data)
+    assert [tuple(line) for line in lines_of(data).tolist()] == spans
+    _, _, ended = fields_of(data, ["text", "id"])
+    refused = [
+        i
+        for i, span in enumerate(spans)
+        if reference.json_fields(data[span.start : span.middle + 1], ["text", "id"], DEPTH) is None
+    ]
+    assert ended[0] == (refused[0] if refused else len(spans))
+    assert (ended[1] != 0) == bool(refused)
+
+
+def test_mutated_objects() -> None:
+    generator = random.Random(3)
+    good = (
+        b'{"id":-12.5e+3,"text":"a\\u00e9\\ud83d\\ude00\\n\\\\ b","t":[1,{"x":null},true,false,[]],'
+        b'"n":NaN,"i":-Infinity,"o":{}}'
+    )
+    assert fields_of(good, ["text"])[2][0] == 1
+    alphabet = bytes(set(good)) + b"\x00\x1f\xff Eu+"
+    for _ in range(2_000 if SLOW else 20_000):
+        line = bytearray(good)
+        for _ in range(generator.randint(1, 2)):
+            at = generator.randrange(len(line))
+            what = generator.random()
+            if what < 0.4:
+                line[at] = generator.choice(alphabet)
+            elif what < 0.7:
+                del line[at]
+            else:
+                line.insert(at, generator.choice(alphabet))
+        data = bytes(line).replace(b"\n", b" ")
+        expected = reference.json_fields(data.strip(reference.SPACES), ["text", "id"], DEPTH)
+        _, _, ended = fields_of(data, ["text", "id"])
+        assert (ended[0] == 1) == (expected is not None), data
+
+
+@pytest.mark.parametrize("depth", [DEPTH, DEPTH + 1])
+def test_depth(depth: int) -> None:
+    for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):
+        line = b'{"a":' + opening * (depth - 1) + b"1" + closing * (depth - 1) + b"}"
+        _, _, ended = fields_of(line, [])
+        assert ended[:2] == ((1, 0) if depth == DEPTH else (0, kernels.DEEP))
+
+
+def test_members_that_are_not_wanted_are_named() -> None:
+    data = b'{"a":1}\n{"a":2,"b\\"c":{"z":1}}'
+    _, _, ended = fields_of(data, ["a"], every=True)
+    assert ended[:2] == (1, kernels.UNKNOWN)
+    assert data[ended[2] : ended[3]] == b'b\\"c'
+    assert fields_of(data, ["a", 'b"c'], every=True)[2][0] == 2
+
+
+@given(st.text(st.characters(codec=None), max_size=50))
+@settings(max_examples=200, deadline=None)
+def test_strings_without_their_escapes(text: str) -> None:
+    data = json.dumps({"text": text}).encode()
+    values, kinds, _ = fields_of(data, ["text"])
+    (value,), (lone,) = gathered(data, values, kinds, [0])
+    assert value == reference.unescape(json.dumps(text)[1:-1].encode())
+    assert lone == any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def test_columns_are_joined_with_a_space() -> None:
+    data = b'{"a":"x","b":"1\\n"}\n{"b":"2"}\n{"a":null}'
+    values, kinds, _ = fields_of(data, ["a", "b"])
+    assert gathered(data, values, kinds, [1, 0])[0] == [b"1\n x", b"2 ", b" "]
+
+
+def scanned(data: bytes, final: bool, fields: int, expected: int) -> Any:
+    most = len(data) // 2 + 1
+    lines = np.empty((most, 3), np.int32)
+    values, kinds = np.empty((fields, most, 2), np.int32), np.zeros((fields, most), np.uint8)
+    count, why, position, found = kernels.csv_records(
+        padded(data), len(data), np.uint8(44), final, np.arange(fields), expected, lines, values,
+        kinds,
+    )  # fmt: skip
+    return lines[:count], values[:, :count], kinds[:, :count], why, position, found
+
+
+CSV = st.text(st.sampled_from('",\n\rab é'), max_size=70).map(str.encode)
+
+
+@given(CSV)
+@example(b'a,"x\ny",c\r\n\r\nd\ne,f')
+@example(b'"ab cd" ef,1\n')
+@example(b'"a""b","",\n"" ""x,y')
+@example(b'a,"' + b"x" * 31 + b'""' + b"y" * 64 + b'"')
+@settings(max_examples=500, deadline=None)
+def test_csv_records_and_fields(data: bytes) -> None:
+    expected, open_quote = reference.csv_records(data, b",")
+    lines, values, kinds, why, position, _ = scanned(data, True, 3, 0)
+    assert [tuple(line) for line in lines.tolist()] == [span for span, _ in expected]
+    assert (why == kernels.OPEN_QUOTE) == (open_quote is not None)
+    if open_quote is not None:
+        assert position == open_quote
+    for k in range(3):
+        values_k, kinds_k = np.ascontiguousarray(values), np.ascontiguousarray(kinds)
+        for number, (_, fields) in enumerate(expected):
+            if k >= len(fields):
+                kinds_k[k, number] = kernels.ABSENT
+                values_k[k, number] = 0
+        found, _ = gathered(data, values_k, kinds_k, [k])
+        for (_, fields), value, kind in zip(expected, found, kinds_k[k].tolist(), strict=True):
+            field = fields[k] if k < len(fields) else None
+            assert value == (field or b"")
+            assert (kind == kernels.ABSENT) == (field is None)
+
+
+@given(CSV, st.integers(1, 9))
+@settings(max_examples=300, deadline=None)
+def test_csv_is_cut_in_blocks_where_records_end(data: bytes, size: int) -> None:
+    """A scan that does not see the end of the file gives the first of the same records."""
+    every, _ = reference.csv_records(data, b",")
+    for end in range(0, len(data), size):
+        lines, _, _, why, _, _ = scanned(data[:end], False, 0, 0)
+        assert not why
+        found = [tuple(line) for line in lines.tolist()]
+        assert found == [span for span, _ in every][: len(found)]
+        # Only what ends right before the end may be left for the next block.
+        assert all(span.end >= end for span, _ in every[len(found) :])
+
+
+def test_csv_records_that_are_refused() -> None:
+    for data, why, position, fields in (
+        (b"a,b\nc\nd,e\n", kernels.RAGGED, 4, 1),
+        (b"a,b\nc,d,e", kernels.RAGGED, 4, 3),
+        (b'a,b\n"c" d,e\n', kernels.AFTER_QUOTE, 4, 0),
+        (b'a,b\nc,"d', kernels.OPEN_QUOTE, 6, 1),
+    ):
+        lines, _, _, *ended = scanned(data, True, 0, 2)
+        assert ended == [why, position, fields] and len(lines) == 1
+
+
+@given(st.lists(st.text("ab{}é\r", max_size=40), max_size=8), st.randoms(), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_records_are_copied(texts: list[str], generator: random.Random, with_extra: bool) -> None:
+    data = "\n".join(texts).encode()
+    spans = [span for span in reference.json_lines(data) if generator.random() < 0.7]
+    extra = [generator.randbytes(generator.randint(0, 50)) for _ in spans] if with_extra else None
+    joined = b"".join(extra or [])
+    ends = np.cumsum([0, *map(len, extra)]) if extra is not None else np.empty(0, np.int64)
+    expected = reference.copy_records(data, spans, extra)
+    out = np.empty(len(data) + len(joined) + 1 + PAD, np.uint8)
+    lines = np.array(spans, np.int32).reshape(-1, 3)
+    size = kernels.copy_records(padded(data), lines, padded(joined), ends, out)
+    assert out[:size].tobytes() == expected
