@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -112,4 +112,6 @@ def compile_kernels(spec: Spec) -> None:
 
 if __name__ == "__main__":
     gc.disable()  # it makes millions of objects: to look for cycles takes a tenth of the time
+    # As in `neardup.cli.main`: Numba loads SciPy for functions that no kernel calls.
+    cast("dict[str, Any]", sys.modules).setdefault("scipy", None)
     compile_kernels(Spec.from_dict(json.loads(sys.argv[1])))

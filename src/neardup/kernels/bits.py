@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from neardup.kernels.compiling import kernel
 
 # Odd constants without a structure: 2**64 over the golden ratio, for all hashes, and digits of pi.
 TOKEN_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -128,7 +130,7 @@ def copy32(typing: Any, source: Any, start: Any, target: Any, to: Any) -> Any:
     return types.void(source, types.int64, target, types.int64), generate
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mix(h):
     """Return a bijective mix of a uint64 in which every input bit reaches every output bit.
 
@@ -145,7 +147,7 @@ def mix(h):
     return h
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def splitmix(seed, index):
     """Return the ``index``-th uint64 of the SplitMix64 stream of ``seed`` (Steele et al. 2014).
 

@@ -1,9 +1,9 @@
 """Band keys to buckets, and buckets to pairs."""
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import popcount
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.jaccard import jaccard, may_reach, most_differing, slack_of
 
 #: A document is compared with at least so many following ones of its bucket.
@@ -12,7 +12,7 @@ WINDOW = 256
 PAIRS = 1 << 20
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _scatter(keys, docs, skipped, bits, ends, out_keys, out_docs):
     """Copy keys and documents in the order of some bits of the keys.
 
@@ -41,7 +41,7 @@ def _scatter(keys, docs, skipped, bits, ends, out_keys, out_docs):
         ends[s] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def group_keys(keys, members, starts):
     """Group equal keys.
 
@@ -109,7 +109,7 @@ def group_keys(keys, members, starts):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def name_buckets(members, starts, first, out):
     """Write the number of its bucket for each document of a band, or -1 where it is in none.
 
@@ -125,7 +125,7 @@ def name_buckets(members, starts, first, out):
             out[members[i]] = first + bucket
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_plausible(members, starts, size, bitmaps, threshold, marked):
     """Mark the documents of a band that may reach the threshold with another of their bucket.
 
@@ -160,7 +160,7 @@ def mark_plausible(members, starts, size, bitmaps, threshold, marked):
                     marked[x] = marked[y] = True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _index_of(rank, members, low, high):
     """Return the index of a document, int, in ``members[low:high]``, int32[], which contains it."""
     while low < high:
@@ -172,7 +172,7 @@ def _index_of(rank, members, low, high):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
     """Compare some documents with those that follow them in their buckets.
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from neardup.kernels.bits import popcount
+from neardup.kernels.compiling import kernel
 
 
 class Sets(NamedTuple):
@@ -33,7 +33,7 @@ class Known(NamedTuple):
     bitmaps: np.ndarray  # uint64[power of two, words], see `fill_bitmaps`
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def needed_overlap(total, threshold):
     """Return the smallest overlap for which sets of ``total`` members together reach ``threshold``.
 
@@ -69,7 +69,7 @@ def most_differing(slack, total):
     return slack * total + 1e-6  # as the product is rounded
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_bitmaps(values, begin, size, distinct, out):
     """Fold the shingles of each document into bits: the leading bits of a hash name its bit.
 
@@ -100,7 +100,7 @@ def fill_bitmaps(values, begin, size, distinct, out):
                 row[word] |= bit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def drop_common(values, begin, size, common, out, offsets):
     """Copy sets without common members; a set without others keeps all.
 
@@ -127,7 +127,7 @@ def drop_common(values, begin, size, common, out, offsets):
     offsets[begin.shape[0]] = filled
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def may_reach(size, bitmaps, x, y, slack):
     """Return whether two sets can reach a threshold t, by their sizes and bitmaps.
 
@@ -153,7 +153,7 @@ def may_reach(size, bitmaps, x, y, slack):
     return np.int64(differing) <= limit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def remember(known, docs, values, offsets):
     """Put documents, int64[n], into their slots, see `Known`, and forget those that were there.
 
@@ -174,7 +174,7 @@ def remember(known, docs, values, offsets):
         fill_bitmaps(values, offsets[i : i + 1], size, True, known.bitmaps[y : y + 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def keep_reachable(size, bitmaps, known, slack, rows, docs):
     """Keep the pairs of a set and a document that `may_reach` leaves, and those not known.
 
@@ -211,7 +211,7 @@ def keep_reachable(size, bitmaps, known, slack, rows, docs):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def jaccard(sets, x, y, threshold):
     """Return the similarity of two sets if it reaches ``threshold``, else -1.
 
@@ -248,7 +248,7 @@ def jaccard(sets, x, y, threshold):
     return overlap / (total - overlap)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def verify(sets, a, b, first, last, threshold, out):
     """Write the similarity of each pair ``(a[i], b[i])``, or -1 where it is below ``threshold``.
 
@@ -265,7 +265,7 @@ def verify(sets, a, b, first, last, threshold, out):
         out[i] = jaccard(sets, np.int64(a[i]), np.int64(b[i]), threshold)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weighted_overlap(sets, weights, a, b, first, last, shared, total):
     """Add up the weights of the members that pairs of sets share, and of all members of both.
 

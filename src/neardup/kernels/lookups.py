@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import TOKEN_MULTIPLIER
+from neardup.kernels.compiling import inner, kernel
 
 #: Entries of a block: its keys, then its documents.
 ENTRIES = 2048
@@ -38,14 +38,14 @@ class Chains(NamedTuple):
     before: np.ndarray  # int32[capacity]: the entry of the slot before each; -1 for none
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _absorb(state, word):
     """Take a word into a checksum: a bijection of either, which loses no single change."""
     state = (state ^ word) * TOKEN_MULTIPLIER
     return state ^ state >> np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def checksum(words, first, last):
     """Return a checksum, uint64, of ``words[first:last]``, a multiple of four words.
 
@@ -64,7 +64,7 @@ def checksum(words, first, last):
     return _absorb(_absorb(_absorb(a, b), c), d)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _below(values, key, low, high, share):
     """Return the first index of a sorted range that is not below a key.
 
@@ -94,7 +94,7 @@ def _below(values, key, low, high, share):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_in_blocks(blocks, entries, keys, rows, docs, count):
     """Find the documents that have some keys, in blocks that are checked when first read.
 
@@ -157,7 +157,7 @@ def find_in_blocks(blocks, entries, keys, rows, docs, count):
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _is_intact(blocks, block):
     """Whether a block is as it was written; it is checked when first read."""
     words, _, _, sums, verified = blocks
@@ -168,7 +168,7 @@ def _is_intact(blocks, block):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def spans_in_blocks(blocks, entries, keys, counts, firsts, lasts):
     """Count the documents of some keys, and find the smallest and the greatest of each.
 
@@ -236,7 +236,7 @@ def spans_in_blocks(blocks, entries, keys, counts, firsts, lasts):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_entries(chains, first, keys, docs):
     """Add documents, int64[m], with their keys, uint64[m, bands], from entry ``first`` on.
 
@@ -257,7 +257,7 @@ def add_entries(chains, first, keys, docs):
             at += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_in_chains(chains, keys, rows, docs, count):
     """Find documents as `find_in_blocks` does; documents of a key come newest first.
 

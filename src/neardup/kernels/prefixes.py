@@ -13,9 +13,9 @@ added up by words of eight bytes: a shingle that all have costs an eighth of a s
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import mix
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap, slack_of
 from neardup.kernels.resolving import share_a_bucket
 
@@ -53,7 +53,7 @@ class Search(NamedTuple):
     found: np.ndarray  # documents that share a shingle
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _sort(values, count):
     """Sort ``values[:count]`` in place: Shell's sort, which is short and so quickly compiled."""
     gap = 1
@@ -70,7 +70,7 @@ def _sort(values, count):
         gap //= 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_shingles(sets, docs, counts):
     """Count how often the shingles of some documents occur, by a hash of each, in uint32[2**k].
 
@@ -87,7 +87,7 @@ def count_shingles(sets, docs, counts):
             counts[sets.values[i] & mask] += np.uint32(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rank_prefixes(sets, counts, prefixes, first, last):
     """Fill in the rarest shingles of the documents in a range of the prefixes.
 
@@ -116,7 +116,7 @@ def rank_prefixes(sets, counts, prefixes, first, last):
             prefixes.values[low + i] = ranks[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_to_chains(prefixes, chains, entries):
     """Add prefixes to chains that have ``entries`` and capacity for more; return how many have now.
 
@@ -142,7 +142,7 @@ def add_to_chains(prefixes, chains, entries):
     return entries
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _candidates(x, prefix, chains, sizes, threshold, search):
     """Collect the documents before x that may reach the threshold with it; return how many."""
     mask = np.uint64(chains.head.shape[0] - 1)
@@ -175,7 +175,7 @@ def _candidates(x, prefix, chains, sizes, threshold, search):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def probe(
     prefixes, first, last, chains, sets, of, threshold, every, search, answers, edges, counts
 ):
@@ -261,7 +261,7 @@ class Overlaps(NamedTuple):
     overlap: np.ndarray  # shingles that they share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def overlaps(values, offsets, first, index, minimum, contained, counters, out):
     """Count what documents share with queries; report the pairs that reach a minimum above 0.
 
@@ -326,7 +326,7 @@ def overlaps(values, offsets, first, index, minimum, contained, counters, out):
     return found, d
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _unpack(counters):
     """Add the bytes to the counts, and clear them."""
     for q in range(counters.counts.shape[0]):

@@ -3,15 +3,15 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from neardup.kernels.compiling import kernel
 from neardup.kernels.jaccard import jaccard
 
 #: How the values of a field are compared: as sets, as equal or not, or not here.
 SETS, EXACT, NOT_HERE = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compare_values(sets, hashes, kinds, a, b, first, last, out):
     """Compare the values of pairs of records, field by field.
 
@@ -40,7 +40,7 @@ def compare_values(sets, hashes, kinds, a, b, first, last, out):
                 out[i, k] = jaccard(sets, x * fields + k, y * fields + k, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compare_swapped(sets, hashes, one, two, least, factor, a, b, first, last, out, swapped):
     """Compare two fields of pairs crosswise, and keep the more similar ones.
 
@@ -88,7 +88,7 @@ def compare_swapped(sets, hashes, one, two, least, factor, a, b, first, last, ou
             swapped[i, one] = swapped[i, two] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def classify(by_field, hashes, edges, equal, a, b, first, last, out):
     """Find the classes of agreement of pairs.
 
@@ -117,7 +117,7 @@ def classify(by_field, hashes, edges, equal, a, b, first, last, out):
             out[i, k] = of
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_weights(classes, weights, ratios, coarse, one, two, out):
     """Add up match weights, and take off what dependent fields count twice.
 
@@ -140,7 +140,7 @@ def add_weights(classes, weights, ratios, coarse, one, two, out):
         out[i] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_rarity(classes, a, b, counts, scale, typical, out):
     """Add how much rarer the values of pairs are than those of matches, by their logarithms.
 
@@ -163,7 +163,7 @@ def add_rarity(classes, a, b, counts, scale, typical, out):
         out[i] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weigh_sets(sets, weights, first, last, out):
     """Add up the weights of the members of sets.
 
@@ -182,7 +182,7 @@ def weigh_sets(sets, weights, first, last, out):
         out[d] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weigh_shared(sets, weights, a, b, first, last, out):
     """Add up the weights of the members that pairs of sets share.
 

@@ -8,9 +8,9 @@ needed.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import popcount
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.jaccard import jaccard, may_reach, most_differing, slack_of
 
 #: Words of the bitmaps in large buckets; half of those of a set.
@@ -54,7 +54,7 @@ class Answers(NamedTuple):
     similarity: np.ndarray  # float64[m]: of the two; NaN where there is none
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def share_a_bucket(of, x, y):
     """Return whether two documents share a bucket in any band.
 
@@ -69,7 +69,7 @@ def share_a_bucket(of, x, y):
     return shared
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
     """Find the first of ``members[low:high]``, before ``best``, that reaches the threshold.
 
@@ -95,7 +95,7 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
     return best, -1.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen, counts):
     """Find the first kept document of a large bucket that reaches the threshold, as `_first_of`."""
     members, low = buckets.members, buckets.starts[bucket]
@@ -149,7 +149,7 @@ def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen
     return best, -1.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def against_kept(
     first, last, buckets, kept, lanes, sets, threshold, indexed, seen, answers, counts
 ):
@@ -193,7 +193,7 @@ def against_kept(
                 answers.duplicate_of[x], answers.similarity[x] = best, similarity
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def among_themselves(first, last, buckets, kept, lanes, sets, threshold, seen, answers, counts):
     """Decide some documents, compared already with all before ``first``, and keep those left.
 

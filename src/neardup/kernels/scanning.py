@@ -7,10 +7,10 @@ smaller than 2 GiB. The kernels find spans; nothing is copied before `gather_val
 """
 
 import numpy as np
-from numba import njit
 
 from neardup.arrays import PAD
 from neardup.kernels.bits import copy32, mask32, trailing_zeros
+from neardup.kernels.compiling import inner, kernel
 
 #: Kinds of values. ESCAPED: a JSON string with a backslash; DOUBLED: a CSV field with "" in it.
 ABSENT, NULL, PLAIN, ESCAPED, DOUBLED, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT = range(10)
@@ -79,7 +79,7 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarra
 _IS_SPACE, _ESCAPES, _HEX, _NEXT, _SCALARS = _tables()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def json_lines(data, size, lines):
     """Find the lines of JSON lines, those of only spaces left out; return their number.
 
@@ -118,7 +118,7 @@ def json_lines(data, size, lines):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
     """Check JSON lines byte by byte and find some of their values.
 
@@ -252,7 +252,7 @@ def json_fields(data, lines, keys, key_ends, every, values, kinds, stack, name):
     return lines.shape[0], 0, 0, 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _match(data, start, stop, escaped, keys, key_ends, name):
     """The number of the wanted member of that name; -1 for others."""
     if escaped:
@@ -272,7 +272,7 @@ def _match(data, start, stop, escaped, keys, key_ends, name):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _code(data, i):
     """The number of an escape, a ``u`` and four hexadecimal digits; negative where it is none."""
     code = np.int64(0)
@@ -281,7 +281,7 @@ def _code(data, i):
     return code
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _unescape(data, start, stop, out, to):
     """Copy a JSON string without escapes; return (end, if a lone surrogate became U+FFFD)."""
     i = start
@@ -329,7 +329,7 @@ def _unescape(data, start, stop, out, to):
     return to - (i - stop), lone  # the last 32 bytes may have been copied beyond the end
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _copy(data, start, stop, out, to):
     i = start
     while i < stop:
@@ -338,7 +338,7 @@ def _copy(data, start, stop, out, to):
     return to + stop - start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_values(data, values, kinds, columns, out, offsets, lone):
     """Copy values, concatenated, without escapes; those of several columns with a space.
 
@@ -379,7 +379,7 @@ def gather_values(data, values, kinds, columns, out, offsets, lone):
         offsets[r + 1] = to
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def csv_records(data, size, delimiter, final, row_of, expected, lines, values, kinds):
     """Find the records of CSV and some of their fields. A blank line is no record.
 
@@ -473,7 +473,7 @@ def csv_records(data, size, delimiter, final, row_of, expected, lines, values, k
     return count, 0, i, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def copy_records(data, records, extra, ends, out):
     """Copy records; each ends with a line end, the last one too. Returns the bytes in ``out``.
 

@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
+from neardup.kernels.compiling import inner, kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
     """Hash every ``n`` consecutive tokens of each document, in order; return how many there are.
 
@@ -62,7 +62,7 @@ def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shorten(values):
     """Leave 4 bytes of each hash, in place, spread over 8 again, as all other kernels expect.
 
@@ -73,7 +73,7 @@ def shorten(values):
         values[i] = mix(values[i] >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _sort(values, first, last, scratch, counts):
     """Sort ``values[first:last]``, hashes that fill their range evenly, in linear time.
 
@@ -107,7 +107,7 @@ def _sort(values, first, last, scratch, counts):
         values[j] = v
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _occurrences(values, first, last):
     """Give the second and later ones of equal sorted values hashes of their own, in place."""
     earlier = np.uint64(0)
@@ -120,7 +120,7 @@ def _occurrences(values, first, last):
             values[i] = mix(v + earlier * TOKEN_LENGTH)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_sets(values, offsets, bag, scratch, counts, out_offsets):
     """Turn the shingles of each document into a sorted set, in place; return the number of values.
 
@@ -165,7 +165,7 @@ class Sequences(NamedTuple):
     values: np.ndarray  # uint64[]: their tokens
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _bound(sequences, low, high, depth, token, above):
     """Return the first of some sequences whose token at a depth is not below, or is above, one."""
     while low < high:
@@ -178,7 +178,7 @@ def _bound(sequences, low, high, depth, token, above):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_sequences(tokens, offsets, sequences, state, where, which):
     """Find every occurrence of some sequences within documents; return how many were written.
 

@@ -4,15 +4,15 @@ Both schemes work on 32 evenly distributed bits of a shingle's hash.
 """
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import TOKEN_MULTIPLIER, mix
+from neardup.kernels.compiling import kernel
 
 #: Entry of a signature that no shingle reached.
 EMPTY = np.uint32(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sign_affine(shingles, offsets, a, b, out):
     """Compute minima of ``a * x + b`` (mod 2**32) over the shingles of each document.
 
@@ -51,7 +51,7 @@ def sign_affine(shingles, offsets, a, b, out):
             i += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sign_oph(shingles, offsets, seed, out):
     """Hash each shingle once into bins; fill empty bins by further rounds.
 
@@ -100,7 +100,7 @@ def sign_oph(shingles, offsets, seed, out):
                 left += not filled[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def band_keys(signatures, rows, keys):
     """Hash each band of ``rows`` entries of each signature to 64 bits.
 

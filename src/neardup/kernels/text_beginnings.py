@@ -1,12 +1,13 @@
 """The first bytes of texts."""
 
 import numpy as np
-from numba import njit
+
+from neardup.kernels.compiling import kernel
 
 _SPACE = np.uint8(32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def copy_beginnings(data, offsets, sizes, out, ends, complete):
     """Copy the first bytes of each text, up to a space: no word is cut.
 

@@ -5,7 +5,6 @@ from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import (
     LANES,
@@ -17,6 +16,7 @@ from neardup.kernels.bits import (
     popcount,
     trailing_zeros,
 )
+from neardup.kernels.compiling import inner, kernel
 
 SEPARATOR, WORD, MARK, SOLO, SPACE = range(5)
 
@@ -64,7 +64,7 @@ def alphabet(keep_case: bool) -> Alphabet:
     return Alphabet(page, kind.reshape(-1), np.zeros_like(delta) if keep_case else delta)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _decode(data, i):
     """Return (code point, bytes) of the valid UTF-8 sequence at ``i``."""
     b = np.int64(data[i])
@@ -81,14 +81,14 @@ def _decode(data, i):
     ) << 6 | np.int64(data[i + 3]) & 0x3F, 4
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _absorb(state, w):
     """Take eight bytes at once into the state of a token's hash."""
     state = (state ^ w) * TOKEN_MULTIPLIER
     return state ^ state >> np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _push(state, w, length, byte):
     """Take one more byte into the running hash (state, pending bytes, number of bytes)."""
     w |= np.uint64(byte) << np.uint64((length & 7) << 3)
@@ -99,7 +99,7 @@ def _push(state, w, length, byte):
     return state, w, length
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _push_code(state, w, length, code):
     """Take the UTF-8 bytes of a code point into the running hash."""
     if code < 0x80:
@@ -116,18 +116,18 @@ def _push_code(state, w, length, code):
     return _push(state, w, length, 0x80 | code & 0x3F)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _finish(state, w, length):
     return mix(state ^ w ^ np.uint64(length) * TOKEN_LENGTH)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _note_span(spans, token, first, last):
     if spans.first.shape[0] > 0:
         spans.first[token], spans.last[token] = first, last
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _mixed_run(data, first, last, alphabet, tokens, spans, count):
     """Hash the tokens of a run of bytes with some above 127, one code point at a time."""
     page, kind, delta = alphabet
@@ -161,7 +161,7 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, count):
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _find_runs(data, offsets, lower, buffers):
     """Find the runs of bytes that may be in a word, 64 bytes at a time.
 
@@ -199,7 +199,7 @@ def _find_runs(data, offsets, lower, buffers):
         runs[d + 1] = count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _hash_short(lowered, edges, count, hashes, rest, length, other):
     """Hash the runs of less than 16 ASCII bytes, as nearly all words are; return how many are not.
 
@@ -229,7 +229,7 @@ def _hash_short(lowered, edges, count, hashes, rest, length, other):
     return others
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _long_word(lowered, first, last):
     """Return (hash of a run of bytes, whether all are ASCII; else the hash has no meaning)."""
     one, three = np.uint64(1), np.uint64(3)
@@ -243,7 +243,7 @@ def _long_word(lowered, first, last):
     return _finish(state, w, last - first), (seen | w) & np.uint64(0x8080808080808080) == 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans):
     """Hash the words of each document; return the number of tokens.
 
@@ -294,7 +294,7 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def characters(data, offsets, alphabet, raw, tokens, token_offsets):
     """Give the code points of each document as tokens, in lower case; return their number.
 
@@ -338,7 +338,7 @@ def characters(data, offsets, alphabet, raw, tokens, token_offsets):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_tokens(data, offsets, out):
     """Hash strings as `words` hashes a token, for tokens that were changed (stemmed).
 
@@ -354,7 +354,7 @@ def hash_tokens(data, offsets, out):
         out[d] = _finish(state, w, length)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def replace_known(tokens, keys, values, out, missing):
     """Replace each token by its replacement in a table; ``out`` may be ``tokens``.
 
@@ -386,7 +386,7 @@ def replace_known(tokens, keys, values, out, missing):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_replacements(tokens, replacements, keys, values):
     """Add tokens and their replacements to a table that has capacity for them.
 

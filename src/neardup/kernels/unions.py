@@ -7,9 +7,9 @@ than the edges, except for `unite_bounded`, which compares shingle sets of roots
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import TOKEN_MULTIPLIER
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.jaccard import jaccard, may_reach
 
 # Rounding error that the bound of a comparison of two roots must not suffer from.
@@ -36,7 +36,7 @@ class Tree(NamedTuple):
     minimum: np.ndarray  # float64[n]: lowest similarity on the path; 1 for roots
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find(parent, x):
     """Return the root of ``x``, halving the path on the way.
 
@@ -50,7 +50,7 @@ def find(parent, x):
     return x
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def kept_set(a, b, similarity, duplicate_of, of):
     """Remove each document that has an edge with an earlier kept one.
 
@@ -70,7 +70,7 @@ def kept_set(a, b, similarity, duplicate_of, of):
             duplicate_of[b[i]], of[b[i]] = a[i], similarity[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def components(a, b, labels):
     """Label each document with the lowest one that pairs, in any order, connect it with.
 
@@ -89,7 +89,7 @@ def components(a, b, labels):
         labels[x] = labels[labels[x]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unite_bounded(a, b, similarity, threshold, tree_threshold, trees, sets):
     """Take edges in their order, and unite the trees of each where the bound permits it.
 
@@ -155,7 +155,7 @@ def unite_bounded(a, b, similarity, threshold, tree_threshold, trees, sets):
     return unions, refused, comparisons
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _extend(u, v, similarity, tree):
     """Offer ``v`` the path over ``u``; return whether it is the first one that leads there."""
     new = tree.steps[v] < 0
@@ -169,7 +169,7 @@ def _extend(u, v, similarity, tree):
     return new
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def spanning(a, b, similarity, begin_a, by_b, begin_b, labels, queue, count, tree):
     """Find the best path of fewest edges from roots to the other documents of their clusters.
 

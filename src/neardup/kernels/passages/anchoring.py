@@ -1,12 +1,12 @@
 """Anchors of runs: an anchor that no other one equals rules out its runs."""
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import TOKEN_MULTIPLIER, mix
+from neardup.kernels.compiling import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def window_anchors(tokens, offsets, gram, window, keys, since, counts):
     """Select the anchors of each document; return how many there are.
 
@@ -67,7 +67,7 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark(bits, anchors):
     """Set the bits of some anchors.
 
@@ -79,7 +79,7 @@ def mark(bits, anchors):
         bits[anchor >> 3] |= np.uint8(1 << (anchor & 7))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def needed_anchors(marked, counts, needed):
     """Count the anchors of each document up to its last marked one, and the one behind.
 
@@ -97,7 +97,7 @@ def needed_anchors(marked, counts, needed):
         first += counts[d]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def divide(keys, parts, order, ends):
     """Sort rows into parts by their keys, stably.
 
@@ -120,7 +120,7 @@ def divide(keys, parts, order, ends):
         fill[part] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def with_anchors(keys, counts, known, found):
     """Mark the documents that have one of some anchors.
 

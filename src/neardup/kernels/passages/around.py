@@ -4,8 +4,8 @@ A passage often has a word or two more than a template: the next words are the s
 """
 
 import numpy as np
-from numba import njit
 
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import document_of
 
 #: Tokens before the first one and behind the last one; a byte for each in an uint64.
@@ -13,7 +13,7 @@ AROUND = 8
 _BYTE, _LOW = np.uint64(255), np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _characters(data, begin, end):
     """Count the code points that begin in some bytes."""
     count = np.int64(0)
@@ -22,7 +22,7 @@ def _characters(data, begin, end):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def characters_around(data, offsets, spans, token_offsets, begin, words, stretches):
     """Count the code points before the tokens at both ends of stretches.
 
@@ -71,7 +71,7 @@ def characters_around(data, offsets, spans, token_offsets, begin, words, stretch
             stop = byte
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def known_characters(keys, stretches, words, out, unknown):
     """Look characters up; return how many are not known.
 

@@ -8,8 +8,8 @@ a fragment, and are added at the end for all runs of a chain at once.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import NONE, document_of
 from neardup.kernels.passages.sources import sort_stretches, sources_of_positions
 
@@ -23,7 +23,7 @@ class Fragments(NamedTuple):
     of: np.ndarray  # bool[documents]: has an interval with copies
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_fragments(stretches, bounds, ends, copies, of):
     """Enter the copies of each interval; see `Fragments`.
 
@@ -67,13 +67,13 @@ def fill_fragments(stretches, bounds, ends, copies, of):
     return total
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _interval(fragments, position):
     """Return the last interval that begins at a position or before; -1 for none."""
     return np.searchsorted(fragments.bounds, position, side="right") - 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _has_copies(fragments, position, runs):
     """Whether some of consecutive runs have copies."""
     if not fragments.of[document_of(position)]:
@@ -86,7 +86,7 @@ def _has_copies(fragments, position, runs):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def with_copies(rows, copied, fragments, found):
     """Mark rows of which copies are in stretches; return how many there are.
 
@@ -113,7 +113,7 @@ def with_copies(rows, copied, fragments, found):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def take_chains(rows, copied, chains, taken, out):
     """Take out the chains with copies in stretches; return how many rows they have.
 
@@ -167,7 +167,7 @@ def take_chains(rows, copied, chains, taken, out):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join_chains(first, position, runs):
     """Join chains that continue one another, in place; return how many rows are left.
 
@@ -198,7 +198,7 @@ def join_chains(first, position, runs):
     return filled
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _cuts(position, begin, end, runs, fragments, cuts):
     """Fill in where copies of a chain change, ascending, each once, from 0 to its runs."""
     count = np.int64(2)
@@ -218,7 +218,7 @@ def _cuts(position, begin, end, runs, fragments, cuts):
     return np.unique(cuts[:count])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expand_chains(chains, fragments, words, groups, found):
     """Add the copies of chains, and find their sources; return how many segments there are.
 
@@ -263,7 +263,7 @@ def expand_chains(chains, fragments, words, groups, found):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def renumber(columns, numbers):
     """Replace documents by their numbers in positions of runs and of copies, in place.
 

@@ -1,12 +1,12 @@
 """Groups of equal runs, and which of them follow one another."""
 
 import numpy as np
-from numba import njit
 
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import COPY
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def split_groups(rows, starts, low, groups, members, ends):
     """Enter rows that are equal in both halves of their hashes as groups.
 
@@ -41,7 +41,7 @@ def split_groups(rows, starts, low, groups, members, ends):
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _equal(rows, begin, end, low):
     """Bring the rows with the same ``low`` hash as the first to the front; return their end."""
     value = low[rows[begin]]
@@ -58,7 +58,7 @@ def _equal(rows, begin, end, low):
     return stop
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_copied(group_of, copied, count, members, ends):
     """Enter each row that has copies and is in no group as one; see `split_groups`.
 
@@ -83,7 +83,7 @@ def add_copied(group_of, copied, count, members, ends):
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _row_of(runs, position):
     """Return the row of a run in one of two ascending stretches of rows."""
     values, second = runs
@@ -93,7 +93,7 @@ def _row_of(runs, position):
     return np.searchsorted(values[:second], position)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_copies(columns, order, runs, of, firsts, out):
     """Sort copies by the row that they are copies of, stably.
 
@@ -125,7 +125,7 @@ def sort_copies(columns, order, runs, of, firsts, out):
         fill[rows[k]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def follow_groups(position, groups, copied, copies, following):
     """Find the group that has the runs just behind those of a group, all of them and no others.
 

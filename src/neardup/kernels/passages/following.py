@@ -1,12 +1,12 @@
 """Characters of passages, passages that are joined, and words whose sources are cut."""
 
 import numpy as np
-from numba import njit
 
+from neardup.kernels.compiling import kernel
 from neardup.kernels.passages.positions import document_of
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def character_offsets(data, offsets, spans, token_offsets, rows, ends, out):
     """Find where tokens begin and end in their texts, in code points.
 
@@ -33,7 +33,7 @@ def character_offsets(data, offsets, spans, token_offsets, rows, ends, out):
         out[i] = characters
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bridge(passages, sources, gap, numbers):
     """Number passages that are joined over a few changed words; return the changed words.
 
@@ -67,7 +67,7 @@ def bridge(passages, sources, gap, numbers):
     return changed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def last_sources(passages, words, source, cuts, cut_words, dropped, lost, needed):
     """Follow the sources of cut words to a word that is not cut, and see whether it is left out.
 

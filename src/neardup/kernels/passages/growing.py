@@ -1,13 +1,13 @@
 """Repeated runs to passages."""
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import TOKEN_LENGTH, mix
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import NONE, TOKEN
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _segment_of(position, runs, start):
     """Return the segment that has the run at a position; -1 where none has."""
     low, high = np.int64(0), np.int64(position.shape[0])
@@ -22,12 +22,12 @@ def _segment_of(position, runs, start):
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _is_common(documents, row, boilerplate):
     return boilerplate > 0 and documents[row] >= boilerplate
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _reach(table, row, end, start, source, boilerplate):
     """Return how many runs, from that at ``start`` on, are repeated and stand so at a source.
 
@@ -57,7 +57,7 @@ def _reach(table, row, end, start, source, boilerplate):
     return reach
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def grow(table, begin, end, rule, boilerplate, out):
     """Join the repeated runs of some documents to passages, as many as there is space for.
 
@@ -117,7 +117,7 @@ def grow(table, begin, end, rule, boilerplate, out):
     return count, row, start
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _furthest(table, row, end, start, source, reach, boilerplate):
     """Return (source, reach) after the sources of the run just behind a passage were tried."""
     position, runs, _, origin, latest, documents = table
@@ -140,7 +140,7 @@ def _furthest(table, row, end, start, source, reach, boilerplate):
     return best, longest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def share_words(passages, starts, tokens, words, boilerplate, gained, copied, common):
     """Count the words of each document that are copied, each for one passage.
 

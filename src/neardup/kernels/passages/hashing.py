@@ -1,9 +1,9 @@
 """Runs of anchors, as hashes of 125 bits."""
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import TOKEN_LENGTH, mix
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import COPY, NONE, TOKEN
 
 _OTHER = np.uint64(0xD6E8FEB86659FD93)
@@ -11,7 +11,7 @@ PRIME = np.uint64((1 << 61) - 1)
 BASE = np.uint64(0x0A3B1C9D7E5F2468)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def times(a, b):
     """Return the product of two numbers below 2**61 - 1, modulo that prime.
 
@@ -33,7 +33,7 @@ def times(a, b):
     return total - PRIME if total >= PRIME else total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reduced(token):
     """Return a number modulo 2**61 - 1.
 
@@ -44,7 +44,7 @@ def reduced(token):
     return token - PRIME if token >= PRIME else token
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _differences(prefixes, begin, end, powers, salt):
     """Return both hashes of the tokens from ``begin`` to ``end``, by hashes of prefixes."""
     gone = times(prefixes[0][begin], powers[0])
@@ -53,7 +53,7 @@ def _differences(prefixes, begin, end, powers, salt):
     return mix(high ^ salt), mix(low ^ salt)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
     """Hash the runs of anchors that are marked; return how many rows there are.
 

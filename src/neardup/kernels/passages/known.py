@@ -7,8 +7,8 @@ were seen twice. Others are left to the second pass.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import TOKEN
 
 #: Added to the number of an anchor of which no run is left to the second pass.
@@ -53,7 +53,7 @@ def no_known(slots: int, tokens: int) -> Known:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def match_known(tokens, offsets, anchors, begin, words, known, out):
     """Find the stretches of some documents that are known, and say what becomes of each anchor.
 
@@ -170,14 +170,14 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
     return kept, entries, runs, found
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _ends(stretch):
     """Return its first run, and the one behind."""
     first = np.int64(stretch[0] & TOKEN)
     return first, first + np.int64(stretch[2])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _match(tokens, of, slot, words, known):
     """Return how far a document is equal to a fragment around an anchor, if all of its runs are.
 
@@ -200,7 +200,7 @@ def _match(tokens, of, slot, words, known):
     return at, back, length + back - words + 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _keep_fragments(known, slot, begin, runs, keys, numbers, kept):
     """Keep each anchor that has some runs of a fragment once more: it is not the only one.
 
@@ -221,7 +221,7 @@ def _keep_fragments(known, slot, begin, runs, keys, numbers, kept):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_fragments(tokens, of, anchors, first, last, words, known):
     """Add the parts of a document with keys that were seen once, and the anchors next to these."""
     start, document, number, lists = of

@@ -1,14 +1,14 @@
 """Copied passages of single texts, against documents that are at hand."""
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import TOKEN_LENGTH, mix
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.hashing import BASE, PRIME, reduced, times
 from neardup.kernels.passages.positions import NONE, TOKEN
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run_keys(tokens, offsets, words, keys):
     """Hash each run of each document: a polynomial modulo 2**61 - 1, mixed.
 
@@ -33,7 +33,7 @@ def run_keys(tokens, offsets, words, keys):
                 keys[i - words + 1] = mix(h ^ salt)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def runs_of_marked(offsets, numbers, anchors, words, keys, out):
     """List the hashes of the runs of marked anchors; return how many there are.
 
@@ -62,7 +62,7 @@ def runs_of_marked(offsets, numbers, anchors, words, keys, out):
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _equal(a, i, b, j, words):
     k = np.int64(0)
     while k < words and a[i + k] == b[j + k]:
@@ -70,7 +70,7 @@ def _equal(a, i, b, j, words):
     return k == words
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _slot(table, keys, key, tokens, others, at, words, follows):
     """Return the slot of a run that equals that at ``others[at]``, or of none.
 
@@ -91,7 +91,7 @@ def _slot(table, keys, key, tokens, others, at, words, follows):
     return slot
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _first_runs(tokens, keys, words, same):
     """Return a table with the first of equal runs; ``same`` gets the first one that equals each."""
     size = 16
@@ -108,7 +108,7 @@ def _first_runs(tokens, keys, words, same):
     return table
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def positions_of_runs(texts, which, words, stored, pairs, out):
     """Find the first and the latest earlier position of each run of some texts.
 
@@ -139,7 +139,7 @@ def positions_of_runs(texts, which, words, stored, pairs, out):
         _positions(asked, words, stored, pairs[1][pairs[0][d] : pairs[0][d + 1]], of)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _positions(asked, words, stored, rows, out):
     tokens, keys = asked
     others, begins, other_keys = stored
@@ -186,7 +186,7 @@ def _positions(asked, words, stored, rows, out):
                 origin[i] = itself | np.uint64(run)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _reach(tokens, start, words, stored, position):
     """Return how many runs, from ``start`` on, stand so at another position."""
     others, begins, _ = stored
@@ -203,7 +203,7 @@ def _reach(tokens, start, words, stored, position):
     return max(np.int64(0), i - start - words + 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def grow_copied(texts, which, words, stored, positions, out):
     """Join the repeated runs of some texts to passages; return how many there are.
 
@@ -240,7 +240,7 @@ def grow_copied(texts, which, words, stored, positions, out):
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _source(tokens, start, words, stored, origin, latest):
     """Return the source of the passage that begins with a run, and how many runs it has."""
     runs = tokens.shape[0] - words + 1
@@ -266,7 +266,7 @@ def _source(tokens, start, words, stored, origin, latest):
     return source, reach
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def longest_shared(texts, others, pairs, words, out):
     """Find the longest run of tokens that two texts share, however long, of each of some pairs.
 
@@ -290,7 +290,7 @@ def longest_shared(texts, others, pairs, words, out):
         out[k, 0], out[k, 1], out[k, 2] = size, first, there
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _longest(a, b, words, sure):
     """Return a row of `longest_shared`; hashes decide, or else tokens are compared: ``sure``."""
     # A run of ``low`` tokens is shared and none of ``high``; begins are in a range.
@@ -315,7 +315,7 @@ def _longest(a, b, words, sure):
     return low, first, there
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _shared_runs(a, begin, end, b, words, sure):
     """Look for the runs of ``a`` that begin in a range, and that ``b`` has.
 

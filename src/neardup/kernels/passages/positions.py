@@ -1,7 +1,8 @@
 """Positions: document << 32 | token."""
 
 import numpy as np
-from numba import njit
+
+from neardup.kernels.compiling import kernel
 
 #: No position.
 NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -12,7 +13,7 @@ TOKEN = np.uint64(0xFFFFFFFF)
 COPY = np.uint64(1 << 31)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def document_of(position):
     """Return the document of a position.
 
@@ -22,7 +23,7 @@ def document_of(position):
     return np.int64(position >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_earlier(source, position, words):
     """Whether a run at an earlier position can be the source of a later one, without overlap.
 

@@ -5,13 +5,13 @@ there. Rows of all ranges together say what stands in the ranges before.
 """
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import mix
+from neardup.kernels.compiling import kernel
 from neardup.kernels.passages.positions import NONE, document_of, is_earlier
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mixed(values, out):
     """Fill an array with a hash of each value, and return it.
 
@@ -24,7 +24,7 @@ def mixed(values, out):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def number_equal(high, low, table, numbers, firsts):
     """Number rows by their hashes, in the order of their first ones; return how many there are.
 
@@ -52,7 +52,7 @@ def number_equal(high, low, table, numbers, firsts):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_up(position, numbers, ends, documents, sizes):
     """Sum up the rows of each number.
 
@@ -77,7 +77,7 @@ def sum_up(position, numbers, ends, documents, sizes):
         sizes[number] += np.uint32(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_other_ends(ends, group, value, at, position):
     """Enter a position among the first and last ones of two groups.
 
@@ -98,7 +98,7 @@ def add_other_ends(ends, group, value, at, position):
     ends[at, 2], group[at, 1] = position, value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_up_groups(position, numbers, values, ends, group):
     """Sum up the rows of each number for those of other groups: see `add_other_ends`.
 
@@ -114,7 +114,7 @@ def sum_up_groups(position, numbers, values, ends, group):
             add_other_ends(ends, group, values[i], numbers[i], position[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def before_each(numbers, ends, documents, found, totals, ranges):
     """Find what stands in the ranges before each row.
 
@@ -144,7 +144,7 @@ def before_each(numbers, ends, documents, found, totals, ranges):
         totals[i], ranges[i] = total[numbers[i]], having[numbers[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def groups_before_each(numbers, ends, group, found, found_group):
     """Find what stands in the ranges before each row, by groups: see `add_other_ends`.
 
@@ -178,7 +178,7 @@ def groups_before_each(numbers, ends, group, found, found_group):
         before[k, 2], before[k, 3], of[k, 1] = ends[i, 2], other, group[i, 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sources_in_range(position, numbers, before, words, origin, latest):
     """Find the earlier positions of the runs of a range.
 
@@ -216,7 +216,7 @@ def sources_in_range(position, numbers, before, words, origin, latest):
                 origin[i] = position[head[number]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sources_in_other_groups(position, numbers, values, ends, group, origin, latest):
     """Find the earlier positions of the runs of a range in documents of other groups.
 

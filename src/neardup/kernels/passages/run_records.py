@@ -6,13 +6,13 @@ position of the first run that it is a copy of.
 """
 
 import numpy as np
-from numba import njit
 
 from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER
+from neardup.kernels.compiling import kernel
 from neardup.kernels.passages.positions import COPY
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack_runs(columns, keys, parts, ends, out):
     """Write records, sorted into parts by their keys, stably; return how many words they have.
 
@@ -71,7 +71,7 @@ def pack_runs(columns, keys, parts, ends, out):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unpack_runs(words, columns, copies):
     """Read records; return how many runs there are, and how many copies.
 
@@ -102,7 +102,7 @@ def unpack_runs(words, columns, copies):
     return count, copied
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shift_runs(words, more):
     """Add to the positions of records, in place.
 
@@ -119,7 +119,7 @@ def shift_runs(words, more):
         at += 3 if is_copy else 2 * (runs + 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def digest_of(words, before):
     """Return a digest of words that follow others, by which damaged files are recognised.
 

@@ -1,12 +1,12 @@
 """The earlier positions of repeated runs."""
 
 import numpy as np
-from numba import njit
 
+from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import NONE, document_of, is_earlier
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sources_of_runs(rows, copies, chains, words, groups, found):
     """Find the earlier positions of runs, and how many documents have them.
 
@@ -50,7 +50,7 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
         sources_of_positions(begin, count, runs, words, groups, found)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sources_of_positions(begin, end, runs, words, groups, found):
     """Find the sources of runs that are equal, in some rows of a table of segments.
 
@@ -68,7 +68,7 @@ def sources_of_positions(begin, end, runs, words, groups, found):
         _sources_in_groups(begin, end, words, groups, found)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_stretches(values, begin, end):
     """Sort values that are a few ascending stretches, by merging these.
 
@@ -104,7 +104,7 @@ def sort_stretches(values, begin, end):
             return
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _ascending(values, begin, end):
     """Return the end of the ascending values from ``begin`` on."""
     begin += 1
@@ -113,7 +113,7 @@ def _ascending(values, begin, end):
     return begin
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _sources(begin, end, runs, words, found):
     position, lengths, first, origin, latest, documents = found
     start = position[begin]
@@ -134,7 +134,7 @@ def _sources(begin, end, runs, words, found):
         documents[i] = count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _sources_in_groups(begin, end, words, groups, found):
     """Find origins and latest sources again, among the documents of the same or other groups."""
     group, others, _, table = groups
@@ -179,7 +179,7 @@ def _sources_in_groups(begin, end, words, groups, found):
         i = stop
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join_segments(segments):
     """Join segments of runs that continue one another, in place; return how many are left.
 
