@@ -209,7 +209,9 @@ def test_fill_bitmaps(words: int, distinct: bool) -> None:
 def grouped(keys: Sequence[int]) -> Lists:
     members = np.empty(len(keys), dtype=np.int32)
     starts = np.empty(len(keys) // 2 + 1, dtype=np.int32)
-    count = grouping.group_keys(np.array(keys, dtype=np.uint64), members, starts)
+    count = grouping.group_keys(
+        np.array(keys, dtype=np.uint64), grouping.GroupingBuffers.of(len(keys)), members, starts
+    )
     return [members[a:b].tolist() for a, b in itertools.pairwise(starts[: count + 1])]
 
 

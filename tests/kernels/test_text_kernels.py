@@ -61,6 +61,7 @@ def words(texts: list[str], keep_case: bool = False) -> tuple[Ragged, kernels.Sp
         np.empty(most, np.uint64),
         np.empty(most, np.uint8),
         np.empty(most + 1, np.int32),
+        np.empty(bits.LANES, np.uint8),
     )
     tokens, ends = np.empty(most, np.uint64), np.empty(len(texts) + 1, np.int64)
     spans = kernels.Spans(np.empty(most, np.int64), np.empty(most, np.int64))

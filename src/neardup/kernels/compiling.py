@@ -13,3 +13,6 @@ kernel = partial(njit, cache=True, nogil=True, no_cfunc_wrapper=True)
 
 #: A function that only kernels call.
 inner = partial(kernel, no_cpython_wrapper=True)
+
+#: A long function that is called at one place: compiled as a part of the kernel that calls it.
+part = partial(inner, inline="always")

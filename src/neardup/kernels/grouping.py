@@ -1,5 +1,7 @@
 """Band keys to buckets, and buckets to pairs."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from neardup.kernels.bits import popcount
@@ -10,6 +12,27 @@ from neardup.kernels.jaccard import jaccard, may_reach, most_differing, slack_of
 WINDOW = 256
 #: Pairs of a bucket that are compared in any case: all of a bucket of 1,024 documents.
 PAIRS = 1 << 20
+
+#: Most bits of a key by which it is put into a part, and then into its order in the part.
+_PART_BITS, _NEAR_BITS = 16, 12
+
+
+class GroupingBuffers(NamedTuple):
+    """Working memory of `group_keys`; made outside, since Numba takes long to compile that."""
+
+    part_keys: np.ndarray  # uint64[n]: keys, by leading bits
+    part_docs: np.ndarray  # int32[n]: their documents
+    part_ends: np.ndarray  # int64[2**16 + 1]: where each part ends
+    near_keys: np.ndarray  # uint64[n]: keys of one part, by the bits after those
+    near_docs: np.ndarray  # int32[n]: their documents
+    near_ends: np.ndarray  # int64[2**12 + 1]: where those of equal bits end
+
+    @classmethod
+    def of(cls, n: int) -> "GroupingBuffers":
+        """Make them for n keys; of the near ones only what the largest part needs is used."""
+        parts, near = (np.empty((1 << bits) + 1, np.int64) for bits in (_PART_BITS, _NEAR_BITS))
+        keys, near_keys = np.empty(n, np.uint64), np.empty(n, np.uint64)
+        return cls(keys, np.empty(n, np.int32), parts, near_keys, np.empty(n, np.int32), near)
 
 
 @inner
@@ -42,15 +65,16 @@ def _scatter(keys, docs, skipped, bits, ends, out_keys, out_docs):
 
 
 @kernel
-def group_keys(keys, members, starts):
+def group_keys(keys, buffers, members, starts):
     """Group equal keys.
 
     Two passes by leading bits (keys are hashes, so they fill their range evenly) and an insertion
-    that then has next to nothing to do: linear time, also where most keys are equal. Takes 12 bytes
+    that then has next to nothing to do: linear time, also where most keys are equal. Uses 12 bytes
     for each document, and up to 12 for each of one key.
 
     Args:
         keys: uint64[n]: the key of each document.
+        buffers: `GroupingBuffers` of n keys.
         members: int32[n]: gets the documents of each bucket of two and more, ascending; buckets in
             ascending order of key.
         starts: int32[n // 2 + 1]: gets where each bucket begins, and where the last one ends.
@@ -60,27 +84,19 @@ def group_keys(keys, members, starts):
     """
     n = keys.shape[0]
     bits = 0
-    while n >> bits > 256 and bits < 16:
+    while n >> bits > 256 and bits < _PART_BITS:
         bits += 1
-    ends = np.empty((1 << bits) + 1, dtype=np.int64)
-    part_keys = np.empty(n, dtype=np.uint64)
-    part_docs = np.empty(n, dtype=np.int32)
-    _scatter(keys, np.empty(0, np.int32), np.int64(0), bits, ends, part_keys, part_docs)
-    widest = ends[0]
-    for part in range(1, 1 << bits):
-        widest = max(widest, ends[part] - ends[part - 1])
+    part_keys, part_docs, ends, near_keys, near_docs, near_ends = buffers
+    _scatter(keys, part_docs[:0], np.int64(0), bits, ends, part_keys, part_docs)
     found = 0
     filled = 0
     starts[0] = 0
-    near_keys = np.empty(widest, dtype=np.uint64)
-    near_docs = np.empty(widest, dtype=np.int32)
-    near_ends = np.empty((1 << 12) + 1, dtype=np.int64)
     low = np.int64(0)
     for part in range(1 << bits):
         high = ends[part]
         m = high - low
         fine = 1
-        while fine < 12 and (1 << fine) < m:
+        while fine < _NEAR_BITS and (1 << fine) < m:
             fine += 1
         _scatter(
             part_keys[low:high], part_docs[low:high], bits, fine, near_ends, near_keys, near_docs

@@ -16,7 +16,7 @@ from neardup.kernels.bits import (
     popcount,
     trailing_zeros,
 )
-from neardup.kernels.compiling import inner, kernel
+from neardup.kernels.compiling import inner, kernel, part
 
 SEPARATOR, WORD, MARK, SOLO, SPACE = range(5)
 
@@ -50,6 +50,7 @@ class WordBuffers(NamedTuple):
     rest: np.ndarray  # uint64[most]: last bytes of each run
     length: np.ndarray  # uint8[most]: bytes of each run (mod 256)
     other: np.ndarray  # int32[most + 1]: runs that are long or not ASCII
+    rest_of_text: np.ndarray  # uint8[LANES]: bytes at the end of a text
 
 
 @functools.cache
@@ -127,7 +128,7 @@ def _note_span(spans, token, first, last):
         spans.first[token], spans.last[token] = first, last
 
 
-@inner
+@part
 def _mixed_run(data, first, last, alphabet, tokens, spans, count):
     """Hash the tokens of a run of bytes with some above 127, one code point at a time."""
     page, kind, delta = alphabet
@@ -161,16 +162,15 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, count):
     return count
 
 
-@inner
+@part
 def _find_runs(data, offsets, lower, buffers):
     """Find the runs of bytes that may be in a word, 64 bytes at a time.
 
     All documents are gone through before the first token is read: a read of a few bytes that were
     just written as part of 64 would have to wait for them.
     """
-    lowered, edges, runs = buffers.lowered, buffers.edges, buffers.runs
+    lowered, edges, runs, rest = buffers.lowered, buffers.edges, buffers.runs, buffers.rest_of_text
     one = np.uint64(1)
-    rest = np.zeros(LANES, dtype=np.uint8)
     count = np.int64(0)
     runs[0] = 0
     for d in range(offsets.shape[0] - 1):
@@ -199,7 +199,7 @@ def _find_runs(data, offsets, lower, buffers):
         runs[d + 1] = count
 
 
-@inner
+@part
 def _hash_short(lowered, edges, count, hashes, rest, length, other):
     """Hash the runs of less than 16 ASCII bytes, as nearly all words are; return how many are not.
 
@@ -261,7 +261,7 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
         spans: `Spans`.
     """
     _find_runs(data, offsets, lower, buffers)
-    lowered, edges, runs, hashes, rest, length, other = buffers
+    lowered, edges, runs, hashes, rest, length, other, _ = buffers
     others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
     base = offsets[0]
     count = run = found = np.int64(0)

@@ -38,7 +38,9 @@ def group(keys: np.ndarray, docs: np.ndarray | None = None) -> BandBuckets:
     """
     members = np.empty(len(keys), dtype=np.int32)
     starts = np.empty(len(keys) // 2 + 1, dtype=np.int32)
-    count = kernels.group_keys(np.ascontiguousarray(keys), members, starts)
+    count = kernels.group_keys(
+        np.ascontiguousarray(keys), kernels.GroupingBuffers.of(len(keys)), members, starts
+    )
     starts = starts[: count + 1].copy()
     members = members[: starts[-1]]
     return BandBuckets(members.copy() if docs is None else docs[members], starts)

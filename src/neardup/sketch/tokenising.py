@@ -244,6 +244,7 @@ class Tokeniser:
             np.empty(most, np.uint64),
             np.empty(most, np.uint8),
             np.empty(most + 1, np.int32),
+            np.empty(LANES, np.uint8),
         )
         if found.hashes.nbytes <= _KEPT_BYTES:
             space.words = found
