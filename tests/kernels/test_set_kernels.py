@@ -15,7 +15,7 @@ from numba import config
 from neardup.kernels import grouping, prefixes, resolving
 from neardup.kernels import jaccard as kernels
 from neardup.kernels.jaccard import Sets
-from neardup.kernels.resolving import Answers, BitmapLanes, Buckets, KeptMembers
+from neardup.kernels.resolving import Answers, BitmapLanes, Buckets, KeptMembers, Working
 from neardup.match.bucketing import BandBuckets, bucket_documents
 from neardup.match.prefix_index import search_memory
 from neardup.match.verifying import make_sets
@@ -296,7 +296,7 @@ def test_against_kept_and_among_themselves(seed: int) -> None:
     kept = KeptMembers(np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32), limit, old)
     columns = columns_of(sizes, int(rng.choice([0, 8, 10_000])))
     answers = Answers(np.full(documents, -1, np.int32), np.full(documents, np.nan))
-    seen, counts = np.full(documents, -1, np.int32), np.zeros(3, np.int64)
+    working, counts = Working.of(np.full(documents, -1, np.int32)), np.zeros(3, np.int64)
     nowhere = np.zeros(documents, np.bool_)
     state = reference.State(lists, buckets.of.tolist(), threshold, limit, old)
     step = int(rng.choice([1, 7, 64, 1000]))
@@ -304,10 +304,10 @@ def test_against_kept_and_among_themselves(seed: int) -> None:
         last = min(first + step, documents)
         new = max(first, old)
         common = buckets, kept, columns, sets, threshold
-        resolving.against_kept(new, last, *common, nowhere, seen, answers, counts)
+        resolving.against_kept(new, last, *common, nowhere, working, answers, counts)
         reference.against_kept(state, new, last)
         check_answers(answers, state)
-        resolving.among_themselves(first, last, *common, seen, answers, counts)
+        resolving.among_themselves(first, last, *common, working, answers, counts)
         reference.among_themselves(state, first, last)
         check_answers(answers, state)
         for bucket, low in enumerate(buckets.starts[:-1]):
@@ -346,7 +346,7 @@ def test_what_was_found_elsewhere_is_improved_in_small_buckets_only() -> None:
         answers = Answers(np.array([-1, -1, -1, 1], np.int32), np.array([np.nan] * 3 + [0.8]))
         resolving.against_kept(
             3, 4, buckets, kept, columns, sets, 0.5, np.full(4, elsewhere),
-            np.full(4, -1, np.int32), answers, np.zeros(3, np.int64),
+            Working.of(np.full(4, -1, np.int32)), answers, np.zeros(3, np.int64),
         )  # fmt: skip
         assert answers.duplicate_of[3] == expected
         assert answers.similarity[3] == (1.0 if expected == 0 else 0.8)

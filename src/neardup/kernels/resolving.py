@@ -54,6 +54,19 @@ class Answers(NamedTuple):
     similarity: np.ndarray  # float64[m]: of the two; NaN where there is none
 
 
+class Working(NamedTuple):
+    """Working memory of one thread."""
+
+    seen: np.ndarray  # int32[m]: last document compared with each; all -1 at the beginning
+    over: np.ndarray  # float64[LANES]: how far each lane is above the limit
+    differing: np.ndarray  # uint64[LANES]: bits in which each lane differs
+
+    @classmethod
+    def of(cls, seen: np.ndarray) -> "Working":
+        """Make it for the documents of ``seen``."""
+        return cls(seen, np.empty(LANES, np.float64), np.empty(LANES, np.uint64))
+
+
 @kernel
 def share_a_bucket(of, x, y):
     """Return whether two documents share a bucket in any band.
@@ -70,7 +83,7 @@ def share_a_bucket(of, x, y):
 
 
 @inner
-def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
+def _first_of(x, members, low, high, best, sets, threshold, working, counts):
     """Find the first of ``members[low:high]``, before ``best``, that reaches the threshold.
 
     The members are ascending, so the first one found is the one. ``members`` is int32[]; the other
@@ -82,9 +95,9 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
         y = members[i]
         if y >= best:
             break
-        if seen[y] == x:
+        if working.seen[y] == x:
             continue
-        seen[y] = x
+        working.seen[y] = x
         if not may_reach(sets.size, sets.bitmaps, x, np.int64(y), slack):
             counts[1] += 1
             continue
@@ -96,7 +109,7 @@ def _first_of(x, members, low, high, best, sets, threshold, seen, counts):
 
 
 @inner
-def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen, counts):
+def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, working, counts):
     """Find the first kept document of a large bucket that reaches the threshold, as `_first_of`."""
     members, low = buckets.members, buckets.starts[bucket]
     capacity = (buckets.starts[bucket + 1] - low + LANES - 1) // LANES * LANES
@@ -104,8 +117,7 @@ def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen
     slack = slack_of(threshold)
     size = np.float64(sets.size[x])
     limit = most_differing(slack, size)
-    over = np.empty(LANES, dtype=np.float64)
-    differing = np.empty(LANES, dtype=np.uint64)
+    over, differing = working.over, working.differing
     for begin in range(0, kept.filled[bucket], LANES):
         if members[low + begin] >= best:
             break
@@ -136,9 +148,9 @@ def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen
             y = members[low + begin + k]
             if y >= best:
                 break
-            if seen[y] == x:
+            if working.seen[y] == x:
                 continue
-            seen[y] = x
+            working.seen[y] = x
             if not may_reach(sets.size, sets.bitmaps, x, np.int64(y), slack):
                 continue
             counts[0] += 1
@@ -151,7 +163,7 @@ def _first_of_large(x, bucket, buckets, kept, lanes, best, sets, threshold, seen
 
 @kernel
 def against_kept(
-    first, last, buckets, kept, lanes, sets, threshold, indexed, seen, answers, counts
+    first, last, buckets, kept, lanes, sets, threshold, indexed, working, answers, counts
 ):
     """Compare some documents with those kept before; several threads may do so.
 
@@ -164,7 +176,7 @@ def against_kept(
         sets: `neardup.kernels.jaccard.Sets` of m documents.
         threshold: float: lowest similarity of two similar documents.
         indexed: bool[m]: documents whose large buckets an index has searched.
-        seen: int32[m]: working memory of one thread, all -1 at the beginning.
+        working: `Working` of one thread, of m documents.
         answers: `Answers` of m documents; one that is there already may be improved.
         counts: int64[2 or more]: get comparisons, and pairs ruled out by size or bitmap, added.
     """
@@ -180,13 +192,13 @@ def against_kept(
             high = low + kept.filled[bucket]
             if lanes.first[bucket] < 0:
                 found, similarity = _first_of(
-                    x, buckets.members, low, high, best, sets, threshold, seen, counts
+                    x, buckets.members, low, high, best, sets, threshold, working, counts
                 )
             elif indexed[x]:
                 continue
             else:
                 found, similarity = _first_of_large(
-                    x, bucket, buckets, kept, lanes, best, sets, threshold, seen, counts
+                    x, bucket, buckets, kept, lanes, best, sets, threshold, working, counts
                 )
             if similarity >= 0.0:
                 best = np.int64(found)
@@ -194,7 +206,7 @@ def against_kept(
 
 
 @kernel
-def among_themselves(first, last, buckets, kept, lanes, sets, threshold, seen, answers, counts):
+def among_themselves(first, last, buckets, kept, lanes, sets, threshold, working, answers, counts):
     """Decide some documents, compared already with all before ``first``, and keep those left.
 
     Kept documents are moved to the front of their buckets.
@@ -207,7 +219,7 @@ def among_themselves(first, last, buckets, kept, lanes, sets, threshold, seen, a
         lanes: `BitmapLanes`, to which kept documents are added.
         sets: `neardup.kernels.jaccard.Sets` of m documents.
         threshold: float: lowest similarity of two similar documents.
-        seen: int32[m]: as for `against_kept`.
+        working: `Working` of one thread, of m documents.
         answers: `Answers` of m documents.
         counts: int64[3]: as for `against_kept`; the third, of pairs that a full bucket left out.
     """
@@ -226,7 +238,7 @@ def among_themselves(first, last, buckets, kept, lanes, sets, threshold, seen, a
             while low > starts[bucket] and members[low - 1] >= first:
                 low -= 1
             found, similarity = _first_of(
-                x, members, low, high, best, sets, threshold, seen, counts
+                x, members, low, high, best, sets, threshold, working, counts
             )
             if similarity >= 0.0:
                 best = np.int64(found)

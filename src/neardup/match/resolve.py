@@ -60,16 +60,16 @@ def resolve(
     if len(lanes.size) and limits.max_bucket is None:
         large = LargeBuckets(sets, buckets, lanes.first, threshold, pool, scratch.empty)
     no_index = np.zeros(documents, np.bool_)
-    seen = Local(lambda: scratch.filled(documents, np.int32, -1))
+    memory = Local(lambda: kernels.Working.of(scratch.filled(documents, np.int32, -1)))
     counts = Local(lambda: np.zeros(3, np.int64))
 
     def against(first: int, last: int) -> None:
         indexed = no_index if large is None else large.indexed
-        working = indexed, seen(), answers, counts()
+        working = indexed, memory(), answers, counts()
         kernels.against_kept(first, last, buckets, kept, lanes, sets, threshold, *working)
 
     def among(first: int, last: int) -> None:
-        working = seen(), answers, counts()
+        working = memory(), answers, counts()
         kernels.among_themselves(first, last, buckets, kept, lanes, sets, threshold, *working)
 
     step = _SMALL_BATCH if len(lanes.size) else _BATCH
