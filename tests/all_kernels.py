@@ -5,6 +5,8 @@ python tests/all_kernels.py
 
 from __future__ import annotations
 
+import gc
+
 import neardup
 
 __all__ = ["compile_all"]
@@ -18,5 +20,16 @@ def compile_all() -> None:
         neardup.dedup(TEXTS, shingle=shingle, cluster="bounded")
 
 
+def compile_more() -> None:
+    """Compile what other commands call, which fewer tests do."""
+    words = [f"word{number}" for number in range(12)]
+    texts = [" ".join(words), " ".join(words[2:])]
+    neardup.passages(texts, words=3, progress=False)
+    rows = {"id": ["a", "b"], "name": ["Anna Schmidt", "Ana Schmitd"]}
+    neardup.link(rows, id="id", fields=["name"], decide_at=0.5)
+
+
 if __name__ == "__main__":
+    gc.disable()  # the compiler makes millions of objects: to look for cycles takes a tenth
     compile_all()
+    compile_more()

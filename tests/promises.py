@@ -15,8 +15,9 @@ from neardup.threads import Pool
 
 __all__ = ["LIMIT", "check"]
 
-#: Corpora with more documents are not checked; of a bucket of kept ones, the first so many are.
-LIMIT, _BUCKET = 50_000, 3000
+#: Corpora with more documents are not checked; of a bucket of kept ones, the first so many are,
+#: and fewer where all documents are one: tests of that method compare its pairs with all others.
+LIMIT, _BUCKET, _ALL = 50_000, 3000, 300
 
 
 def check(outcome: Outcome) -> None:
@@ -61,7 +62,7 @@ def _pairs(keys: np.ndarray, docs: np.ndarray) -> Iterator[tuple[np.ndarray, np.
     for members, starts in bands or [(docs, np.array([0, len(docs)]))]:
         place = np.arange(len(members)) - np.repeat(starts[:-1], np.diff(starts))
         # Pairs of each with those before it in its bucket.
-        before = np.where(place < _BUCKET, place, 0)
+        before = np.where(place < (_BUCKET if bands else _ALL), place, 0)
         first = np.repeat(np.arange(len(members)) - place, before)
         within = np.arange(before.sum()) - np.repeat(np.cumsum(before) - before, before)
         yield members[first + within], np.repeat(members, before)

@@ -66,7 +66,7 @@ def notes(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         "table.parquet": SynthSpec(DOCUMENTS, words=(8, 24)),
         "few.jsonl": SynthSpec(5_000, words=(50, 250)),
         "family.jsonl": SynthSpec(12_000, words=(8, 24), families=(Family(1_500, 0.6, 0.8),)),
-        "large.jsonl": SynthSpec(12_000, words=(8, 24), families=(Family(4_000, 0.6, 0.8),)),
+        "large.jsonl": SynthSpec(12_000, words=(8, 24), families=(Family(3_000, 0.6, 0.8),)),
     }
     for name, spec in specs.items():
         write(spec, folder / name)
