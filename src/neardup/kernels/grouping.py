@@ -29,7 +29,7 @@ class GroupingBuffers(NamedTuple):
 
     @classmethod
     def of(cls, n: int) -> "GroupingBuffers":
-        """Make them for n keys; of the near ones only what the largest part needs is used."""
+        """Make them for n keys; of the near ones, only as much is used as the largest part has."""
         parts, near = (np.empty((1 << bits) + 1, np.int64) for bits in (_PART_BITS, _NEAR_BITS))
         keys, near_keys = np.empty(n, np.uint64), np.empty(n, np.uint64)
         return cls(keys, np.empty(n, np.int32), parts, near_keys, np.empty(n, np.int32), near)
