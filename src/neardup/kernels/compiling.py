@@ -1,4 +1,4 @@
-"""How kernels are compiled: kept on disk, without the GIL, and without functions that are not called.
+"""How kernels are compiled: kept on disk, without the GIL or functions that are not called.
 
 Numba makes two more functions of each, one to call it from Python, one to call it from C; to
 compile them takes a tenth of the time of a first run.
