@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from neardup.kernels.record_pairs import compare_swapped
+from neardup.kernels.record_pairs import compare_swapped, count_crosswise
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.threads import Pool
@@ -24,7 +24,7 @@ _STEP = 1 << 14
 
 
 def find_swapped(
-    features: Features, spec: LinkSpec, a: np.ndarray, b: np.ndarray
+    features: Features, spec: LinkSpec, a: np.ndarray, b: np.ndarray, pool: Pool
 ) -> tuple[tuple[int, int], ...]:
     """Return the pairs of text fields whose values are swapped in some records.
 
@@ -33,19 +33,24 @@ def find_swapped(
         spec: Settings of the call; where shingles are tagged by their fields, none is swapped.
         a: int32[pairs]: the first record of each candidate.
         b: int32[pairs]: the second.
+        pool: Threads.
     """
     if spec.tagged:
         return ()
     text = [k for k, field in enumerate(spec.fields) if field.compare == "text"]
-    hashes, found = features.hashes, []
-    for one, two in combinations(text, 2):
-        x, y = hashes[:, one], hashes[:, two]
-        differ = (x != y)[a]
-        there = (x[a] == y[b]) & (x[a] != 0) & differ
-        both = int((there & (y[a] == x[b]) & (y[a] != 0)).sum())
+    hashes, tried, found = features.hashes, list(combinations(text, 2)), []
+    first_of, second_of = np.array(tried, np.int64).reshape(-1, 2).T.copy()
+
+    def count(first: int, last: int) -> np.ndarray:
+        counts = np.zeros(len(tried), np.int64)
+        count_crosswise(hashes, first_of, second_of, a, b, first, last, counts)
+        return counts
+
+    counts = sum(pool.ranges(count, len(a), _STEP), np.zeros(len(tried), np.int64))
+    for (one, two), both in zip(tried, counts.tolist(), strict=True):
         if both < _FEWEST:
             continue
-        chance = _by_chance(x, y)
+        chance = _by_chance(hashes[:, one], hashes[:, two])
         if both >= _BY_CHANCE * chance + _DEVIATIONS * chance**0.5:
             found.append((one, two))
     return tuple(found)
