@@ -70,7 +70,7 @@ def compare_swapped(sets, hashes, one, two, least, factor, a, b, first, last, ou
         if straight >= factor:
             continue
         across, found = np.empty(2, np.float64), np.int64(0)
-        # What the sum is at most; as soon as that is too low, nothing more is compared.
+        # The sum is at most this; as soon as that is too low, nothing more is compared.
         total = np.float64(0.0)
         for turn in range(2):
             p, q = (one, two) if turn == 0 else (two, one)
@@ -248,16 +248,30 @@ def weigh_shared(sets, weights, a, b, first, last, out):
         last: int: pair after the last.
         out: float64[pairs]: gets the sums.
     """
-    values, mask = sets.values, np.uint64(weights.shape[0] - 1)
+    values, mask, one = sets.values, np.uint64(weights.shape[0] - 1), np.uint64(1)
     for pair in range(first, last):
-        i, j = np.int64(sets.begin[a[pair]]), np.int64(sets.begin[b[pair]])
-        end_i, end_j = i + np.int64(sets.size[a[pair]]), j + np.int64(sets.size[b[pair]])
-        shared = 0.0
+        i, j = np.uint64(sets.begin[a[pair]]), np.uint64(sets.begin[b[pair]])
+        end_i, end_j = i + np.uint64(sets.size[a[pair]]), j + np.uint64(sets.size[b[pair]])
+        shared = more = 0.0
+        left = np.int64(min(end_i - i, end_j - j))
+        while left > 1:
+            # From both ends at the same time, as `neardup.kernels.jaccard.jaccard` does. Few
+            # members are shared: the others need neither a weight nor a branch.
+            for _ in range(left >> 1):
+                u, v, s, t = values[i], values[j], values[end_i - one], values[end_j - one]
+                if u == v:
+                    shared += weights[u & mask]
+                if s == t:
+                    more += weights[s & mask]
+                i += np.uint64(u <= v)
+                j += np.uint64(v <= u)
+                end_i -= np.uint64(s >= t)
+                end_j -= np.uint64(t >= s)
+            left = np.int64(min(end_i - i, end_j - j))
         while i < end_i and j < end_j:
-            # Few members are shared: the others need neither a weight nor a branch.
             u, v = values[i], values[j]
             if u == v:
                 shared += weights[u & mask]
-            i += np.int64(u <= v)
-            j += np.int64(v <= u)
-        out[pair] = shared
+            i += np.uint64(u <= v)
+            j += np.uint64(v <= u)
+        out[pair] = shared + more

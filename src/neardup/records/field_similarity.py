@@ -24,8 +24,8 @@ from neardup.records.swapped_fields import swap
 from neardup.threads import Pool
 
 _KINDS = {"exact": EXACT, "numeric": NOT_HERE}
-#: Pairs that a thread compares together.
-_STEP = 1 << 14
+#: Pairs that a thread compares together: their values stay in its cache.
+_STEP = 1 << 11
 
 
 class Pairs(NamedTuple):
@@ -71,9 +71,9 @@ def compare(
         b: int32[pairs].
         pool: Threads.
     """
-    by_field = _by_field(features, spec, a, b, pool)
-    swapped = swap(features, by_field, a, b, pool)
+    by_field = np.empty((len(a), len(spec.fields)), np.float32)
     similarity, classes = np.empty(len(a)), np.empty(by_field.shape, np.int8)
+    swapped = np.zeros(by_field.shape, np.bool_) if features.swapped else None
     mixture = _mixture(features, spec)
     shared = {
         kind: (share, _Overlap.of(features, kind, pool))
@@ -84,6 +84,9 @@ def compare(
 
     def work(first: int, last: int) -> None:
         part, (x, y) = by_field[first:last], (a[first:last], b[first:last])
+        _compare_fields(features, spec, x, y, part)
+        if swapped is not None:
+            swap(features, x, y, part, swapped[first:last])
         total = fields * _of_fields(part, features, spec) if fields else np.zeros(len(x))
         for share, overlap in shared.values():
             total += share * overlap.similarity(x, y)
@@ -166,21 +169,16 @@ def _mean(by_field: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.divide(agreed, total, out=np.zeros(len(total)), where=total > 0), total
 
 
-def _by_field(
-    features: Features, spec: LinkSpec, a: np.ndarray, b: np.ndarray, pool: Pool
-) -> np.ndarray:
-    out = np.empty((len(a), len(spec.fields)), np.float32)
+def _compare_fields(
+    features: Features, spec: LinkSpec, a: np.ndarray, b: np.ndarray, out: np.ndarray
+) -> None:
+    """Write the similarity of each field of pairs to float32[pairs, fields]."""
     kinds = np.array([_KINDS.get(field.compare, SETS) for field in spec.fields])
-
-    def work(first: int, last: int) -> None:
-        compare_values(features.values, features.hashes, kinds, a, b, first, last, out)
-
-    pool.ranges(work, len(a), _STEP)
+    compare_values(features.values, features.hashes, kinds, a, b, 0, len(a), out)
     for numeric, k in enumerate(np.flatnonzero(kinds == NOT_HERE).tolist()):
         x, y = features.numbers[a, numeric], features.numbers[b, numeric]
         there = np.flatnonzero((features.hashes[a, k] != 0) & (features.hashes[b, k] != 0))
         out[there, k] = _near(x[there], y[there])
-    return out
 
 
 def _near(x: np.ndarray, y: np.ndarray) -> np.ndarray:

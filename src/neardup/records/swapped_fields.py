@@ -70,30 +70,19 @@ def _by_chance(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def swap(
-    features: Features, by_field: np.ndarray, a: np.ndarray, b: np.ndarray, pool: Pool
-) -> np.ndarray | None:
+    features: Features, a: np.ndarray, b: np.ndarray, by_field: np.ndarray, found: np.ndarray
+) -> None:
     """Compare the fields that are swapped crosswise, and keep the more similar ones.
 
     Args:
         features: Of the records.
-        by_field: float32[pairs, fields]: similarities, which are changed.
         a: int32[pairs].
         b: int32[pairs].
-        pool: Threads.
-
-    Returns:
-        bool[pairs, fields]: the similarities that were changed; None if no field is swapped.
+        by_field: float32[pairs, fields]: similarities, which are changed.
+        found: bool[pairs, fields]: gets True for those that were changed.
     """
-    if not features.swapped:
-        return None
-    found = np.zeros(by_field.shape, np.bool_)
-    for one, two in features.swapped:
-
-        def work(first: int, last: int, one: int = one, two: int = two) -> None:
-            compare_swapped(
-                *(features.values, features.hashes, one, two, _ALIKE, _FACTOR),
-                *(a, b, first, last, by_field, found),
-            )
-
-        pool.ranges(work, len(a), _STEP)
-    return found
+    for fields in features.swapped:
+        compare_swapped(
+            *(features.values, features.hashes, *fields, _ALIKE, _FACTOR),
+            *(a, b, 0, len(a), by_field, found),
+        )
