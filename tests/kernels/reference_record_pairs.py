@@ -39,6 +39,25 @@ def compare_swapped(
     return factor * high, factor * low
 
 
+def count_crosswise(a: Sequence[int], b: Sequence[int], one: int, two: int) -> bool:
+    """Whether two values of two records, 0 for a missing one, are equal crosswise and differ."""
+    p, q = a[one], a[two]
+    return bool(p and q and p != q and (p, q) == (b[two], b[one]))
+
+
+def tally_classes(of: Sequence[Sequence[int]], weights: Sequence[float], coarse: Any) -> Any:
+    """The weights of pairs by (field, class), and by (field, field, level, level)."""
+    single: dict[Any, float] = {}
+    double: dict[Any, float] = {}
+    for row, weight in zip(of, weights, strict=True):
+        for k, c in enumerate(row):
+            single[k, c] = single.get((k, c), 0) + weight
+            for other in range(k):
+                key = other, k, int(coarse[row[other]]), int(coarse[c])
+                double[key] = double.get(key, 0) + weight
+    return single, double
+
+
 def add_weights(
     of: list[int], weights: Any, ratios: Any, coarse: Any, edges: Sequence[tuple[int, int]]
 ) -> float:

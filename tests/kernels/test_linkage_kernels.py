@@ -108,6 +108,36 @@ def test_classes_and_weights() -> None:
         assert rare[pair] == pytest.approx(added)
 
 
+def test_values_that_are_equal_crosswise_are_counted() -> None:
+    made = Made(6)
+    made.hashes[:, 1] = np.where(made.hashes[:, 1] > 3, 0, made.hashes[:, 1])
+    fields, counts = np.array([[0, 0, 1], [1, 2, 2]]), np.ones(3, np.int64)
+    for first, last in ((0, 120), (120, PAIRS)):
+        kernels.count_crosswise(made.hashes, *fields, made.a, made.b, first, last, counts)
+    a, b = (made.hashes[of].tolist() for of in (made.a, made.b))
+    for k, (one, two) in enumerate(fields.T.tolist()):
+        expected = sum(
+            reference.count_crosswise(*pair, one, two) for pair in zip(a, b, strict=True)
+        )
+        assert counts[k] == 1 + expected
+    assert counts.max() > 1
+
+
+def test_classes_are_tallied() -> None:
+    rng, coarse = np.random.default_rng(8), np.array([0, 0, 1, NONE], np.int8)
+    classes = rng.integers(NONE, 3, (PAIRS, FIELDS)).astype(np.int8)
+    weights = rng.integers(0, 5, PAIRS) / 4
+    single, double = np.zeros((FIELDS, 4)), np.zeros((FIELDS, FIELDS, 3, 3))
+    for part in (slice(100), slice(100, None)):
+        kernels.tally_classes(classes[part], weights[part], coarse, single, double)
+    singles, doubles = reference.tally_classes(classes.tolist(), weights.tolist(), coarse)
+    for (k, of), expected in singles.items():
+        assert single[k, of] == expected
+    for (one, two, x, y), expected in doubles.items():
+        assert double[one, two, x, y] == expected
+    assert single.sum() == FIELDS * weights.sum() and double.sum() == 3 * weights.sum()
+
+
 def test_sets_are_weighed() -> None:
     made = Made(7)
     weights = made.rng.random(16).astype(np.float32)

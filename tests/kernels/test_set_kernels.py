@@ -253,9 +253,10 @@ def test_mark_plausible_and_name_buckets(seed: int) -> None:
             buckets, sets.size.tolist(), bitmaps.tolist(), threshold
         )
         of.append(reference.name_buckets(buckets, first, documents))
-        named = np.empty(documents, dtype=np.int32)
-        grouping.name_buckets(members, starts, first, named)
-        assert named.tolist() == of[-1]
+        named = np.full((documents, 3), -1, dtype=np.int32)
+        grouping.name_buckets(members, starts, first, 1, named)
+        assert named[:, 1].tolist() == of[-1]
+        assert (named[:, ::2] == -1).all()
         bands.append(BandBuckets(members, starts))
         first += len(buckets)
     assert set(np.flatnonzero(marked).tolist()) == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,22 @@ def test_a_search_that_stops_early_finds_the_same_or_nothing() -> None:
                 assert np.array_equal(found.a, plain.a) and np.array_equal(found.b, plain.b)
                 assert np.array_equal(found.similarity, plain.similarity)
     assert len(plain.a) > 2000
+
+
+def test_characters_that_become_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More shingles than there are bytes: U+FDFA is three bytes, and a sentence of 18 letters."""
+    monkeypatch.setattr("neardup.records.features._STEP", 3)
+    values = [chr(0xFDFA) + letter for letter in "abcdefghijklmnopqrst"]
+    spelled = [unicodedata.normalize("NFKC", value) for value in values]
+    with Pool(2) as pool:
+        one, two = (
+            make_features((pa.array(of, pa.large_string()),), LinkSpec((Field("x"),)), pool)
+            for of in (values, spelled)
+        )
+    assert len(one.records.values) > sum(len(value.encode()) + 1 for value in values)
+    for kind in ("records", "values"):
+        for x, y in zip(getattr(one, kind), getattr(two, kind), strict=True):
+            assert np.array_equal(x, y)
 
 
 @pytest.mark.parametrize("split", [0, 13, 27])

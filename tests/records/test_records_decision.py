@@ -10,6 +10,7 @@ from made_records import NAMES, made_persons
 import neardup
 from neardup.records.decision.agreement_classes import EQUAL, classes_of
 from neardup.records.decision.dependences import learn_tree
+from neardup.records.decision.tallies import tally
 from neardup.records.decision.threshold import find_valley
 
 FEW = ["given_name", "surname", "birth:digits"]
@@ -202,7 +203,7 @@ def test_classes_and_dependences() -> None:
     alike = rng.random(5000) < 0.1
     classes = np.where(alike[:, None], EQUAL, 0).astype(np.int8).repeat(2, axis=1)
     classes = np.column_stack([classes, rng.choice([0, EQUAL], 5000)]).astype(np.int8)
-    tree = learn_tree(classes, np.ones(5000))
+    tree = learn_tree(tally(classes, np.ones(5000)), 3)
     assert (tree[0].one, tree[0].two) == (0, 1)
     assert tree[0].ratios[3, 3] == pytest.approx(np.log(10), abs=0.2)
     assert all(edge.strength < 0.01 for edge in tree[1:])

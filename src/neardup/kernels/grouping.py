@@ -126,19 +126,19 @@ def group_keys(keys, buffers, members, starts):
 
 
 @kernel
-def name_buckets(members, starts, first, out):
-    """Write the number of its bucket for each document of a band, or -1 where it is in none.
+def name_buckets(members, starts, first, band, out):
+    """Write the number of its bucket for each document of a band that is in one.
 
     Args:
         members: int32[]: documents of each bucket.
         starts: int32[buckets + 1]: where each bucket begins.
         first: int: number of the first bucket.
-        out: int32[documents]: gets the numbers.
+        band: int: the band.
+        out: int32[documents, bands]: gets the numbers, in the column of the band.
     """
-    out[:] = -1
     for bucket in range(starts.shape[0] - 1):
         for i in range(starts[bucket], starts[bucket + 1]):
-            out[members[i]] = first + bucket
+            out[members[i], band] = first + bucket
 
 
 @kernel

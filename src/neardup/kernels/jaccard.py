@@ -215,8 +215,8 @@ def keep_reachable(size, bitmaps, known, slack, rows, docs):
 def jaccard(sets, x, y, threshold):
     """Return the similarity of two sets if it reaches ``threshold``, else -1.
 
-    Merges the two, and stops as soon as the rest can't reach the threshold. Cost: at most
-    ``size[x] + size[y]`` steps.
+    Merges the two from both ends, and stops as soon as the rest can't reach the threshold. Cost:
+    at most ``size[x] + size[y]`` steps, two of which run at the same time.
 
     Args:
         sets: `Sets`.
@@ -230,19 +230,29 @@ def jaccard(sets, x, y, threshold):
     if total == 0:
         return -1.0
     needed = needed_overlap(total, threshold)
-    i, j = np.int64(sets.begin[x]), np.int64(sets.begin[y])
-    end_x, end_y = i + nx, j + ny
-    overlap = np.int64(0)
-    while i < end_x and j < end_y:
-        if overlap + min(end_x - i, end_y - j) < needed:
-            return -1.0
-        # No step moves either side by more than one, so this many need no look at the ends, and
+    # Unsigned: no index is negative, which would be looked at each time.
+    one = np.uint64(1)
+    i, j = np.uint64(sets.begin[x]), np.uint64(sets.begin[y])
+    end_x, end_y = i + np.uint64(nx), j + np.uint64(ny)
+    overlap, left = np.int64(0), min(nx, ny)
+    while overlap + left >= needed and left > 1:
+        # No step moves either side by more than two, so this many need no look at the ends, and
         # without branches that depend on the data the merge runs at the speed of its loads.
-        for _ in range(min(min(end_x - i, end_y - j), np.int64(24))):
-            u, v = values[i], values[j]
-            overlap += np.int64(u == v)
-            i += np.int64(u <= v)
-            j += np.int64(v <= u)
+        for _ in range(min(left >> 1, np.int64(12))):
+            u, v, s, t = values[i], values[j], values[end_x - one], values[end_y - one]
+            overlap += np.int64(u == v) + np.int64(s == t)
+            i += np.uint64(u <= v)
+            j += np.uint64(v <= u)
+            end_x -= np.uint64(s >= t)
+            end_y -= np.uint64(t >= s)
+        left = np.int64(min(end_x - i, end_y - j))
+    if overlap + left < needed:
+        return -1.0
+    while i < end_x and j < end_y:
+        u, v = values[i], values[j]
+        overlap += np.int64(u == v)
+        i += np.uint64(u <= v)
+        j += np.uint64(v <= u)
     if overlap < needed:
         return -1.0
     return overlap / (total - overlap)

@@ -70,22 +70,50 @@ def compare_swapped(sets, hashes, one, two, least, factor, a, b, first, last, ou
         if straight >= factor:
             continue
         across, found = np.empty(2, np.float64), np.int64(0)
+        # The sum is at most this; as soon as that is too low, nothing more is compared.
         total = np.float64(0.0)
         for turn in range(2):
             p, q = (one, two) if turn == 0 else (two, one)
             across[turn] = np.nan
             if hashes[x, p] != 0 and hashes[y, q] != 0:
                 across[turn] = 1.0
-                if hashes[x, p] != hashes[y, q]:
-                    across[turn] = jaccard(sets, x * fields + p, y * fields + q, 0.0)
-                total += across[turn]
+                total += 1.0
                 found += 1
+        for turn in range(2):
+            p, q = (one, two) if turn == 0 else (two, one)
+            if not np.isnan(across[turn]) and hashes[x, p] != hashes[y, q]:
+                if total / found < least or factor * total / found <= straight:
+                    break
+                across[turn] = jaccard(sets, x * fields + p, y * fields + q, 0.0)
+                total = across[0] + across[1] if found == 2 else across[turn]
         if found and total / found >= least and factor * total / found > straight:
             # In either order of the records: the more similar one first, and a missing one last.
             if np.isnan(across[0]) or across[1] > across[0]:
                 across[0], across[1] = across[1], across[0]
             out[i, one], out[i, two] = factor * across[0], factor * across[1]
             swapped[i, one] = swapped[i, two] = True
+
+
+@kernel
+def count_crosswise(hashes, one, two, a, b, first, last, out):
+    """Count the pairs whose two values in two fields are equal crosswise, and differ.
+
+    Args:
+        hashes: As for `compare_values`.
+        one: int64[k]: a field.
+        two: int64[k]: the other.
+        a: int32[pairs]: the one record of each.
+        b: int32[pairs]: the other.
+        first: int: first pair.
+        last: int: pair after the last.
+        out: int64[k]: the counts, to which pairs are added.
+    """
+    for i in range(first, last):
+        x, y = np.int64(a[i]), np.int64(b[i])
+        for k in range(one.shape[0]):
+            p, q = hashes[x, one[k]], hashes[x, two[k]]
+            if p == hashes[y, two[k]] and q == hashes[y, one[k]]:
+                out[k] += np.int64(p != q and p != 0 and q != 0)
 
 
 @kernel
@@ -115,6 +143,31 @@ def classify(by_field, hashes, edges, equal, a, b, first, last, out):
                 for edge in edges:
                     of += np.int64(similarity >= edge)
             out[i, k] = of
+
+
+@kernel
+def tally_classes(classes, weights, coarse, single, double):
+    """Add up the weights of pairs by the class of each field, and by those of each two fields.
+
+    Args:
+        classes: int8[pairs, fields]: agreements; -1 where a value is missing.
+        weights: float64[pairs]: what each pair counts.
+        coarse: int8[classes + 1]: levels of the classes; -1 for a missing one.
+        single: float64[fields, classes + 1]: is added to; the last one for -1.
+        double: float64[fields, fields, levels + 1, levels + 1]: the same of the levels of two
+            fields, the first of which is before the second.
+    """
+    fields = classes.shape[1]
+    levels = np.empty(fields, np.int64)
+    for i in range(classes.shape[0]):
+        weight = weights[i]
+        if weight == 0.0:
+            continue
+        for k in range(fields):
+            single[k, classes[i, k]] += weight
+            levels[k] = coarse[classes[i, k]]
+            for other in range(k):
+                double[other, k, levels[other], levels[k]] += weight
 
 
 @kernel
@@ -195,16 +248,30 @@ def weigh_shared(sets, weights, a, b, first, last, out):
         last: int: pair after the last.
         out: float64[pairs]: gets the sums.
     """
-    values, mask = sets.values, np.uint64(weights.shape[0] - 1)
+    values, mask, one = sets.values, np.uint64(weights.shape[0] - 1), np.uint64(1)
     for pair in range(first, last):
-        i, j = np.int64(sets.begin[a[pair]]), np.int64(sets.begin[b[pair]])
-        end_i, end_j = i + np.int64(sets.size[a[pair]]), j + np.int64(sets.size[b[pair]])
-        shared = 0.0
+        i, j = np.uint64(sets.begin[a[pair]]), np.uint64(sets.begin[b[pair]])
+        end_i, end_j = i + np.uint64(sets.size[a[pair]]), j + np.uint64(sets.size[b[pair]])
+        shared = more = 0.0
+        left = np.int64(min(end_i - i, end_j - j))
+        while left > 1:
+            # From both ends at the same time, as `neardup.kernels.jaccard.jaccard` does. Few
+            # members are shared: the others need neither a weight nor a branch.
+            for _ in range(left >> 1):
+                u, v, s, t = values[i], values[j], values[end_i - one], values[end_j - one]
+                if u == v:
+                    shared += weights[u & mask]
+                if s == t:
+                    more += weights[s & mask]
+                i += np.uint64(u <= v)
+                j += np.uint64(v <= u)
+                end_i -= np.uint64(s >= t)
+                end_j -= np.uint64(t >= s)
+            left = np.int64(min(end_i - i, end_j - j))
         while i < end_i and j < end_j:
-            # Few members are shared: the others need neither a weight nor a branch.
             u, v = values[i], values[j]
             if u == v:
                 shared += weights[u & mask]
-            i += np.int64(u <= v)
-            j += np.int64(v <= u)
-        out[pair] = shared
+            i += np.uint64(u <= v)
+            j += np.uint64(v <= u)
+        out[pair] = shared + more

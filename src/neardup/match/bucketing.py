@@ -107,20 +107,19 @@ def bucket_documents(
     """Put the buckets of all bands together.
 
     Takes 4 bytes for each document and band, 8 for each member, and 16 for each bucket, in arrays
-    that ``allocate`` makes, and 4 for each document.
+    that ``allocate`` makes.
 
     Raises:
         InputError: There are more buckets than have a number.
     """
     of = allocate((documents, num_bands), np.int32)
-    column = np.empty(documents, dtype=np.int32)
+    of[...] = -1
     members, starts = [], []
     buckets = filled = 0
     for number, band in enumerate(bands):
         more = len(band.starts) - 1
         check_buckets(buckets + more)
-        kernels.name_buckets(band.members, band.starts, buckets, column)
-        of[:, number] = column
+        kernels.name_buckets(band.members, band.starts, buckets, number, of)
         members.append(allocate(len(band.members), np.int32))
         members[-1][...] = band.members
         starts.append(allocate(more, np.int64))

@@ -15,7 +15,6 @@ from neardup.records.decision.learning import (
     Views,
     by_chance,
     learn,
-    shares_of_matches,
     support,
     without_matches,
 )
@@ -109,12 +108,12 @@ def decide_candidates(
         labels: Pairs that are known, if any.
         pool: Threads.
     """
-    features = features._replace(swapped=find_swapped(features, spec, found.a, found.b))
+    features = features._replace(swapped=find_swapped(features, spec, found.a, found.b, pool))
     compared = compare(features, spec, found.a, found.b, pool)
     lowest = min(_LOWEST, spec.block_at or _LOWEST)
     threshold = find_valley(compared.similarity, lowest)
     two_files = len(records.ids) > 1
-    values = value_counts(features)
+    values = value_counts(features, pool)
     if two_files and len(spec.fields) > 1:
         pairs = Pairs(found.a, found.b, pool)
         compared = with_words(compared, records, features, spec, pairs)
@@ -130,7 +129,7 @@ def decide_candidates(
             other = with_words(other, records, features, spec, Pairs(x, y, pool))
         drawn = Agreements(x, y, other.classes, other.similarity)
         fields = agreements._replace(classes=compared.classes)
-        known = Learnt(features, values, fields, drawn, found.possible)
+        known = Learnt(features, values, fields, drawn, found.possible, pool)
         if two_files:
             model = _of_two_files(known, agreements, threshold)
         else:
@@ -138,10 +137,10 @@ def decide_candidates(
             if labels is None:
                 (model, of_views), doubts = _unlabelled(known, seeds, threshold, spec)
             else:
-                model, of_views = _of_one_file(known, seeds, marked(labels, found))
+                model, of_views = _labelled(known, seeds, marked(labels, found))
     model = model._replace(swapped=features.swapped)
     if of_views is None:
-        of_views = tuple(view_log_odds(view, agreements, values) for view in model.views)
+        of_views = tuple(view_log_odds(view, agreements, values, pool) for view in model.views)
     log_odds = model.together(of_views, agreements.similarity)
     if labels is not None:
         model = calibrated(model, log_odds, marked(labels, found))
@@ -178,9 +177,9 @@ def _unlabelled(
     Returns:
         Match weights with the log odds by each view, if these are known; and doubts.
     """
-    seeds = similar
+    seeds, matches = similar, known.tally(similar.weights)
     if threshold.kind not in _NO_VALLEY:  # where seeds are best pairs, and mostly differ
-        seeds = without_groups(similar, known.candidates, known.drawn, known.values)
+        seeds = without_groups(similar, matches, known.candidates, known.drawn, known.values)
     doubts: tuple[str, ...] = ()
     if seeds.groups:
         names = ", ".join(spec.names[k] for k in seeds.groups)
@@ -188,10 +187,12 @@ def _unlabelled(
             f"most of the similar pairs have nothing in common in {names}, and are taken for "
             "members of groups, such as households; leave out a field in which matches may differ",
         )
-    learnt = _of_one_file(known, seeds, None)
+    if seeds.groups:
+        matches = known.tally(seeds.weights)
+    learnt = learn(known, seeds, matches)
     confirmed, agreed = support(learnt, known, seeds)
     unsure = confirmed < _CONFIRMED and agreed < _AGREED
-    if by_chance(known, seeds, shares_of_matches(known.candidates.classes, seeds.weights)):
+    if by_chance(known, seeds, matches):
         said = "chance explains what similar pairs share: they are no evidence of any match"
         return (without_matches(learnt.model), None), (*doubts, said)
     of_groups = seeds.groups and _by_groups(seeds, known, learnt.model)
@@ -207,7 +208,7 @@ def _undecided(seeds: Seeds, known: Learnt, model: Model, spec: LinkSpec) -> tup
         return ()
     pairs = known.candidates
     agree = (pairs.classes[:, list(seeds.groups)] == EQUAL).all(axis=1)
-    match = model.log_odds(pairs, known.values) >= 0
+    match = model.log_odds(pairs, known.values, known.pool) >= 0
     count = int((agree & ~match & (pairs.similarity >= seeds.middle)).sum())
     if count < max(_FEW_PAIRS, _MANY * int(match.sum())):
         return ()
@@ -221,17 +222,15 @@ def _undecided(seeds: Seeds, known: Learnt, model: Model, spec: LinkSpec) -> tup
 
 def _by_groups(seeds: Seeds, known: Learnt, model: Model) -> bool:
     """Return whether most of the pairs that were found are members of groups nevertheless."""
-    found = int((model.log_odds(known.candidates, known.values) >= 0).sum())
+    found = int((model.log_odds(known.candidates, known.values, known.pool) >= 0).sum())
     by_chance = coincidences(seeds, model, known.candidates, Random(known.drawn, known.values))
     return by_chance > found / 2
 
 
-def _of_one_file(known: Learnt, seeds: Seeds, labels: Marked | None) -> Views:
-    classes = known.candidates.classes
-    if labels is not None:
-        seeds = seeds._replace(weights=labels.put(seeds.weights))
-    m = shares_of_matches(classes, seeds.weights)
-    return learn(known, seeds, learn_m(labels, classes, m))
+def _labelled(known: Learnt, seeds: Seeds, labels: Marked) -> Views:
+    seeds = seeds._replace(weights=labels.put(seeds.weights))
+    matches = known.tally(seeds.weights)
+    return learn(known, seeds, matches, learn_m(labels, known.candidates.classes, matches.shares()))
 
 
 def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -> Model:
@@ -243,7 +242,7 @@ def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -
     best = best_pairs(agreements, threshold.bottom)
     model = learn_two(agreements, known.values, best)
     seeds = Seeds(best.seeds, best.begin, best.begin, apart=False)
-    plain = learn(known, seeds, shares_of_matches(known.candidates.classes, seeds.weights))
+    plain = learn(known, seeds, known.tally(seeds.weights))
     confirmed, agreed = support(plain, known, seeds)
     if confirmed >= _CONFIRMED:
         return model

@@ -14,13 +14,13 @@ from neardup.kernels.jaccard import Sets
 from neardup.match.prefix_index import count_shingles
 from neardup.match.verifying import make_sets
 from neardup.records.fields import Field, LinkSpec
-from neardup.sketch.texts import Ragged, joined, text_buffers
+from neardup.sketch.texts import Ragged, text_buffers
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool
 
 #: Records that a thread prepares at a time.
-_STEP = 1024
+_STEP = 4096
 #: Characters that are no part of any value: its beginning and its end.
 _BEGIN, _END = "\x02", "\x03"
 RECORD = ShingleSpec(unit="char", n=3, nfkc=True, strip_accents=True)
@@ -80,6 +80,31 @@ class _Features(NamedTuple):
     words: np.ndarray
 
 
+class _Gathered:
+    """Rows that are appended to an array that has capacity for all of them, most likely.
+
+    Memory that is not filled is not used.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._values, self._filled = np.empty(capacity, np.uint64), 0
+        self._sizes = [np.zeros(1, np.int64)]
+
+    def append(self, rows: Ragged) -> None:
+        end = self._filled + len(rows.values)
+        if end > len(self._values):
+            # One character may become several, as a ligature does.
+            larger = np.empty(2 * end, np.uint64)
+            larger[: self._filled] = self._values[: self._filled]
+            self._values = larger
+        self._values[self._filled : end] = rows.values
+        self._filled = end
+        self._sizes.append(np.diff(rows.offsets))
+
+    def rows(self) -> Ragged:
+        return Ragged(self._values[: self._filled], np.concatenate(self._sizes).cumsum())
+
+
 def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool: Pool) -> Features:
     """Prepare records for candidates and comparisons.
 
@@ -96,9 +121,18 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
             [column.slice(first, last - first) for column in columns], spec, tokenisers
         )
 
-    parts = pool.ranges(work, documents, _STEP) or [work(0, 0)]
-    records = make_sets(joined(part.records for part in parts))
-    values = joined(part.values for part in parts)
+    # Each shingle begins at a character, or before the first one.
+    most = documents * len(columns)
+    for column in columns:
+        _, offsets = text_buffers(column)
+        most += int(offsets[-1] - offsets[0])
+    of_records, of_values, rest = _Gathered(most), _Gathered(most), []
+    slices = range(0, max(documents, 1), _STEP)
+    for part in pool.ordered(lambda low: work(low, min(low + _STEP, documents)), slices):
+        of_records.append(part.records)
+        of_values.append(part.values)
+        rest.append((part.hashes, part.numbers, part.words))
+    records, values = make_sets(of_records.rows()), of_values.rows()
     # Values are never ruled out by their bitmaps, and have none.
     bare = Sets(
         values.values,
@@ -106,13 +140,12 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
         np.diff(values.offsets).astype(np.int32),
         np.zeros((0, 1), np.uint64),
     )
-    hashes = np.concatenate([part.hashes for part in parts])
-    numbers = np.concatenate([part.numbers for part in parts])
-    distinct = np.array([_distinct(column) for column in hashes.T])
+    hashes, numbers = (np.concatenate([part[k] for part in rest]) for k in range(2))
+    distinct = np.array(list(pool.ordered(_distinct, hashes.T)))
     counts = count_shingles(records, np.arange(documents, dtype=np.int32), pool)
     weights = np.log((documents + 1) / np.maximum(counts, 1)).astype(np.float32)
     weights = np.maximum(weights, 1e-6)
-    words = np.sum([part.words for part in parts], axis=0)
+    words = np.sum([part[2] for part in rest], axis=0)
     of_text = np.array([field.compare == "text" for field in spec.fields])
     filled = (hashes != 0).sum(axis=0) * of_text
     means = np.divide(words, filled, out=np.zeros(len(words)), where=filled > 0)

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from neardup.arrays import strings_of
 from neardup.records.blocks.record_blocks import Candidates
 from neardup.records.deciding import Decision
-from neardup.records.decision.dependences import SAME, Dependence
+from neardup.records.decision.dependences import Dependence
 from neardup.records.decision.model import Model, view_log_odds
+from neardup.records.decision.tallies import SAME
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.records.record_files import Records

@@ -6,8 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.kernels.record_pairs import EXACT, NOT_HERE, SETS, classify, compare_values
-from neardup.records.blocks.record_blocks import record_weight, shared_weight
+from neardup.kernels.record_pairs import (
+    EXACT,
+    NOT_HERE,
+    SETS,
+    classify,
+    compare_values,
+    weigh_shared,
+)
+from neardup.records.blocks.record_blocks import record_weight
 from neardup.records.decision.agreement_classes import EDGES, EQUAL
 from neardup.records.decision.words import word_share, word_similarity
 from neardup.records.features import Features
@@ -17,8 +24,8 @@ from neardup.records.swapped_fields import swap
 from neardup.threads import Pool
 
 _KINDS = {"exact": EXACT, "numeric": NOT_HERE}
-#: Pairs that a thread compares together.
-_STEP = 1 << 14
+#: Pairs that a thread compares together: their values stay in its cache.
+_STEP = 1 << 11
 
 
 class Pairs(NamedTuple):
@@ -64,20 +71,31 @@ def compare(
         b: int32[pairs].
         pool: Threads.
     """
-    by_field = _by_field(features, spec, a, b, pool)
-    swapped = swap(features, by_field, a, b, pool)
-    similarity = np.zeros(len(a))
-    for kind, share in _mixture(features, spec):
-        if kind == "fields":
-            similarity += share * _of_fields(by_field, features, spec)
-        elif kind == "idf":
-            similarity += share * _overlap(features, a, b, pool)
-        else:
-            plain = features._replace(weights=np.ones_like(features.weights))
-            similarity += share * _overlap(plain, a, b, pool)
-    # The order of the two records may change the last bits.
-    similarity = np.clip(np.round(similarity, 9), 0.0, 1.0)
-    return Compared(similarity, by_field, _classes(features, by_field, a, b), swapped)
+    by_field = np.empty((len(a), len(spec.fields)), np.float32)
+    similarity, classes = np.empty(len(a)), np.empty(by_field.shape, np.int8)
+    swapped = np.zeros(by_field.shape, np.bool_) if features.swapped else None
+    mixture = _mixture(features, spec)
+    shared = {
+        kind: (share, _Overlap.of(features, kind, pool))
+        for kind, share in mixture
+        if kind != "fields"
+    }
+    fields = dict(mixture).get("fields", 0.0)
+
+    def work(first: int, last: int) -> None:
+        part, (x, y) = by_field[first:last], (a[first:last], b[first:last])
+        _compare_fields(features, spec, x, y, part)
+        if swapped is not None:
+            swap(features, x, y, part, swapped[first:last])
+        total = fields * _of_fields(part, features, spec) if fields else np.zeros(len(x))
+        for share, overlap in shared.values():
+            total += share * overlap.similarity(x, y)
+        # The order of the two records may change the last bits.
+        similarity[first:last] = np.clip(np.round(total, 9), 0.0, 1.0)
+        classes[first:last] = _classes(features, part, x, y)
+
+    pool.ranges(work, len(a), _STEP)
+    return Compared(similarity, by_field, classes, swapped)
 
 
 def compared_of(
@@ -151,21 +169,16 @@ def _mean(by_field: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.divide(agreed, total, out=np.zeros(len(total)), where=total > 0), total
 
 
-def _by_field(
-    features: Features, spec: LinkSpec, a: np.ndarray, b: np.ndarray, pool: Pool
-) -> np.ndarray:
-    out = np.empty((len(a), len(spec.fields)), np.float32)
+def _compare_fields(
+    features: Features, spec: LinkSpec, a: np.ndarray, b: np.ndarray, out: np.ndarray
+) -> None:
+    """Write the similarity of each field of pairs to float32[pairs, fields]."""
     kinds = np.array([_KINDS.get(field.compare, SETS) for field in spec.fields])
-
-    def work(first: int, last: int) -> None:
-        compare_values(features.values, features.hashes, kinds, a, b, first, last, out)
-
-    pool.ranges(work, len(a), _STEP)
+    compare_values(features.values, features.hashes, kinds, a, b, 0, len(a), out)
     for numeric, k in enumerate(np.flatnonzero(kinds == NOT_HERE).tolist()):
         x, y = features.numbers[a, numeric], features.numbers[b, numeric]
         there = np.flatnonzero((features.hashes[a, k] != 0) & (features.hashes[b, k] != 0))
         out[there, k] = _near(x[there], y[there])
-    return out
 
 
 def _near(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -175,24 +188,43 @@ def _near(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(0.0, 1.0 - apart))
 
 
-def _overlap(features: Features, a: np.ndarray, b: np.ndarray, pool: Pool) -> np.ndarray:
-    """Return the weighted Jaccard similarity of complete records.
+class _Overlap(NamedTuple):
+    """Weighted Jaccard similarity of complete records.
 
     A field that is missing in one of them is left out of the union by its share, which is that of
     its length in the other record.
+
+    Attributes:
+        features: Whose weights are those of the shingles.
+        weight: float64[records]: of all shingles of each.
+        present: bool[records, fields]: which values are there.
     """
-    shared, weight = shared_weight(features, a, b, pool), record_weight(features, pool)
-    total = weight[a] + weight[b] - shared
-    uneven = np.flatnonzero((features.present[a] != features.present[b]).any(axis=1))
-    x, y = a[uneven], b[uneven]
-    for one, other in ((x, y), (y, x)):
-        total[uneven] -= weight[one] * _missing_share(features, one, other)
-    total = np.maximum(total, shared)
-    return np.asarray(np.divide(shared, total, out=np.zeros(len(a)), where=total > 0))
 
+    features: Features
+    weight: np.ndarray
+    present: np.ndarray
 
-def _missing_share(features: Features, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return which share of a record's length is in fields that the other one does not have."""
-    sizes = features.values.size.reshape(features.hashes.shape)[one]
-    unshared = np.where(features.present[other], 0, sizes).sum(axis=1)
-    return np.asarray(unshared / np.maximum(sizes.sum(axis=1), 1))
+    @classmethod
+    def of(cls, features: Features, kind: str, pool: Pool) -> _Overlap:
+        """Prepare records; rare shingles weigh more by ``"idf"``."""
+        if kind != "idf":
+            features = features._replace(weights=np.ones_like(features.weights))
+        return cls(features, record_weight(features, pool), features.present)
+
+    def similarity(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return float64[pairs]: that of the records ``a`` and ``b``, int32[pairs]."""
+        features, weight, shared = self.features, self.weight, np.empty(len(a))
+        weigh_shared(features.records, features.weights, a, b, 0, len(a), shared)
+        total = weight[a] + weight[b] - shared
+        uneven = np.flatnonzero((self.present[a] != self.present[b]).any(axis=1))
+        x, y = a[uneven], b[uneven]
+        for one, other in ((x, y), (y, x)):
+            total[uneven] -= weight[one] * self._missing_share(one, other)
+        total = np.maximum(total, shared)
+        return np.asarray(np.divide(shared, total, out=np.zeros(len(a)), where=total > 0))
+
+    def _missing_share(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return which share of a record's length is in fields that the other one does not have."""
+        sizes = self.features.values.size.reshape(self.present.shape)[one]
+        unshared = np.where(self.present[other], 0, sizes).sum(axis=1)
+        return np.asarray(unshared / np.maximum(sizes.sum(axis=1), 1))

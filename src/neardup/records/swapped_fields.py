@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from neardup.kernels.record_pairs import compare_swapped
+from neardup.kernels.record_pairs import compare_swapped, count_crosswise
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.threads import Pool
@@ -24,7 +24,7 @@ _STEP = 1 << 14
 
 
 def find_swapped(
-    features: Features, spec: LinkSpec, a: np.ndarray, b: np.ndarray
+    features: Features, spec: LinkSpec, a: np.ndarray, b: np.ndarray, pool: Pool
 ) -> tuple[tuple[int, int], ...]:
     """Return the pairs of text fields whose values are swapped in some records.
 
@@ -33,19 +33,24 @@ def find_swapped(
         spec: Settings of the call; where shingles are tagged by their fields, none is swapped.
         a: int32[pairs]: the first record of each candidate.
         b: int32[pairs]: the second.
+        pool: Threads.
     """
     if spec.tagged:
         return ()
     text = [k for k, field in enumerate(spec.fields) if field.compare == "text"]
-    hashes, found = features.hashes, []
-    for one, two in combinations(text, 2):
-        x, y = hashes[:, one], hashes[:, two]
-        differ = (x != y)[a]
-        there = (x[a] == y[b]) & (x[a] != 0) & differ
-        both = int((there & (y[a] == x[b]) & (y[a] != 0)).sum())
+    hashes, tried, found = features.hashes, list(combinations(text, 2)), []
+    first_of, second_of = np.array(tried, np.int64).reshape(-1, 2).T.copy()
+
+    def count(first: int, last: int) -> np.ndarray:
+        counts = np.zeros(len(tried), np.int64)
+        count_crosswise(hashes, first_of, second_of, a, b, first, last, counts)
+        return counts
+
+    counts = sum(pool.ranges(count, len(a), _STEP), np.zeros(len(tried), np.int64))
+    for (one, two), both in zip(tried, counts.tolist(), strict=True):
         if both < _FEWEST:
             continue
-        chance = _by_chance(x, y)
+        chance = _by_chance(hashes[:, one], hashes[:, two])
         if both >= _BY_CHANCE * chance + _DEVIATIONS * chance**0.5:
             found.append((one, two))
     return tuple(found)
@@ -65,30 +70,19 @@ def _by_chance(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def swap(
-    features: Features, by_field: np.ndarray, a: np.ndarray, b: np.ndarray, pool: Pool
-) -> np.ndarray | None:
+    features: Features, a: np.ndarray, b: np.ndarray, by_field: np.ndarray, found: np.ndarray
+) -> None:
     """Compare the fields that are swapped crosswise, and keep the more similar ones.
 
     Args:
         features: Of the records.
-        by_field: float32[pairs, fields]: similarities, which are changed.
         a: int32[pairs].
         b: int32[pairs].
-        pool: Threads.
-
-    Returns:
-        bool[pairs, fields]: the similarities that were changed; None if no field is swapped.
+        by_field: float32[pairs, fields]: similarities, which are changed.
+        found: bool[pairs, fields]: gets True for those that were changed.
     """
-    if not features.swapped:
-        return None
-    found = np.zeros(by_field.shape, np.bool_)
-    for one, two in features.swapped:
-
-        def work(first: int, last: int, one: int = one, two: int = two) -> None:
-            compare_swapped(
-                *(features.values, features.hashes, one, two, _ALIKE, _FACTOR),
-                *(a, b, first, last, by_field, found),
-            )
-
-        pool.ranges(work, len(a), _STEP)
-    return found
+    for fields in features.swapped:
+        compare_swapped(
+            *(features.values, features.hashes, *fields, _ALIKE, _FACTOR),
+            *(a, b, 0, len(a), by_field, found),
+        )

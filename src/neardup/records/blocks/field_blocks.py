@@ -43,6 +43,8 @@ _PAIRED = 8
 #: Values of a field that are drawn to estimate the number of its pairs: a share of them, at least
 #: and at most so many; and how many times too many that number has to be.
 _DRAWN_SHARE, _DRAWN_LEAST, _DRAWN_MOST, _FAR = 8, 1000, 20_000, 2
+#: Fields whose pairs are made before they are looked at.
+_AHEAD = 2
 #: For fields that are known to be asked for.
 _NO_LIMIT = 2**62
 
@@ -88,7 +90,8 @@ def add_field_blocks(
     blocks, new = list(found.blocks), []
     for fields, pairs in _of_fields(features, columns, asked, pool):
         added = pairs[~_among(pairs, keys)]
-        keys = np.sort(np.concatenate([keys, added]))
+        # Two sorted runs, which a stable sort merges.
+        keys = np.sort(np.concatenate([keys, added]), kind="stable")
         name = " + ".join(asked.spec.fields[k].name for k in fields)
         blocks.append(Block(name, len(pairs), len(added), fields))
         new.append(added)
@@ -108,10 +111,16 @@ def _of_fields(
     """Yield numbers of fields and their pairs, ``a * records + b``, ascending; fewest first."""
     most = MOST * len(features.hashes)
     single, common = [], []
-    for k, field in enumerate(asked.spec.fields):
-        if field.compare == "numeric" or not asked.wants((k,)):
-            continue
-        groups = group_values(features.hashes[:, k], asked.first)
+    every = [
+        k
+        for k, field in enumerate(asked.spec.fields)
+        if field.compare != "numeric" and asked.wants((k,))
+    ]
+    grouped = pool.ordered(
+        lambda k: group_values(features.hashes[:, k], asked.first), every, _AHEAD
+    )
+    for k, groups in zip(every, grouped, strict=True):
+        field = asked.spec.fields[k]
         equal, found = groups.equal_pairs(), None
         left = _NO_LIMIT if asked.known else most - equal
         if left >= 0:
@@ -143,11 +152,16 @@ def _of_two_fields(
         return [equal_pairs_of(hashes_of(fields), asked.first) for fields in tried[first:last]]
 
     counts = [of for part in pool.ranges(count, len(tried), 1) for of in part]
+    few = []
     for pairs, fields in sorted(zip(counts, tried, strict=True)):
         left -= pairs
         if left < 0 and not asked.known:
             break
-        yield fields, group_values(hashes_of(fields), asked.first).make_pairs()
+        few.append(fields)
+    made = pool.ordered(
+        lambda fields: group_values(hashes_of(fields), asked.first).make_pairs(), few, _AHEAD
+    )
+    yield from zip(few, made, strict=True)
 
 
 def _similar(

@@ -145,15 +145,16 @@ class _Search(NamedTuple):
     lowest: float
     only_common: int
 
-    def pairs(self, bands: Bands, low: int, pool: Pool) -> _Found:
+    def pairs(self, bands: Bands, low: int, keys: np.ndarray, pool: Pool) -> _Found:
         """Return the candidates of some bands, of which `low` is the first one.
 
         Args:
             bands: How many these are.
             low: Number of the first one.
+            keys: uint64[bands or more, records]: working memory.
             pool: Threads.
         """
-        found = _of_bands(self, bands, low, pool)
+        found = _of_bands(self, bands, low, keys[: bands.num_bands], pool)
         x, y = self.order[found.a], self.order[found.b]
         a, b = np.minimum(x, y), np.maximum(x, y)
         similarity, first = found.similarity, self.first
@@ -250,9 +251,11 @@ def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> 
 
 
 def _all_bands(search: _Search, bands: Bands, pool: Pool) -> Iterator[_Found]:
+    # Once, as it takes longer to clear new memory than to fill it.
+    keys = np.empty((min(_BANDS, bands.num_bands), len(search.order)), np.uint64)
     for low in range(0, bands.num_bands, _BANDS):
         count = min(_BANDS, bands.num_bands - low)
-        yield search.pairs(Bands(count, bands.rows, 0.0), low, pool)
+        yield search.pairs(Bands(count, bands.rows, 0.0), low, keys, pool)
 
 
 def block_at(spec: LinkSpec) -> float:
@@ -343,16 +346,15 @@ def worth(
     return np.asarray(found)
 
 
-def _of_bands(search: _Search, bands: Bands, low: int, pool: Pool) -> _Found:
+def _of_bands(search: _Search, bands: Bands, low: int, keys: np.ndarray, pool: Pool) -> _Found:
     """Compare the records that share a bucket in one of some bands."""
-    sets, documents = search.sets, len(search.sets.size)
-    keys = _keys(search.shingles, bands, search.spec.seed + low, pool)
+    _sign(search.shingles, bands.rows, search.spec.seed + low, keys, pool)
     # Records without shingles are in no bucket: a key of their own, in each band.
-    empty = search.order[sets.size == 0]
+    empty = search.order[search.sets.size == 0]
     keys[:, empty] = np.arange(len(empty), dtype=np.uint64)
     grouped = bucket_bands(lambda band: keys[band][search.order], bands.num_bands, pool)
-    buckets = bucket_documents(grouped, documents, bands.num_bands)
-    found = pairs_of_buckets(sets, buckets, search.lowest, pool)
+    buckets = bucket_documents(grouped, len(search.order), bands.num_bands)
+    found = pairs_of_buckets(search.sets, buckets, search.lowest, pool)
     columns = zip(*found.parts, strict=True) if found.parts else ((), (), ())
     a, b, similarity = (
         np.concatenate([np.empty(0, dtype), *column])
@@ -361,20 +363,18 @@ def _of_bands(search: _Search, bands: Bands, low: int, pool: Pool) -> _Found:
     return _Found(a, b, similarity, found.compared + found.ruled_out, found.not_compared)
 
 
-def _keys(shingles: Ragged, bands: Bands, seed: int, pool: Pool) -> np.ndarray:
-    """Return uint64[bands, records]: the keys, band by band, as they are grouped."""
-    documents = len(shingles.offsets) - 1
-    signer = Signer(bands.num_bands * bands.rows, seed=seed)
-    keys = np.empty((bands.num_bands, documents), np.uint64)
+def _sign(shingles: Ragged, rows: int, seed: int, keys: np.ndarray, pool: Pool) -> None:
+    """Write the keys, uint64[bands, records], band by band, as they are grouped."""
+    num_bands, documents = keys.shape
+    signer = Signer(num_bands * rows, seed=seed)
 
     def sign(first: int, last: int) -> None:
-        rows = Ragged(shingles.values, shingles.offsets[first : last + 1])
-        of = np.empty((last - first, bands.num_bands), np.uint64)
-        band_keys(signer(rows), bands.rows, of)
+        part = Ragged(shingles.values, shingles.offsets[first : last + 1])
+        of = np.empty((last - first, num_bands), np.uint64)
+        band_keys(signer(part), rows, of)
         keys[:, first:last] = of.T
 
     pool.ranges(sign, documents, _SIGNED)
-    return keys
 
 
 def record_keys(
@@ -391,11 +391,10 @@ def record_keys(
         pool: Threads.
     """
     shingles = _ragged(hashed_sets(sets, docs, common))
-    keys = [
-        _keys(shingles, Bands(min(_BANDS, bands.num_bands - low), bands.rows, 0), seed + low, pool)
-        for low in range(0, bands.num_bands, _BANDS)
-    ]
-    return np.ascontiguousarray(np.vstack(keys).T)
+    keys = np.empty((bands.num_bands, len(docs)), np.uint64)
+    for low in range(0, bands.num_bands, _BANDS):
+        _sign(shingles, bands.rows, seed + low, keys[low : low + _BANDS], pool)
+    return np.ascontiguousarray(keys.T)
 
 
 def common_of(features: Features) -> np.ndarray:

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Coarse classes of the classes of agreement.
-COARSE = np.array([0, 0, 1, 1, 2, 2, 2, 3, -1], np.int8)
-LEVELS, SAME = 4, 3
+from neardup.records.decision.tallies import COARSE, LEVELS, Tally
+
 #: Added to observed and expected counts.
 SHRINK = 5.0
 
@@ -58,21 +57,17 @@ class Dependence(NamedTuple):
         return cls(**{**values, "ratios": np.array(values["ratios"])})
 
 
-def learn_tree(classes: np.ndarray, weights: np.ndarray) -> tuple[Dependence, ...]:
+def learn_tree(tally: Tally, fields: int) -> tuple[Dependence, ...]:
     """Find the tree of dependences of some pairs of different records.
 
     Args:
-        classes: int8[pairs, fields].
-        weights: float64[pairs]: how sure it is that they differ.
+        tally: Of the pairs, by how sure it is that they differ.
+        fields: How many of the first ones are in the tree.
     """
-    coarse = COARSE[classes].astype(np.int64)
-    fields = coarse.shape[1]
     found = []
     for one in range(fields):
         for two in range(one + 1, fields):
-            there = np.flatnonzero((coarse[:, one] >= 0) & (coarse[:, two] >= 0))
-            cells = coarse[there, one] * LEVELS + coarse[there, two]
-            observed = np.bincount(cells, weights[there], LEVELS**2).reshape(LEVELS, LEVELS)
+            observed = tally.double[one, two, :LEVELS, :LEVELS]
             total = observed.sum()
             if total <= 0:
                 continue

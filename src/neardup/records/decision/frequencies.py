@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.records.features import Features
+from neardup.threads import Pool
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -41,9 +42,9 @@ class ValueCounts(NamedTuple):
         return np.asarray(np.log((1 / x + 1 / y) / 2) + self.scale[field])
 
 
-def value_counts(features: Features) -> ValueCounts:
+def value_counts(features: Features, pool: Pool) -> ValueCounts:
     """Count the records by value."""
-    columns = [_counts(column) for column in features.hashes.T]
+    columns = list(pool.ordered(_counts, features.hashes.T))
     counts = np.column_stack([column for column, _ in columns])
     equal = np.array([pairs for _, pairs in columns])
     return ValueCounts(counts, (counts > 0).sum(axis=0), equal)

@@ -60,7 +60,7 @@ def marked(labels: Labels, found: Candidates) -> Marked:
 
 
 def learn_m(
-    known: Marked | None, classes: np.ndarray, m: tuple[np.ndarray, ...]
+    known: Marked, classes: np.ndarray, m: tuple[np.ndarray, ...]
 ) -> tuple[np.ndarray, ...]:
     """Return m of each field from the marked matches, if they are enough; else that of the seeds.
 
@@ -69,7 +69,7 @@ def learn_m(
         classes: int8[candidates, fields].
         m: By the seeds; it counts as some more matches.
     """
-    if known is None or known.match.sum() < _ENOUGH:
+    if known.match.sum() < _ENOUGH:
         return m
     rows = known.rows[known.match]
     one = np.ones(len(rows))

@@ -15,17 +15,11 @@ from neardup.records.decision.agreement_classes import (
     CLASSES,
     EQUAL,
     PRIOR,
-    counted,
     exact,
     monotone_weights,
     shares,
 )
-from neardup.records.decision.dependences import (
-    SAME,
-    Dependence,
-    learn_tree,
-    shrunk,
-)
+from neardup.records.decision.dependences import Dependence, learn_tree, shrunk
 from neardup.records.decision.frequencies import ValueCounts, both, equal_pairs
 from neardup.records.decision.model import (
     STEEP,
@@ -36,7 +30,9 @@ from neardup.records.decision.model import (
     view_log_odds,
 )
 from neardup.records.decision.seeding import Seeds
+from neardup.records.decision.tallies import SAME, STEP, Tally, nothing, tally
 from neardup.records.features import Features
+from neardup.threads import Pool
 
 #: Steps in which the share of matches is estimated, with weights that stay.
 _STEPS, _CLOSE = 500, 1e-6
@@ -61,6 +57,7 @@ class Learnt(NamedTuple):
         candidates: Agreements of the fields of the candidates.
         drawn: Agreements of random pairs.
         possible: Pairs of records in all.
+        pool: Threads.
     """
 
     features: Features
@@ -68,6 +65,11 @@ class Learnt(NamedTuple):
     candidates: Agreements
     drawn: Agreements
     possible: int
+    pool: Pool
+
+    def tally(self, weights: np.ndarray) -> Tally:
+        """Return the weights of candidates, float64[candidates], by their classes."""
+        return tally(self.candidates.classes, weights, self.pool)
 
 
 class Views(NamedTuple):
@@ -82,7 +84,9 @@ class Views(NamedTuple):
     of_views: tuple[np.ndarray, ...]
 
 
-def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Views:
+def learn(
+    known: Learnt, seeds: Seeds, matches: Tally, m: tuple[np.ndarray, ...] | None = None
+) -> Views:
     """Learn the weights of one file, in two views.
 
     The view of random pairs has the agreements by chance in the complete file; that of candidates
@@ -91,137 +95,144 @@ def learn(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> Views:
     Args:
         known: The pairs.
         seeds: Candidates that are matches, most likely.
-        m: Shares of the matches in each class, of each field.
+        matches: Tally of these.
+        m: Shares of the matches in each class, of each field; those of the seeds by default.
     """
-    found, values = known.candidates, known.values
-    one = _random_view(known, seeds, m)
-    one, first = _with_prior(one, found, values, float(seeds.weights.sum()), known.possible)
-    taken = np.minimum(probability(first), probability(STEEP * (found.similarity - seeds.foot)))
-    others = exact(1 - np.maximum(seeds.weights, taken))
-    two = candidates_view(found.classes, others, m)
+    found, m = known.candidates, m or matches.shares()
+    typical = typical_rarity(known, seeds, matches)
+    one = _with_typical(_random_view(known, seeds, matches, m), typical)
+    one, first = _with_prior(one, known, float(seeds.weights.sum()), known.possible)
+    others = np.empty(len(first))
+
+    def differ(low: int, high: int) -> None:
+        apart = STEEP * (found.similarity[low:high] - seeds.foot)
+        taken = np.minimum(probability(first[low:high]), probability(apart))
+        others[low:high] = exact(1 - np.maximum(seeds.weights[low:high], taken))
+
+    known.pool.ranges(differ, len(first), STEP)
+    two = candidates_view(known.tally(others), m)
     if seeds.apart:
         # Members of a group have rare values in common as often as matches do.
         kept, none = seeds.groups or range(len(m)), np.full(CLASSES, np.nan)
-        of = enumerate(typical_rarity(known, seeds))
-        two = two._replace(typical=tuple(one if k in kept else none for k, one in of))
-    two, second = _with_prior(two, found, values, float((1 - others).sum()), len(others))
+        two = two._replace(typical=tuple(of if k in kept else none for k, of in enumerate(typical)))
+    two, second = _with_prior(two, known, float((1 - others).sum()), len(others))
     return Views(Model((one, two), seeds.foot), (first, second))
 
 
-def shares_of_matches(classes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return m of each field from pairs that are matches by their weights."""
-    return tuple(shares(counted(column, weights)) for column in classes.T)
-
-
-def candidates_view(
-    classes: np.ndarray, others: np.ndarray, m: tuple[np.ndarray, ...], columns: int | None = None
-) -> View:
-    """Return the view of candidates that differ, by their weights; its prior is 0.
+def candidates_view(others: Tally, m: tuple[np.ndarray, ...], columns: int | None = None) -> View:
+    """Return the view of candidates that differ; its prior is 0.
 
     Args:
-        classes: int8[candidates, columns].
-        others: float64[candidates]: how surely each is no match.
+        others: Tally of the candidates, by how surely each is no match.
         m: Shares of the matches in each class, of each column.
         columns: Those in the tree of dependences: the first ones; all by default.
     """
-    u = tuple(
-        shares(counted(column, others, len(of))) for column, of in zip(classes.T, m, strict=True)
-    )
+    u = tuple(shares(of[: len(one)]) for of, one in zip(others.single, m, strict=True))
     weights = tuple(map(monotone_weights, m, u))
-    tree = learn_tree(classes[:, :columns], others)
+    tree = learn_tree(others, len(m) if columns is None else columns)
     return View("candidates", m, u, weights, (), tree, 0.0)
 
 
-def _random_view(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> View:
+def _random_view(
+    known: Learnt, seeds: Seeds, matches: Tally, m: tuple[np.ndarray, ...], tree: bool = True
+) -> View:
     """Learn u and the dependences from random pairs; equality is counted exactly."""
-    drawn, values = known.drawn, known.values
-    differ = 1 - seeds.weight(drawn)
-    us = []
-    for k, classes in enumerate(drawn.classes.T):
+    values, us = known.values, []
+    differ = tally(known.drawn.classes, 1 - seeds.weight(known.drawn), known.pool)
+    for k, counted in enumerate(differ.single):
         possible = values.present[k] * (values.present[k] - 1) / 2
-        equal = values.equal[k] - _equal_seeds(known, seeds, (k,))
-        share = min((max(equal, 0.0) + PRIOR) / (possible + 1), 0.999)
-        counts = counted(classes, differ) + PRIOR
+        share = min((max(values.equal[k] - matches.equal(k), 0.0) + PRIOR) / (possible + 1), 0.999)
+        counts = counted[:CLASSES] + PRIOR
         counts[EQUAL] = 0
         counts *= (1 - share) / counts.sum()
         counts[EQUAL] = share
         us.append(counts)
-    u = tuple(us)
-    tree = tuple(_counted_edge(known, seeds, edge) for edge in learn_tree(drawn.classes, differ))
-    typical = typical_rarity(known, seeds)
-    for k, of in enumerate(typical):
+    edges = learn_tree(differ, len(m)) if tree else ()
+    exactly = known.pool.ordered(lambda edge: _counted_edge(known, matches, edge), edges)
+    return View("random", m, tuple(us), tuple(map(monotone_weights, m, us)), (), tuple(exactly), 0)
+
+
+def _with_typical(view: View, typical: tuple[np.ndarray, ...]) -> View:
+    """Return the view of random pairs with the rarity of the values of matches."""
+    every = tuple(of.copy() for of in typical)
+    for of, u in zip(every, view.u, strict=True):
         # Of two equal values it is known.
-        of[EQUAL] = round(float(-np.log(u[k][EQUAL])), 9)
-    return View("random", m, u, tuple(map(monotone_weights, m, u)), typical, tree, 0.0)
+        of[EQUAL] = round(float(-np.log(u[EQUAL])), 9)
+    return view._replace(typical=every)
 
 
-def typical_rarity(known: Learnt, seeds: Seeds) -> tuple[np.ndarray, ...]:
+def typical_rarity(known: Learnt, seeds: Seeds, matches: Tally) -> tuple[np.ndarray, ...]:
     """Return how rare the values of matches are, float64[classes] of each field; see `View`.
 
     Odds of matches by this have the mean that they have without: the mean of u / m is 1.
     """
-    found, values, every = known.candidates, known.values, []
-    for k, classes in enumerate(found.classes.T):
+    found, values = known.candidates, known.values
+
+    def part(first: int, last: int) -> np.ndarray:
+        of, weights = found.take(slice(first, last)), seeds.weights[first:last]
+        sums = np.zeros((len(values.equal), CLASSES))
+        for k, classes in enumerate(of.classes.T):
+            rows = np.flatnonzero((classes >= _NEAR) & (weights > 0))
+            rarity = values.rarity(of.a[rows], of.b[rows], k)
+            common = exact(weights[rows] * np.exp(values.scale[k] - rarity))
+            sums[k] = np.bincount(classes[rows], common, CLASSES)
+        return sums
+
+    parts = known.pool.ranges(part, len(found.a), STEP)
+    common = np.sum([np.zeros((len(values.equal), CLASSES)), *parts], axis=0)
+    every = []
+    for k, (sums, weights) in enumerate(zip(common, matches.single, strict=True)):
         typical = np.full(CLASSES, np.nan)
-        for kind in ((EQUAL,), range(_NEAR, EQUAL)):
-            rows = np.flatnonzero(
-                (classes >= kind[0]) & (classes <= kind[-1]) & (seeds.weights > 0)
-            )
-            of, weights = classes[rows], seeds.weights[rows]
-            sure = float(weights.sum())
-            if sure < _FEWEST:
-                continue
-            rarity = values.rarity(found.a[rows], found.b[rows], k)
-            common = exact(weights * np.exp(values.scale[k] - rarity))
-            mean = float(common.sum()) / sure
-            sums = np.bincount(of, common, CLASSES) + _KEPT * mean
-            means = sums / (np.bincount(of, weights, CLASSES) + _KEPT)
-            for one in kind:
-                typical[one] = round(float(values.scale[k] - np.log(means[one])), 9)
+        for kind in (slice(EQUAL, EQUAL + 1), slice(_NEAR, EQUAL)):
+            sure = float(weights[kind].sum())
+            if sure >= _FEWEST:
+                mean = float(sums[kind].sum()) / sure
+                means = (sums[kind] + _KEPT * mean) / (weights[kind] + _KEPT)
+                rarity = (values.scale[k] - np.log(means)).tolist()
+                typical[kind] = [round(one, 9) for one in rarity]
         every.append(typical)
     return tuple(every)
 
 
-def _counted_edge(known: Learnt, seeds: Seeds, edge: Dependence) -> Dependence:
+def _counted_edge(known: Learnt, matches: Tally, edge: Dependence) -> Dependence:
     """Return a dependence with the pairs that agree in both fields counted exactly."""
     one, two = (known.features.hashes[:, k] for k in (edge.one, edge.two))
     joined = both(one, two)
-    there = float((joined != 0).sum())
-    observed = equal_pairs(joined) - _equal_seeds(known, seeds, (edge.one, edge.two))
+    there = int((joined != 0).sum())
+    observed = equal_pairs(joined) - matches.equal(edge.one, edge.two)
     alike = 1.0
     for k, hashes in ((edge.one, one), (edge.two, two)):
-        equal = equal_pairs(np.where(joined != 0, hashes, np.uint64(0)))
-        alike *= max(equal - _equal_seeds(known, seeds, (k,)), 0.0)
-    expected = alike / max(there * (there - 1) / 2, 1.0)
+        equal = known.values.equal[k]
+        if there < known.values.present[k]:
+            equal = equal_pairs(np.where(joined != 0, hashes, np.uint64(0)))
+        alike *= max(equal - matches.equal(k), 0.0)
+    expected = alike / max(there * (there - 1.0) / 2, 1.0)
     ratios = edge.ratios.copy()
     ratios[SAME, SAME] = shrunk(np.array(max(observed, 0.0)), np.array(expected))
     return edge._replace(ratios=ratios)
 
 
-def _equal_seeds(known: Learnt, seeds: Seeds, fields: tuple[int, ...]) -> float:
-    """Return the seeds that agree in some fields."""
-    agree = (known.candidates.classes[:, list(fields)] == EQUAL).all(axis=1)
-    return float(seeds.weights[agree].sum())
-
-
 def _with_prior(
-    view: View, found: Agreements, values: ValueCounts, matches: float, possible: float
+    view: View, known: Learnt, matches: float, possible: float
 ) -> tuple[View, np.ndarray]:
     """Return a view with the share of matches that its own weights make most likely.
 
     Args:
         view: Without such a share: its prior is 0.
-        found: Agreements of the candidates.
-        values: Records by value.
+        known: The pairs.
         matches: A guess.
         possible: Pairs in all.
 
     Returns:
         The view, and the log odds of the candidates by it.
     """
-    base = view_log_odds(view, found, values)
+    base = view_log_odds(view, known.candidates, known.values, known.pool)
     # Many steps at no cost: pairs count in classes of their log odds.
-    classes, pairs = np.unique(np.round(base, 2), return_counts=True)
+    hundredths = np.rint(base * 100).astype(np.int64)
+    lowest = int(hundredths.min(initial=0))
+    counts = np.bincount(hundredths - lowest)
+    filled = np.flatnonzero(counts)
+    classes, pairs = (filled + lowest) / 100, counts[filled]
     share = matches / max(possible, 1.0)
     for _ in range(_STEPS):
         share = min(max(share, _LEAST), 0.999)
@@ -249,18 +260,20 @@ def support(learnt: Views, known: Learnt, seeds: Seeds) -> tuple[float, float]:
     return confirmed, float(least.sum()) / max(matches, 1e-9)
 
 
-def by_chance(known: Learnt, seeds: Seeds, m: tuple[np.ndarray, ...]) -> bool:
+def by_chance(known: Learnt, seeds: Seeds, matches: Tally) -> bool:
     """Return whether independent fields of different records explain all of the pairs.
 
     Then no agreement is more frequent than the frequencies of values make it: the share of matches
     that is most likely is nearly 0, however similar the seeds are.
     """
-    nothing = Seeds(np.zeros_like(seeds.weights), np.inf, seeds.foot)
-    view = _random_view(known, nothing, m)._replace(tree=())
+    none = Seeds(np.zeros(0), np.inf, seeds.foot)
+    fields = len(known.values.equal)
+    view = _random_view(known, none, nothing(fields), matches.shares(), tree=False)
+    view = _with_typical(view, tuple(np.full((fields, CLASSES), np.nan)))
     weight = float(seeds.weights.sum())
-    view, _ = _with_prior(view, known.candidates, known.values, weight, known.possible)
-    matches = float(probability(np.array([view.prior]))[0]) * known.possible
-    return matches < max(_LEAST_MATCHES, _NEARLY * weight)
+    view, _ = _with_prior(view, known, weight, known.possible)
+    found = float(probability(np.array([view.prior]))[0]) * known.possible
+    return found < max(_LEAST_MATCHES, _NEARLY * weight)
 
 
 def without_matches(model: Model) -> Model:

@@ -14,8 +14,10 @@ import numpy as np
 from neardup.errors import FormatError
 from neardup.kernels.record_pairs import add_rarity, add_weights
 from neardup.records.decision.agreement_classes import CLASSES
-from neardup.records.decision.dependences import COARSE, LEVELS, Dependence
+from neardup.records.decision.dependences import Dependence
 from neardup.records.decision.frequencies import ValueCounts
+from neardup.records.decision.tallies import COARSE, LEVELS, STEP
+from neardup.threads import Pool
 
 #: Steepness of the scalar similarity, as a logistic function: of seeds, of the veto.
 STEEP = 40.0
@@ -78,7 +80,7 @@ class Agreements(NamedTuple):
     classes: np.ndarray
     similarity: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Agreements:
+    def take(self, rows: np.ndarray | slice) -> Agreements:
         """Return those of some pairs."""
         return Agreements(self.a[rows], self.b[rows], self.classes[rows], self.similarity[rows])
 
@@ -100,9 +102,11 @@ class Model(NamedTuple):
     factor: float = 1.0
     swapped: tuple[tuple[int, int], ...] = ()
 
-    def log_odds(self, pairs: Agreements, values: ValueCounts) -> np.ndarray:
+    def log_odds(
+        self, pairs: Agreements, values: ValueCounts, pool: Pool | None = None
+    ) -> np.ndarray:
         """Return float64[pairs]: log odds of a match, to nine decimals."""
-        every = [view_log_odds(view, pairs, values) for view in self.views]
+        every = [view_log_odds(view, pairs, values, pool) for view in self.views]
         return self.together(every, pairs.similarity)
 
     def together(self, of_views: Sequence[np.ndarray], similarity: np.ndarray) -> np.ndarray:
@@ -171,7 +175,9 @@ class Model(NamedTuple):
         return cls(**{**values, "views": views, "swapped": tuple(map(tuple, values["swapped"]))})
 
 
-def view_log_odds(view: View, pairs: Agreements, values: ValueCounts) -> np.ndarray:
+def view_log_odds(
+    view: View, pairs: Agreements, values: ValueCounts, pool: Pool | None = None
+) -> np.ndarray:
     """Return float64[pairs]: log odds of a match by one view."""
     total = np.zeros(len(pairs.a))
     # With a last class and a last level, which -1, a missing value, selects.
@@ -182,11 +188,20 @@ def view_log_odds(view: View, pairs: Agreements, values: ValueCounts) -> np.ndar
     for k, edge in enumerate(view.tree):
         ratios[k, :LEVELS, :LEVELS] = edge.ratios
     one, two = (np.array([edge[k] for edge in view.tree], np.int64) for k in range(2))
-    add_weights(pairs.classes, weights, ratios, COARSE, one, two, total)
-    if view.typical:
-        typical = np.pad(np.array(view.typical), ((0, 0), (0, 1)), constant_values=np.nan)
-        add_rarity(pairs.classes, pairs.a, pairs.b, values.counts, values.scale, typical, total)
-    total += view.prior
+    typical = np.pad(np.array(view.typical or [[]]), ((0, 0), (0, 1)), constant_values=np.nan)
+    scale = values.scale
+
+    def work(first: int, last: int) -> None:
+        part, out = pairs.take(slice(first, last)), total[first:last]
+        add_weights(part.classes, weights, ratios, COARSE, one, two, out)
+        if view.typical:
+            add_rarity(part.classes, part.a, part.b, values.counts, scale, typical, out)
+        out += view.prior
+
+    if pool:
+        pool.ranges(work, len(total), STEP)
+    else:
+        work(0, len(total))
     return total
 
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.records.decision.agreement_classes import counted, exact, shares
+from neardup.records.decision.agreement_classes import exact, shares
 from neardup.records.decision.frequencies import ValueCounts
-from neardup.records.decision.learning import candidates_view, shares_of_matches
+from neardup.records.decision.learning import candidates_view
 from neardup.records.decision.model import Agreements, Model, View, probability
+from neardup.records.decision.tallies import tally
 
 #: Of the pairs that are each other's best, so many more may be found outside them by another step.
 _DRIFT = 0.01
@@ -99,12 +100,9 @@ def _found(log_odds: np.ndarray, is_best: np.ndarray) -> tuple[int, int]:
 
 
 def _step(pairs: Agreements, values: ValueCounts, matches: np.ndarray) -> Model:
-    last = pairs.classes[:, -1]
-    m = (
-        *shares_of_matches(pairs.classes[:, :-1], matches),
-        shares(counted(last, matches, RIVALS)),
-    )
-    view = candidates_view(pairs.classes, 1 - matches, m, columns=len(m) - 1)
+    of = tally(pairs.classes, matches)
+    m = (*of.shares()[:-1], shares(of.single[-1, :RIVALS]))
+    view = candidates_view(tally(pairs.classes, 1 - matches), m, columns=len(m) - 1)
     view = _with_share(view, float(matches.sum()), len(matches))
     found = exact(probability(Model((view,), None).log_odds(pairs, values)))
     return Model((_with_share(view, float(found.sum()), len(matches)),), None)

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.records.decision.agreement_classes import EQUAL, counted, exact
-from neardup.records.decision.dependences import COARSE, LEVELS
+from neardup.records.decision.agreement_classes import CLASSES, EQUAL, exact
 from neardup.records.decision.frequencies import ValueCounts
 from neardup.records.decision.model import STEEP, Agreements, Model, probability
+from neardup.records.decision.tallies import COARSE, LEVELS, Tally
 
 #: Classes of agreement in which two values have hardly anything in common.
 _LOW = 3
@@ -77,7 +77,7 @@ def seeds_at(similarity: np.ndarray, middle: float, foot: float) -> Seeds:
 
 
 def without_groups(
-    seeds: Seeds, pairs: Agreements, drawn: Agreements, values: ValueCounts
+    seeds: Seeds, matches: Tally, pairs: Agreements, drawn: Agreements, values: ValueCounts
 ) -> Seeds:
     """Return seeds without the pairs within groups, if most of them are such pairs.
 
@@ -87,13 +87,14 @@ def without_groups(
 
     Args:
         seeds: By similarity.
+        matches: Tally of these.
         pairs: Agreements of the candidates.
         drawn: Those of random pairs.
         values: Records by value.
     """
     low = {}
-    for k, column in enumerate(pairs.classes.T):
-        of = counted(column, seeds.weights)
+    for k, single in enumerate(matches.single):
+        of = single[:CLASSES]
         equal = float(values.equal[k]) - of[EQUAL]
         possible = values.present[k] * (values.present[k] - 1) / 2
         repeats = values.equal[k] >= _EQUAL_PAIRS and equal <= _SELDOM * possible

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from neardup.records.outputs import link_tables as tables
 from neardup.records.outputs.link_opening import FORMAT
 from neardup.result_record import RECORD
 from neardup.state.output_folder import output_folder, write_record
+from neardup.threads import Pool
 
 COMMAND = "link"
 _TABLES = ("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.parquet")
@@ -31,10 +33,10 @@ def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: b
     Raises:
         OutputError: The folder exists, or can't be written.
     """
-    found, every = linked.blocked.candidates, np.arange(len(linked.blocked.candidates.a))
-    match = np.zeros(len(every), np.bool_)
+    found = linked.blocked.candidates
+    match = np.zeros(len(found.a), np.bool_)
     match[linked.pairs] = True
-    candidates = tables.scored_table(linked, every)
+    candidates = tables.scored_table(linked, slice(None))
     more = {
         "row_a": found.a,
         "row_b": found.b,
@@ -57,8 +59,14 @@ def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: b
         "id_types": [_alias(ids.type) for ids in records.ids],
     }
     with output_folder(out, overwrite, WRITES) as folder:
-        for name, table in zip(_TABLES, written, strict=True):
-            write_tables(folder / name, [table])
+        # All columns of a table are compressed in one thread.
+        with Pool(2) as pool:
+            works = [
+                pool.submit(partial(write_tables, folder / name, [table]))
+                for name, table in zip(_TABLES, written, strict=True)
+            ]
+            for work in works:
+                work.result()
         write_record(folder, COMMAND, {**summary, "format": FORMAT, **about})
     return out
 

@@ -70,6 +70,7 @@ def _linked(folder: Path, record: dict[str, Any]) -> Linked:
     counts = record["counts"]
     with Pool() as pool:
         features = make_features(records.columns, spec, pool)
+        values = value_counts(features, pool)
     candidates = Candidates(
         numbers(one["row_a"]).astype(np.int32),
         numbers(one["row_b"]).astype(np.int32),
@@ -99,7 +100,7 @@ def _linked(folder: Path, record: dict[str, Any]) -> Linked:
     decision = Decision(
         compared,
         agreements,
-        value_counts(features),
+        values,
         Model.from_dict(record["model"]),
         threshold,
         numbers(one["log_odds"]),

@@ -17,6 +17,7 @@ from neardup.cluster.methods import connected, lowest
 from neardup.errors import DependencyError, SpecError
 from neardup.io.columns import string_scalar
 from neardup.records.decision.agreement_classes import CLASSES, EDGES
+from neardup.records.decision.model import probability
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.record_files import Records
 from neardup.results.results import rows_as_ids
@@ -131,12 +132,12 @@ def label_table(blocked: Blocked, name: str) -> pa.Table:
     return pa.table({**columns, name: array_of(labels)})
 
 
-def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
+def scored_table(linked: Linked, rows: np.ndarray | slice) -> pa.Table:
     """Return ids, probabilities and similarities of candidates.
 
     Args:
         linked: The linkage.
-        rows: int64[]: which candidates.
+        rows: int64[] or a slice: which candidates.
     """
     blocked, compared = linked.blocked, linked.decision.compared
     found, spec = blocked.candidates, blocked.spec
@@ -144,7 +145,7 @@ def scored_table(linked: Linked, rows: np.ndarray) -> pa.Table:
     columns = {
         "id_a": ids_of(blocked, found.a[rows], second=False),
         "id_b": ids_of(blocked, found.b[rows], second=True),
-        linked.named: array_of(linked.decision.probability[rows]),
+        linked.named: array_of(probability(linked.decision.log_odds[rows])),
         "log_odds": array_of(linked.decision.log_odds[rows]),
         "similarity": array_of(compared.similarity[rows]),
         "present": _present(by_field, spec.names),
@@ -266,13 +267,18 @@ def pandas_index(pairs: pa.Table) -> pandas.MultiIndex:
 def _present(by_field: np.ndarray, names: list[str]) -> Any:
     """Return the names of the fields that both records have, joined by commas, as a dictionary."""
     there = ~np.isnan(by_field)
-    packed = np.packbits(there, axis=1)
-    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    which = np.zeros(len(there), np.int64)
+    for column in np.packbits(there, axis=1).T:
+        # The numbers of the combinations so far stay small.
+        which = which * 256 + column
+        which = (np.cumsum(np.bincount(which) > 0) - 1)[which]
+    example = np.zeros(int(which.max(initial=-1)) + 1, np.int64)
+    example[which] = np.arange(len(which))
     spelled = [
         ",".join(name for name, is_there in zip(names, row, strict=True) if is_there).encode()
-        for row in there[first]
+        for row in there[example]
     ]
-    indices = array_of(which.reshape(-1).astype(np.int32))
+    indices = array_of(which.astype(np.int32))
     return pa.DictionaryArray.from_arrays(indices, strings_of(spelled))
 
 
