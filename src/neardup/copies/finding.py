@@ -78,6 +78,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
         for corpus in inputs.all:
             corpus.ids()
         marked = anchors.marked()
+    del anchors  # its arrays are not needed any more
     notes: list[str] = []
     entered.numbers[:] = _numbers(inputs, spec, notes)
     groups = _groups(inputs, spec, entered.numbers, notes)

@@ -172,15 +172,13 @@ class Finder:
             first, last = starts[number], starts[number + 1]
             chosen = marked.of(int(begins[number]), int(begins[number + 1]))
             counts = corpus.anchors[first:last]
-            before = np.append(0, np.cumsum(chosen > 0))
-            ends = np.append(0, np.cumsum(counts, dtype=np.int64))
-            with_anchors = np.diff(before[ends]) > 0
-            rows = np.flatnonzero(with_anchors)
+            needed = np.empty(len(counts), np.int64)
+            needed_anchors(chosen, counts, needed)
+            rows = np.flatnonzero(needed)
             if not len(rows):
                 return number, None
-            of_rows = chosen[np.repeat(with_anchors, counts)]
-            needed = np.empty(len(rows), np.int64)
-            needed_anchors(of_rows, counts[rows], needed)
+            of_rows = chosen[np.repeat(needed > 0, counts)]
+            needed = needed[rows]
             found = self.cache.pop(number, rows)
             batches = (
                 self._first_tokens(texts(rows), needed)

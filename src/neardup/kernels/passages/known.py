@@ -84,8 +84,8 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
     list_keys, list_since, list_counts, listed, stretches = out[3:]
     mask = np.uint64(known.keys.shape[0] - 1)
     # Runs of each anchor that are in no stretch; whether its key was seen.
-    low = np.empty(keys.shape[0], dtype=np.int64)
-    high = np.empty(keys.shape[0], dtype=np.int64)
+    low = np.empty(keys.shape[0], dtype=np.int32)
+    high = np.empty(keys.shape[0], dtype=np.int32)
     hit = np.empty(keys.shape[0], dtype=np.bool_)
     kept = entries = found = anchor = np.int64(0)
     for d in range(offsets.shape[0] - 1):
