@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from neardup.kernels.bits import TOKEN_LENGTH, mix
+from neardup.kernels.bits import TOKEN_LENGTH, high_product, mix
 from neardup.kernels.passages.positions import COPY, NONE, TOKEN
 from neardup.kernels.passages.run_records import ONE_HASH
 
@@ -22,17 +22,9 @@ def times(a, b):
         a: uint64: the one.
         b: uint64: the other.
     """
-    thirty_two, twenty_nine = np.uint64(32), np.uint64(29)
-    a_high, a_low = a >> thirty_two, a & TOKEN
-    b_high, b_low = b >> thirty_two, b & TOKEN
-    middle = a_high * b_low + a_low * b_high  # below 2**62
-    low = a_low * b_low
-    # 2**64 is 8 and 2**61 is 1 modulo the prime.
-    total = (a_high * b_high) * np.uint64(8)
-    total = (total & PRIME) + (total >> np.uint64(61))
-    total += (middle >> twenty_nine) + ((middle << thirty_two) & PRIME)
-    total += (low & PRIME) + (low >> np.uint64(61))
-    total = (total & PRIME) + (total >> np.uint64(61))
+    low, high = a * b, high_product(a, b)
+    # 2**61 is 1 modulo the prime.
+    total = (low & PRIME) + (high << np.uint64(3) | low >> np.uint64(61))
     return total - PRIME if total >= PRIME else total
 
 
@@ -48,9 +40,23 @@ def reduced(token):
 
 
 @njit(cache=True, nogil=True)
+def with_token(prefix, token):
+    """Return the hash of a prefix with one token more, modulo 2**61 - 1; below 2**61 + 8, not less.
+
+    Args:
+        prefix: uint64, the hash of the prefix, below 2**61 + 8.
+        token: uint64.
+    """
+    low, high = prefix * BASE, high_product(prefix, BASE)
+    total = (low & PRIME) + (high << np.uint64(3) | low >> np.uint64(61))
+    total += (token & PRIME) + (token >> np.uint64(61))
+    return (total & PRIME) + (total >> np.uint64(61))
+
+
+@njit(cache=True, nogil=True)
 def _differences(prefixes, begin, end, powers, salt):
     """Return both hashes of the tokens from ``begin`` to ``end``, by hashes of prefixes."""
-    gone = times(prefixes[0][begin], powers[0])
+    gone = times(reduced(prefixes[0][begin]), powers[0])
     high = reduced(prefixes[0][end] + PRIME - gone)
     low = prefixes[1][end] - prefixes[1][begin] * powers[1]
     return mix(high ^ salt), mix(low ^ salt)
@@ -115,7 +121,7 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
                 prefixes[0, 0] = prefixes[1, 0] = np.uint64(0)
             for i in range(done - base, end + words - 1 - base):
                 token = tokens[start + base + i]
-                prefixes[0, i + 1] = reduced(times(prefixes[0, i], BASE) + reduced(token))
+                prefixes[0, i + 1] = with_token(prefixes[0, i], token)
                 prefixes[1, i + 1] = prefixes[1, i] * _OTHER + token
             done = end + words - 1
             runs = end - begin
@@ -192,14 +198,14 @@ def contents_of_anchors(tokens, offsets, anchors, words, prefixes, out):
         start, size = offsets[d], offsets[d + 1] - offsets[d]
         prefix = prefixes[0] = np.uint64(0)
         for i in range(size):
-            prefix = reduced(times(prefix, BASE) + reduced(tokens[start + i]))
+            prefix = with_token(prefix, tokens[start + i])
             prefixes[i + 1] = prefix
         last = anchor + counts[d]
         while anchor < last:
             begin, end = np.int64(since[anchor]), size - words + 1
             if anchor + 1 < last:
                 end = np.int64(since[anchor + 1])
-            gone = times(prefixes[begin], powers[end - begin - 1])
+            gone = times(reduced(prefixes[begin]), powers[end - begin - 1])
             found = reduced(prefixes[end + words - 1] + PRIME - gone)
             out[anchor] = mix(found ^ np.uint64(end - begin) * TOKEN_LENGTH)
             anchor += 1
