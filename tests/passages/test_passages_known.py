@@ -21,15 +21,23 @@ SEEDS = range(60)
 
 
 def with_templates(rng: random.Random) -> list[list[int]]:
-    """Documents over few words, most of them with one of two templates."""
+    """Documents over few words, most of them with one of two templates, or with both.
+
+    Some have a word that differs in the template, or a row of them.
+    """
     words = rng.choice([2, 5, 1000])
     templates = [[rng.randrange(1, words + 1) for _ in range(rng.randrange(40))] for _ in range(2)]
     made = []
     for _ in range(rng.randrange(1, 40)):
         document = [rng.randrange(1, words + 1) for _ in range(rng.randrange(30))]
-        if rng.random() < 0.8:
+        for _ in range(rng.choice([0, 1, 1, 2])):
             at = rng.randrange(len(document) + 1)
-            document[at:at] = rng.choice(templates)
+            template = [*rng.choice(templates)]
+            if template and rng.random() < 0.5:
+                changed = rng.randrange(len(template))
+                other = [rng.randrange(2000, 10**9) for _ in range(rng.choice([1, 2, 30]))]
+                template[changed : changed + 1] = other
+            document[at:at] = template
         made.append(document)
     return made
 
@@ -111,6 +119,12 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
         assert other in listed or len(kept[keys_of[other]]) > 1
     for run in listed | left:
         assert keys_of[run] in kept
+    ends = {run for run in origins if (run[0], run[1] + 1) not in origins}
+    for document, run in listed:  # equal to another one, or between two stretches close by
+        before = max((k for d, k in ends if d == document and k < run), default=-len(keys_of))
+        behind = min((k for d, k in origins if d == document and k > run), default=len(keys_of))
+        is_between = behind - before - 1 <= 2 * words
+        assert is_between or len(kept[keys_of[document, run]]) > 1
     assert len(waiting) >= len({keys_of[run] for run in left})
 
 
