@@ -209,7 +209,7 @@ def _note_periodic(passages: Passages, notes: list[str]) -> None:
         most = int(passages.words[long].max())
         notes.append(
             f"{len(np.unique(of)):,} documents repeat themselves over {_PERIODIC:,} words or more, "
-            f"such as a row of zeros, the longest over {most:,}; each of these words takes 64 "
+            f"such as a row of zeros, the longest over {most:,}; each of these words takes 40 "
             "bytes of temporary disk"
         )
 
