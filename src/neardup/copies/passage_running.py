@@ -63,7 +63,7 @@ class PassageRequest:
         }
 
     def state_manifest(self) -> dict[str, Any]:
-        """Return the same, and the form of what is stored until the run ends."""
+        """Return the same, and the form of the steps that are stored until the run ends."""
         return self.manifest() | {"stored_form": _STORED_FORM}
 
     @contextmanager

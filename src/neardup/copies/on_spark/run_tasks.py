@@ -103,12 +103,12 @@ def runs(rows: Batches, shingle: ShingleSpec, words: int, borders: np.ndarray) -
                     recent[:] = NONE
                     before = target
                 of_range = found.setdefault(target, _Range())
-                room, slots = (
+                space, slots = (
                     tokens.offsets[high] - tokens.offsets[low],
                     slice(ends[low], ends[high]),
                 )
                 number = int(ends[high] - ends[low])
-                records = np.empty(2 * (room + number), _U64), np.empty(number, _U64)
+                records = np.empty(2 * (space + number), _U64), np.empty(number, _U64)
                 filled, count = runs_of_anchors(
                     tokens.values,
                     tokens.offsets[low : high + 1],
@@ -118,7 +118,7 @@ def runs(rows: Batches, shingle: ShingleSpec, words: int, borders: np.ndarray) -
                     recent,
                     records,
                 )
-                columns = tuple(np.empty(room, _U64) for _ in range(4))
+                columns = tuple(np.empty(space, _U64) for _ in range(4))
                 count = columns_of(records[0][:filled], records[1][:count], columns)
                 of_range.rows.append([values[:count].copy() for values in columns])
                 a, b = np.searchsorted(document, [low, high]).tolist()

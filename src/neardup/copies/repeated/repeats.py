@@ -31,7 +31,7 @@ from neardup.copies.work import Work
 from neardup.files.scratch import Slabs
 from neardup.kernels.passages.anchoring import divide, equal_contents, mark, needed_anchors
 from neardup.kernels.passages.chains import renumber
-from neardup.kernels.passages.hashing import RUNS, WHOLE
+from neardup.kernels.passages.hashing import RUNS, TOGETHER
 from neardup.kernels.passages.run_records import count_rows, unpack_runs
 from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
@@ -83,7 +83,7 @@ class Marked(NamedTuple):
         """Return uint8[last - first]: 0, or the mark of the anchor, see `runs_of_anchors`."""
         bits = np.unpackbits(self.bits[first >> 2 : (last + 3) >> 2], bitorder="little")
         lower, higher = bits.reshape(-1, 2)[first & 3 :][: last - first].T
-        return np.asarray(lower * np.uint8(RUNS) + higher * np.uint8(WHOLE))
+        return np.asarray(lower * np.uint8(RUNS) + higher * np.uint8(TOGETHER))
 
 
 @dataclass

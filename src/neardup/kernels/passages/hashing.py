@@ -11,7 +11,7 @@ _OTHER = np.uint64(0xD6E8FEB86659FD93)
 PRIME = np.uint64((1 << 61) - 1)
 BASE = np.uint64(0x0A3B1C9D7E5F2468)
 #: Marks of anchors: each of its runs has a hash, or all together have one.
-RUNS, WHOLE = 1, 2
+RUNS, TOGETHER = 1, 2
 
 
 @njit(cache=True, nogil=True)
@@ -75,7 +75,7 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
         offsets: int64[documents + 1] into ``tokens``.
         numbers: int64[documents], in keep order.
         anchors: Keys uint64[anchors], first runs int32[anchors], number of them in each document
-            int32[documents], and uint8[anchors], which are marked: `RUNS`, or `WHOLE` where one
+            int32[documents], and uint8[anchors], which are marked: `RUNS`, or `TOGETHER` where one
             hash of all runs suffices.
         words: Tokens of a run.
         recent: uint64[slots, 3], slots a power of 2: both hashes of all tokens of an anchor's runs,
@@ -146,7 +146,7 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
                 recent[slot, 0], recent[slot, 1], recent[slot, 2] = one, two, here
                 record[at], record[at + 1] = here, np.uint64(runs)
                 at += 2
-                if marked[anchor] == WHOLE:
+                if marked[anchor] == TOGETHER:
                     record[at - 1] |= ONE_HASH
                     record[at], record[at + 1] = one, two
                     at += 2
