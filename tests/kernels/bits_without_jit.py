@@ -29,6 +29,11 @@ def popcount(value: Any) -> Any:
     return np.uint64(int(value).bit_count())
 
 
+def high_product(a: Any, b: Any) -> Any:
+    """Return the upper 64 bits of the product of two uint64."""
+    return np.uint64(int(a) * int(b) >> 64)
+
+
 def classify(source: Any, at: int, target: Any, to: int, lower: Any) -> Any:
     """Sort bytes into what may be in a word and what separates words."""
     value = source[at : at + LANES]
@@ -54,5 +59,5 @@ def copy32(source: Any, start: int, target: Any, place: int) -> None:
     target[place : place + 32] = source[start : start + 32]
 
 
-for operation in (load8, trailing_zeros, popcount, classify, mask32, copy32):
+for operation in (load8, trailing_zeros, popcount, high_product, classify, mask32, copy32):
     setattr(bits, operation.__name__, operation)

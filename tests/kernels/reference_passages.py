@@ -17,7 +17,6 @@ __all__ = [
     "grow",
     "join_segments",
     "last_sources",
-    "mark",
     "runs_of_anchors",
     "share_words",
     "sources_of_runs",
@@ -60,25 +59,20 @@ def with_anchors(keys: Sequence[int], known: Sequence[int]) -> bool:
     return any(key in known for key in keys)
 
 
-def mark(size: int, numbers: Sequence[int]) -> list[bool]:
-    """Which bits are set."""
-    return [i in numbers for i in range(size)]
-
-
 def runs_of_anchors(
-    tokens: Tokens, anchors: Sequence[tuple[int, int]], marked: Sequence[bool], words: int
-) -> list[tuple[int, int, int, int]]:
-    """Two hashes, first token and key of each run of a document whose anchor is marked."""
+    tokens: Tokens, anchors: Sequence[tuple[int, int]], marks: Sequence[int], words: int
+) -> list[tuple[int, int, int, int, int]]:
+    """Two hashes, first token, runs and key of each marked anchor, or of each of its runs."""
     found = []
-    salt = words * LENGTH & MASK
-    for run in range(len(tokens) - words + 1):
-        number = max(n for n, (_, since) in enumerate(anchors) if since <= run)
-        if marked[number]:
-            part = tokens[run : run + words]
+    ends = [since for _, since in anchors[1:]] + [len(tokens) - words + 1]
+    for (key, begin), end, mark in zip(anchors, ends, marks, strict=False):
+        step = end - begin if mark == 2 else 1
+        for run in range(begin, end, step) if mark else ():
+            part = tokens[run : run + step + words - 1]
+            salt = len(part) * LENGTH & MASK
             high = mix(polynomial(part, BASE, PRIME) ^ salt)
-            found.append(
-                (high, mix(polynomial(part, OTHER, 2**64) ^ salt), run, anchors[number][0])
-            )
+            low = mix(polynomial(part, OTHER, 2**64) ^ salt)
+            found.append((high, low, run, step, key))
     return found
 
 

@@ -57,33 +57,62 @@ def test_anchors_and_their_runs(seed: int) -> None:
     of_each = [[key for key, _ in each] for each in anchors]
     assert there.tolist() == [reference.with_anchors(each, known.tolist()) for each in of_each]
 
-    marked = [rng.random() < 0.6 for _ in flat]
     words = gram + window - 1
-    columns = [np.empty(len(tokens), np.uint64) for _ in range(4)]
+    found = contents(tokens, offsets, (keys[:count], since[:count], counts), words)
+    texts = [
+        (*values[begin : end + words - 1],)
+        for values, each in zip(documents, anchors, strict=True)
+        for (_, begin), end in zip(
+            each, [*(k for _, k in each[1:]), len(values) - words + 1], strict=False
+        )
+    ]
+    assert len(set(zip(found, texts, strict=True))) == len(set(found)) == len(set(texts))
+
+    alike = {text: rng.choice([0, 1, 2]) for text in texts}  # as those with equal keys
+    marked = [alike[text] for text in texts]
     numbers = np.array(rng.sample(range(2**31), len(documents)), np.int64)
-    chosen = (keys[:count], since[:count], counts, np.array(marked, np.bool_))
+    chosen = (keys[:count], since[:count], counts, np.array(marked, np.uint8))
     recent = np.full((rng.choice([1, 4, 64]), 3), NONE)
-    count = hashing.runs_of_anchors(tokens, offsets, numbers, chosen, words, recent, tuple(columns))
-    found = expanded([column[:count].tolist() for column in columns])
+    records = np.empty(2 * (len(tokens) + count), np.uint64), np.empty(count, np.uint64)
+    filled, made = hashing.runs_of_anchors(tokens, offsets, numbers, chosen, words, recent, records)
     expected, done = [], 0
     for number, values, each in zip(numbers.tolist(), documents, anchors, strict=True):
         rows = reference.runs_of_anchors(values, each, marked[done : done + len(each)], words)
         done += len(each)
-        expected += [(high, low, number << 32 | run, key) for high, low, run, key in rows]
-    assert found == expected
+        expected += [(high, low, number << 32 | run, *more) for high, low, run, *more in rows]
+    assert expanded(records[0][:filled].tolist(), records[1][:made].tolist()) == expected
 
 
-def expanded(columns: Lists) -> list[tuple[int, int, int, int]]:
-    """Rows of runs and of copies as rows of runs only."""
-    copy, found = int(COPY), []
-    hashes: dict[int, tuple[int, int]] = {}
-    for high, low, position, key in zip(*columns, strict=True):
+def contents(
+    tokens: np.ndarray, offsets: np.ndarray, anchors: tuple[np.ndarray, ...], words: int
+) -> list[int]:
+    found, space = np.empty(len(anchors[0]), np.uint64), np.empty(len(tokens) + 1, np.uint64)
+    hashing.contents_of_anchors(tokens, offsets, anchors, words, space, found)
+    return found.tolist()  # type: ignore[no-any-return]
+
+
+def expanded(words: list[int], keys: list[int]) -> list[tuple[int, ...]]:
+    """Records of runs and of copies as rows: both hashes, position, number of runs, key."""
+    copy, found, at = int(COPY), [], 0
+    rows: dict[int, list[tuple[int, int, int, int]]] = {}  # of each anchor that is no copy
+    for key in keys:
+        position, runs = words[at : at + 2]
         if position & copy:
-            runs = [(*hashes[high + i], (position ^ copy) + i, key) for i in range(low)]
-        else:
-            runs = [(high, low, position, key)]
-        found += runs
-        hashes |= {run[2]: run[:2] for run in runs}
+            for k in range(runs >> 32):
+                begin = (position ^ copy) + k * (runs & 0xFFFFFFFF)
+                first = words[at + 2]
+                found += [(*row[:2], begin + row[2] - first, row[3], key) for row in rows[first]]
+            at += 3
+            continue
+        size = 1 if runs >> 63 else runs
+        hashes = words[at + 2 : at + 2 + 2 * size]
+        rows[position] = [
+            (*hashes[2 * k : 2 * k + 2], position + k, runs & (1 << 63) - 1 if runs >> 63 else 1)
+            for k in range(size)
+        ]
+        found += [(*row, key) for row in rows[position]]
+        at += 2 + 2 * size
+    assert at == len(words)
     return found
 
 
@@ -162,11 +191,18 @@ def test_passages_of_single_texts(seed: int) -> None:
 def test_mark_and_divide(seed: int) -> None:
     rng = random.Random(seed)
     size = rng.randrange(1, 50)
-    numbers = rng.sample(range(size), rng.randrange(size + 1))
-    bits = np.zeros((size + 7) // 8, np.uint8)
-    anchoring.mark(bits, np.array(numbers, np.int64))
-    found = np.unpackbits(bits, bitorder="little")[:size]
-    assert found.astype(bool).tolist() == reference.mark(size, numbers)
+    rows, marks, total = [], [0] * size, 0
+    for number in rng.sample(range(size), rng.randrange(size + 1)):
+        more, mark = rng.randrange(min(3, size - number)), rng.choice([1, 2])
+        alike = int(anchoring.ALIKE) if mark == 2 else 0
+        rows.append(number | more << int(anchoring.COUNT) | alike)
+        for k in range(number, number + more + 1):
+            marks[k] |= mark
+        total += more + 1
+    bits = np.zeros((size + 3) // 4, np.uint8)
+    assert anchoring.mark(bits, np.array(rows, np.int64)) == total
+    found = np.unpackbits(bits, bitorder="little").reshape(-1, 2)[:size]
+    assert (found[:, 0] + 2 * found[:, 1]).tolist() == marks
 
     keys = [rng.randrange(2**64) for _ in range(size)]
     parts = rng.randrange(1, 9)
@@ -176,9 +212,43 @@ def test_mark_and_divide(seed: int) -> None:
     assert divided == reference.divide(keys, parts)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_with_equal_keys(seed: int) -> None:
+    rng = random.Random(seed)
+    lists = [
+        [
+            (rng.randrange(rng.choice([1, 2])), rng.random() < 0.1)
+            for _ in range(rng.randrange(2, 5))
+        ]
+        for _ in range(rng.randrange(5))
+    ]
+    every = [row for each in lists for row in each]
+    members = np.array(rng.sample(range(len(every)), len(every)), np.int32)
+    starts = np.array([0, *accumulate(map(len, lists))], np.int32)
+    contents, rows = np.empty(len(every), np.uint64), np.empty(len(every), np.int64)
+    contents[members] = [content for content, _ in every]
+    rows[members] = [k + int(anchoring.DONE) * done for k, (_, done) in enumerate(every)]
+    found = np.empty(len(every), np.int64)
+    count = anchoring.equal_contents(members, starts, contents, rows, found)
+    expected, first = [], 0
+    for each in lists:
+        alike = int(anchoring.ALIKE) if len(set(each)) == 1 and not each[0][1] else 0
+        expected += [first + k | alike for k, (_, done) in enumerate(each) if not done]
+        first += len(each)
+    assert found[:count].tolist() == expected
+
+
+#: Added to the value of a run for each run before it in the same row.
+FURTHER = 100
+
+
 def runs_of(rng: random.Random) -> list[tuple[int, int]]:
-    """Positions, ascending, and values of runs: rows of them in a few documents."""
+    """Positions, ascending, and values of runs: rows of them in a few documents.
+
+    Values from `FURTHER` on always follow the same others: together they are a row.
+    """
     values = range(rng.choice([1, 2, 4, 12]))
+    sizes = [rng.choice([1, 1, 2, 4]) for _ in values]
     found = []
     for document in range(rng.randrange(1, 9)):
         at = 0
@@ -189,8 +259,10 @@ def runs_of(rng: random.Random) -> list[tuple[int, int]]:
         while rng.random() < 0.7:
             at += rng.choice([0, 0, 1, 3])
             for _ in range(rng.randrange(1, 8)):
-                found.append((document << 32 | at, rng.choice(values)))
-                at += 1
+                value = rng.choice(values)
+                for k in range(sizes[value]):
+                    found.append((document << 32 | at, value + k * FURTHER))
+                    at += 1
     return found
 
 
@@ -212,7 +284,14 @@ def sources(
         for d, e in copied.items()
         if d != e and own[d][-1][0] - own[d][0][0] == len(own[d]) - 1 and rng.random() < 0.9
     }
-    rows = [run for run in runs if run[0] >> 32 not in copied]
+    rows, sizes = [], []
+    for run in runs:
+        if run[0] >> 32 in copied:
+            continue
+        if run[1] < FURTHER:
+            rows.append(run)
+            sizes.append(0)
+        sizes[-1] += 1
     position = np.array([p for p, _ in rows], np.uint64)
     low = np.array([value for _, value in rows], np.uint64)
     numbers = {p: row for row, (p, _) in enumerate(rows)}
@@ -221,7 +300,7 @@ def sources(
     for document, other in copied.items():
         first = numbers[other << 32 | own[other][0][0]]
         copies[first].append(document << 32 | own[document][0][0])
-        of[first : first + len(own[other])] = first
+        of[first : first + sum(value < FURTHER for _, value in own[other])] = first
     firsts = np.array([0, *accumulate(map(len, copies))], np.int64)
     places = np.array([place for each in copies for place in each], np.uint64)
 
@@ -236,12 +315,14 @@ def sources(
     count = equal_runs.add_copied(group_of, of, count, members, ends)
     after = np.empty(count, np.int32)
     chosen = (group_of, members, ends[: count + 1])
-    later, total = equal_runs.follow_groups(position, chosen, of, firsts, after)
+    runs_of_rows = np.array(sizes, np.int32)
+    base = position, runs_of_rows
+    later, total = equal_runs.follow_groups(base, chosen, of, firsts, after)
 
     found = [np.empty(total, kind) for kind in SEGMENT]
     table = np.full((3, 0 if groups is None else 3), -1, np.int64)
     kernels.sources_of_runs(
-        (position, of),
+        (*base, of),
         (firsts, places),
         (members, ends[: count + 1], after, later),
         words,

@@ -282,6 +282,7 @@ if not SLOW:
             bits.load8(data, at),
             bits.popcount(value),
             bits.trailing_zeros(value),
+            bits.high_product(value, ~value),
         )
 else:
 
@@ -291,6 +292,7 @@ else:
             bits.load8(data, at),
             bits.popcount(value),
             bits.trailing_zeros(value),
+            bits.high_product(value, ~value),
         )
 
 
@@ -325,15 +327,16 @@ def test_mask32_and_copy32(data: bytes, at: int, wanted: list[int]) -> None:
 @example(bytes(range(64, 128)), 0, 0, 1 << 63)
 @example(bytes(range(192, 256)), 0, 32, 1)
 @settings(max_examples=100, deadline=None)
-def test_classify_load8_popcount_and_trailing_zeros(
-    data: bytes, at: int, lower: int, value: int
-) -> None:
+def test_operations_of_the_machine(data: bytes, at: int, lower: int, value: int) -> None:
     source = np.frombuffer(bytes(at) + data, np.uint8)
     target = np.full(64 + 2 * at, 9, np.uint8)
-    inside, word, ones, zeros = _look(source, at, target, at, np.uint8(lower), np.uint64(value))
+    inside, word, ones, zeros, product = _look(
+        source, at, target, at, np.uint8(lower), np.uint64(value)
+    )
     expected, flags = reference.classify(data, lower)
     assert target.tobytes() == bytes([9] * at) + expected + bytes([9] * at)
     assert int(inside) == flags
     assert int(word) == reference.load8(data, 0)
     assert int(ones) == reference.popcount(value)
     assert int(zeros) == reference.trailing_zeros(value)
+    assert int(product) == value * (value ^ MASK) >> 64

@@ -12,23 +12,32 @@ import pytest
 import neardup
 from neardup.copies.repeated import known_text, repeats
 from neardup.kernels.passages import around, run_records
-from neardup.kernels.passages.anchoring import window_anchors
-from neardup.kernels.passages.known import DONE, match_known, no_known
+from neardup.kernels.passages.anchoring import COUNT, DONE, MOST, NUMBER, window_anchors
+from neardup.kernels.passages.hashing import contents_of_anchors
+from neardup.kernels.passages.known import match_known, no_known
 from neardup.kernels.passages.positions import COPY
 
 SEEDS = range(60)
 
 
 def with_templates(rng: random.Random) -> list[list[int]]:
-    """Documents over few words, most of them with one of two templates."""
+    """Documents over few words, most of them with one of two templates, or with both.
+
+    Some have a word that differs in the template, or a row of them.
+    """
     words = rng.choice([2, 5, 1000])
     templates = [[rng.randrange(1, words + 1) for _ in range(rng.randrange(40))] for _ in range(2)]
     made = []
     for _ in range(rng.randrange(1, 40)):
         document = [rng.randrange(1, words + 1) for _ in range(rng.randrange(30))]
-        if rng.random() < 0.8:
+        for _ in range(rng.choice([0, 1, 1, 2])):
             at = rng.randrange(len(document) + 1)
-            document[at:at] = rng.choice(templates)
+            template = [*rng.choice(templates)]
+            if template and rng.random() < 0.5:
+                changed = rng.randrange(len(template))
+                other = [rng.randrange(2000, 10**9) for _ in range(rng.choice([1, 2, 30]))]
+                template[changed : changed + 1] = other
+            document[at:at] = template
         made.append(document)
     return made
 
@@ -42,6 +51,7 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
     origins: dict[tuple[int, int], tuple[int, int]] = {}  # of runs in stretches
     keys_of: dict[tuple[int, int], int] = {}
     kept: dict[int, list[int]] = {}  # numbers of the anchors with each key
+    content_of: dict[int, int] = {}  # of each anchor
     listed, left = set(), set()
     while done < len(documents):
         some = documents[done : done + rng.randrange(1, 9)]
@@ -52,14 +62,17 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
         count = window_anchors(tokens, offsets, gram, window, keys, since, counts)
         keys, since = keys[:count], since[:count]
         size = 2 * count + int(known.filled[2])
-        out: Any = (np.empty(size, np.uint64), np.empty(size, np.int64))
+        out: Any = (np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(size, np.uint64))
         out += (np.empty(2 * count, np.uint64), np.empty(2 * count, np.int32))
-        out += (np.empty(len(some), np.int32), np.empty(2 * count, np.bool_))
+        out += (np.empty(len(some), np.int32), np.empty(2 * count, np.uint8))
         out += (np.empty((count, 6), np.uint64),)
+        contents, space = np.empty(count, np.uint64), np.empty(len(tokens) + 1, np.uint64)
         anchors = keys, since, counts
-        rows, _, runs, found = match_known(
-            tokens, offsets, anchors, (done, first), words, known, out
+        contents_of_anchors(tokens, offsets, anchors, words, space, contents)
+        rows, _, found = match_known(
+            tokens, offsets, (*anchors, contents), (done, first), words, known, out
         )
+        content_of |= enumerate(contents.tolist(), start=first)
         number = 0
         for d, values in enumerate(some):
             total = len(values) - words + 1
@@ -68,29 +81,31 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
                 end = int(since[a + 1]) if a + 1 in of_document else total
                 keys_of |= {(done + d, run): int(keys[a]) for run in range(since[a], end)}
             number += int(counts[d])
-        for position, origin, length in out[6][:found, :3].tolist():
+        for position, origin, length in out[7][:found, :3].tolist():
             for k in range(length):
                 run = position >> 32, (position & 0xFFFFFFFF) + k
                 assert run not in origins
                 origins[run] = origin >> 32, (origin & 0xFFFFFFFF) + k
-        ends = np.append(0, np.cumsum(out[4])).tolist()
-        size = 0
+        ends = np.append(0, np.cumsum(out[5])).tolist()
         for d, (low, high) in enumerate(pairwise(ends)):
-            stops = [*out[3][low + 1 : high].tolist(), len(some[d]) - words + 1]
+            stops = [*out[4][low + 1 : high].tolist(), len(some[d]) - words + 1]
             for key, begin, end, mark in zip(
-                *(each[low:high].tolist() for each in (out[2], out[3])),
+                *(each[low:high].tolist() for each in (out[3], out[4])),
                 stops[: high - low],
-                out[5][low:high].tolist(),
+                out[6][low:high].tolist(),
                 strict=True,
             ):
                 if mark:
-                    size += end - begin
                     new = {(done + d, run) for run in range(begin, end)}
                     assert not new & listed and all(keys_of[run] == key for run in new)
                     listed |= new
-        assert size == runs
-        for key, anchor in zip(out[0][:rows].tolist(), out[1][:rows].tolist(), strict=True):
-            kept.setdefault(key, []).append(anchor)
+        for key, row, content in zip(*(each[:rows].tolist() for each in out[:3]), strict=True):
+            one, more = row & int(NUMBER | DONE), row >> int(COUNT) & int(MOST)
+            # A row of many is not the only one with its key, or the sort of rows would not see it.
+            assert not more or kept[key]
+            for anchor in range(one, one + more + 1):
+                kept.setdefault(key, []).append(anchor)
+                assert content_of[anchor & int(NUMBER)] == content
         done, first = done + len(some), first + count
     left = {run for run in keys_of if run not in origins and run not in listed}
     assert not listed & set(origins)
@@ -104,39 +119,85 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
         assert other in listed or len(kept[keys_of[other]]) > 1
     for run in listed | left:
         assert keys_of[run] in kept
+    ends = {run for run in origins if (run[0], run[1] + 1) not in origins}
+    for document, run in listed:  # equal to another one, or between two stretches close by
+        before = max((k for d, k in ends if d == document and k < run), default=-len(keys_of))
+        behind = min((k for d, k in origins if d == document and k > run), default=len(keys_of))
+        is_between = behind - before - 1 <= 2 * words
+        assert is_between or len(kept[keys_of[document, run]]) > 1
     assert len(waiting) >= len({keys_of[run] for run in left})
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_records_of_runs(seed: int) -> None:
     rng = random.Random(seed)
-    rows: list[tuple[int, int, int, int]] = []
+    records: list[list[int]] = []
+    keys: list[int] = []
     for _ in range(rng.randrange(20)):
-        position, key = rng.randrange(1000) << 32 | rng.randrange(9), rng.randrange(2**64)
-        if rng.random() < 0.3:
-            rows.append((rng.randrange(2**40), rng.randrange(1, 9), position | int(COPY), key))
-            continue
-        for k in range(rng.randrange(1, 6)):
-            rows.append((rng.randrange(2**64), rng.randrange(2**64), position + k, key))
-    columns = [np.array(column, np.uint64) for column in zip(*rows, strict=True)]
-    *columns, keys = columns or [np.empty(0, np.uint64) for _ in range(4)]
+        position, runs = rng.randrange(1000) << 32 | rng.randrange(9), rng.randrange(1, 6)
+        keys.append(rng.randrange(2**64))
+        kind = rng.randrange(3)
+        if kind == 0:
+            copies = rng.randrange(1, 4) << 32
+            records.append([position | int(COPY), copies | runs, rng.randrange(2**20) << 32])
+        else:
+            hashes = [rng.randrange(2**64) for _ in range(2 if kind == 1 else 2 * runs)]
+            records.append([position, runs | (kind == 1) << 63, *hashes])
+    flat = np.array([word for record in records for word in record], np.uint64)
     parts = rng.randrange(1, 6)
-    ends, nothing = np.empty(parts + 1, np.int64), np.empty(0, np.uint64)
-    size = run_records.pack_runs(tuple(columns), keys, parts, ends, nothing)
-    words = np.empty(size, np.uint64)
-    assert run_records.pack_runs(tuple(columns), keys, parts, ends, words) == size == ends[-1]
+    ends, words = np.empty(parts + 1, np.int64), np.empty(len(flat), np.uint64)
+    run_records.divide_records(flat, np.array(keys, np.uint64), parts, ends, words)
     more = rng.randrange(9) << 32
     run_records.shift_runs(words, np.uint64(more))
     for part in range(parts):
+        some = [r for r, key in zip(records, keys, strict=True) if key % parts == part]
+        rows, copies = [], []
+        for position, runs, *rest in some:
+            if position & int(COPY):
+                copies.append((rest[0] + more, runs, position + more))
+            elif runs >> 63:
+                rows.append((*rest, position + more, runs ^ 1 << 63))
+            else:
+                pairs = zip(rest[::2], rest[1::2], strict=True)
+                rows += [(*pair, position + more + k, 1) for k, pair in enumerate(pairs)]
         record = words[ends[part] : ends[part + 1]]
-        counts = run_records.unpack_runs(record, (nothing,) * 3, (nothing,) * 3)
-        both = [[np.empty(count, np.uint64) for _ in range(3)] for count in counts]
+        counts = run_records.count_rows(record)
+        assert counts == (len(rows), len(copies), sum(runs >> 32 for _, runs, _ in copies))
+        kinds = (np.uint64, np.uint64, np.uint64, np.int32)
+        both = (
+            [np.empty(counts[0], kind) for kind in kinds],
+            [np.empty(counts[1], np.uint64) for _ in range(3)],
+        )
         run_records.unpack_runs(record, *map(tuple, both))
-        expected = [row[:3] for row in rows if row[3] % parts == part]
-        for found, of_copies in zip(both, (False, True), strict=True):
-            some = [row for row in expected if bool(row[2] & int(COPY)) == of_copies]
-            moved = [(a + more * of_copies, b, c + more) for a, b, c in some]
-            assert list(zip(*(each.tolist() for each in found), strict=True)) == moved
+        for found, expected in zip(both, (rows, copies), strict=True):
+            assert list(zip(*(each.tolist() for each in found), strict=True)) == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_records_as_rows(seed: int) -> None:
+    rng = random.Random(seed)
+    words: list[int] = []
+    keys, rows = [], []
+    for number in range(rng.randrange(9)):
+        position, key, runs = (
+            number << 32 | rng.randrange(9),
+            rng.randrange(99),
+            rng.randrange(1, 5),
+        )
+        keys.append(key)
+        if rng.random() < 0.5:
+            copies, origin = rng.randrange(1, 4), rng.randrange(number + 1) << 32
+            words += [position | int(COPY), runs | copies << 32, origin]
+            at = [position + k * runs | int(COPY) for k in range(copies)]
+            rows += [(origin, runs, each, key) for each in at]
+        else:
+            hashes = [(rng.randrange(2**64), rng.randrange(2**64)) for _ in range(runs)]
+            words += [position, runs, *(half for each in hashes for half in each)]
+            rows += [(*each, position + k, key) for k, each in enumerate(hashes)]
+    columns = [np.empty(len(rows), np.uint64) for _ in range(4)]
+    arguments = np.array(words, np.uint64), np.array(keys, np.uint64), tuple(columns)
+    assert run_records.columns_of(*arguments) == len(rows)
+    assert list(zip(*(each.tolist() for each in columns), strict=True)) == rows
 
 
 def test_digests_tell_words_and_their_order() -> None:

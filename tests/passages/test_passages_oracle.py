@@ -74,7 +74,6 @@ def check_corpus(seed: int) -> int:
         _cut(patch, rng.choice([64, 300, 1 << 20]))
         patch.setattr(tokenising, "_BATCH_BYTES", rng.choice([1, 40, 256 << 10]))
         recent = rng.choice([1, 4, 1 << 10])
-        patch.setattr(repeats, "RECENT", recent)
         patch.setattr(known_text, "RECENT", recent)
         patch.setattr(known_text, "_SLOTS", rng.choice([1, 8, 1 << 10]))
         patch.setattr(known_text, "_STORE", rng.choice([1, 40, 200, 1 << 14]))

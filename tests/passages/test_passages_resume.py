@@ -15,6 +15,7 @@ import pytest
 from killing import Forge, outputs
 
 import neardup
+from neardup.state.run_state import RunState
 
 #: 300 take ten minutes: NEARDUP_KILLS=300 python -m pytest tests/passages -k killed
 KILLS = int(os.environ.get("NEARDUP_KILLS") or 8)
@@ -115,7 +116,6 @@ def test_killed_runs_end_with_the_same_bytes(
 
 def _done(out: Path) -> set[str]:
     from neardup.errors import NeardupError
-    from neardup.state.run_state import RunState
 
     if not RunState.exists(out / ".run"):
         return set()
@@ -150,6 +150,10 @@ def test_what_is_not_resumed(forge: Forge, tmp_path: Path) -> None:
     changed = forge.run(*command(path, out, ()), "--resume").check(1).error
     assert "a.jsonl has changed" in changed
     path.write_text(lines)
+    with RunState.open(out / ".run") as state:
+        state.manifest = {**state.manifest, "stored_form": 1}
+    older = forge.run(*command(path, out, ()), "--resume").check(1).error
+    assert "stored_form was 1 and is 2" in older
     forge.run(*command(path, out, ()), "--overwrite").check()
     before = outputs(out)
     forge.run(*command(path, out, ()), "--resume").check()  # all is done

@@ -78,6 +78,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
         for corpus in inputs.all:
             corpus.ids()
         marked = anchors.marked()
+    del anchors  # its arrays are not needed any more
     notes: list[str] = []
     entered.numbers[:] = _numbers(inputs, spec, notes)
     groups = _groups(inputs, spec, entered.numbers, notes)
@@ -208,7 +209,7 @@ def _note_periodic(passages: Passages, notes: list[str]) -> None:
         most = int(passages.words[long].max())
         notes.append(
             f"{len(np.unique(of)):,} documents repeat themselves over {_PERIODIC:,} words or more, "
-            f"such as a row of zeros, the longest over {most:,}; each of these words takes 64 "
+            f"such as a row of zeros, the longest over {most:,}; each of these words takes 40 "
             "bytes of temporary disk"
         )
 

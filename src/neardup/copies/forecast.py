@@ -28,8 +28,9 @@ from neardup.results.shown import Shown
 _DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
 #: A run takes between so many times the time of the sample, scaled, and so many seconds to start.
 _FASTEST, _SLOWEST, _START = 0.5, 3.0, (0.7, 2.0)
-#: Bytes of an anchor, of a run and of a passage in temporary files, and of a document in memory.
-_ANCHOR, _RUN, _PASSAGE, _DOCUMENT, _BASE = 16, 24, 100, 12, 200_000_000
+#: Bytes in temporary files of an anchor, of a copied word, of one where none of its runs is stored
+#: with others, and of a passage; bytes of a document in memory.
+_ANCHOR, _COPIED, _MOST, _PASSAGE, _DOCUMENT, _BASE = 24, 12, 24, 100, 12, 200_000_000
 
 
 class PassageLimits(NamedTuple):
@@ -127,7 +128,7 @@ def _estimate(
     window = found.spec.words - found.spec.words // 2 + 1
     anchors = _ANCHOR * words * 2 // (window + 1)
     passages = _PASSAGE * round(counts["passages"] * growth)
-    disk = max(anchors, round(_RUN * words * min(1.0, 1.5 * share)) + passages)
+    disk = anchors + round(_COPIED * words * min(1.0, 1.5 * share)) + passages
     memory = _BASE + (limits.memory or MEMORY) * 3 // 4 + _DOCUMENT * round(documents * scale)
     low, high = (seconds * scale * k + s for k, s in zip((_FASTEST, _SLOWEST), _START, strict=True))
     return PassagePlan(
@@ -137,7 +138,7 @@ def _estimate(
         sampled=counts["documents"],
         copied_share=round(share, 4),
         memory=memory,
-        disk=(disk, max(disk, _RUN * words)),
+        disk=(disk, max(disk, anchors + _MOST * words)),
         seconds=(round(low, 1), round(high, 1)),
     )
 

@@ -32,6 +32,8 @@ from neardup.state.output_folder import STAGED, check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool, check_threads
 
+#: Changes with the rows and the records of a run that is not complete: others can't be continued.
+_STORED_FORM = 2
 #: Bytes, unless a caller names another number.
 MEMORY = 1_000_000_000
 
@@ -60,13 +62,17 @@ class PassageRequest:
             "inputs": [corpus.job.identity() for corpus in self.inputs.all],
         }
 
+    def state_manifest(self) -> dict[str, Any]:
+        """Return the same, and the form of the steps that are stored until the run ends."""
+        return self.manifest() | {"stored_form": _STORED_FORM}
+
     @contextmanager
     def work(
         self, clock: Clock, folder: Path | None = None, state: RunState | None = None
     ) -> Iterator[Work]:
         check_threads(self.threads)
         with Pool(self.threads) as pool:
-            manifest = None if state is None else self.manifest()
+            manifest = None if state is None else self.state_manifest()
             yield Work(pool, clock, self.memory or MEMORY, folder, state, manifest)
 
 
@@ -122,7 +128,7 @@ def _run(asked: PassageRequest, target: Target, out: Path, clock: Clock) -> None
     else:
         state = RunState.create(folder, overwrite=target.overwrite or target.resume)
     with state, resumable(state):
-        _check_same(asked, state, manifest, out)
+        _check_same(asked, state, out)
         if finish_outputs(out, state) is None:
             staged = state.scratch_folder(STAGED)
             with asked.work(clock, state.scratch_folder("passages"), state) as work:
@@ -134,14 +140,12 @@ def _run(asked: PassageRequest, target: Target, out: Path, clock: Clock) -> None
         state.remove()
 
 
-def _check_same(
-    asked: PassageRequest, state: RunState, manifest: dict[str, Any], out: Path
-) -> None:
+def _check_same(asked: PassageRequest, state: RunState, out: Path) -> None:
     """Refuse to continue a run of something else."""
     if not state.manifest:
         return
     require_files(out, (corpus.reader.source for corpus in asked.inputs.all))
-    if found := differences(state.manifest, manifest):
+    if found := differences(state.manifest, asked.state_manifest()):
         raise ResumeError(
             f"{state.folder}: this run has other settings or inputs: {found}",
             "use the same as before, or start again with overwrite=True",

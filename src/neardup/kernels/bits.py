@@ -55,6 +55,18 @@ def trailing_zeros(typing: Any, value: Any) -> Any:
 
 
 @intrinsic
+def high_product(typing: Any, a: Any, b: Any) -> Any:
+    """Return the upper 64 bits of the product of two uint64."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        one, two = (builder.zext(arg, ir.IntType(128)) for arg in args)
+        product = builder.lshr(builder.mul(one, two), ir.Constant(ir.IntType(128), 64))
+        return builder.trunc(product, ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
 def popcount(typing: Any, value: Any) -> Any:
     """Return the number of one bits."""
 

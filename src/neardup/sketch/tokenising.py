@@ -31,8 +31,13 @@ def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
     if offsets[-1] <= offsets[0] + _BATCH_BYTES:
         return [(0, len(offsets) - 1)][: len(offsets) - 1]
     ends = np.arange(offsets[0] + _BATCH_BYTES, offsets[-1], _BATCH_BYTES)
-    cuts = np.searchsorted(offsets, ends, side="right") - 1
-    cuts = np.concatenate([[0], cuts, np.searchsorted(offsets, ends), [len(offsets) - 1]])
+    before, behind = (
+        np.searchsorted(offsets, ends, side="right") - 1,
+        np.searchsorted(offsets, ends),
+    )
+    # A small document over the end of a range is in it: by itself it would cost a call.
+    behind = behind[offsets[behind] - offsets[before] > _BATCH_BYTES // 8]
+    cuts = np.concatenate([[0], before, behind, [len(offsets) - 1]])
     return list(pairwise(np.unique(cuts).tolist()))
 
 

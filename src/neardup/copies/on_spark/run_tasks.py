@@ -25,6 +25,7 @@ from neardup.copies.on_spark.packing import (
 from neardup.kernels.passages import ranged
 from neardup.kernels.passages.hashing import runs_of_anchors
 from neardup.kernels.passages.positions import COPY
+from neardup.kernels.passages.run_records import columns_of
 from neardup.kernels.passages.sources import join_segments
 from neardup.sketch.run_anchors import RunLength, anchors_of
 from neardup.sketch.spans import ends_of
@@ -92,7 +93,7 @@ def runs(rows: Batches, shingle: ShingleSpec, words: int, borders: np.ndarray) -
             keys, since, counts = anchors_of(tokens, length)
             chosen = _chosen(batch["marks"].slice(first, last - first), counts)
             ends = np.append(0, np.cumsum(counts, dtype=_I64))
-            begin, size, document = _stretches(tokens.offsets, since, counts, chosen, words)
+            begin, size, document = _stretches(tokens.offsets, since, counts, chosen > 0, words)
             token = np.repeat(begin - (np.cumsum(size) - size), size) + np.arange(size.sum())
             asked_rows.append(np.repeat(np.repeat(document + first, size), 2))
             asked.append(np.stack([2 * token, 2 * token + 1], 1).reshape(-1))
@@ -102,20 +103,23 @@ def runs(rows: Batches, shingle: ShingleSpec, words: int, borders: np.ndarray) -
                     recent[:] = NONE
                     before = target
                 of_range = found.setdefault(target, _Range())
-                columns = tuple(
-                    np.empty(int(tokens.offsets[high] - tokens.offsets[low]), _U64)
-                    for _ in range(4)
+                space, slots = (
+                    tokens.offsets[high] - tokens.offsets[low],
+                    slice(ends[low], ends[high]),
                 )
-                slots = slice(ends[low], ends[high])
-                count = runs_of_anchors(
+                number = int(ends[high] - ends[low])
+                records = np.empty(2 * (space + number), _U64), np.empty(number, _U64)
+                filled, count = runs_of_anchors(
                     tokens.values,
                     tokens.offsets[low : high + 1],
                     ranks[first + low : first + high],
                     (keys[slots], since[slots], counts[low:high], chosen[slots]),
                     words,
                     recent,
-                    columns,
+                    records,
                 )
+                columns = tuple(np.empty(space, _U64) for _ in range(4))
+                count = columns_of(records[0][:filled], records[1][:count], columns)
                 of_range.rows.append([values[:count].copy() for values in columns])
                 a, b = np.searchsorted(document, [low, high]).tolist()
                 position = ranks[first + document[a:b]].astype(_U64) << _U64(32)
@@ -143,7 +147,7 @@ def _text(batch: pa.RecordBatch) -> Any:
 
 
 def _chosen(marks: Any, counts: np.ndarray) -> np.ndarray:
-    """Return bool[anchors]: which are marked."""
+    """Return uint8[anchors]: which are marked."""
     offsets = np.frombuffer(marks.buffers()[1], _I32)[marks.offset : marks.offset + len(marks) + 1]
     bits = np.frombuffer(marks.buffers()[2] or b"\0", _U8)
     begins = np.cumsum(counts, dtype=_I64) - counts
@@ -152,7 +156,7 @@ def _chosen(marks: Any, counts: np.ndarray) -> np.ndarray:
     at = np.repeat(offsets[:-1].astype(_I64), counts) + (local >> 3)
     stored = (local >> 3) < sizes
     value = bits[np.where(stored, at, 0)] >> (local & 7).astype(_U8)
-    return np.asarray(stored & ((value & 1) != 0))
+    return np.asarray(stored & ((value & 1) != 0)).astype(np.uint8)
 
 
 def _stretches(

@@ -52,7 +52,7 @@ class _Copies(NamedTuple):
 
 def segments_of(
     runs: list[np.ndarray],
-    copied: list[np.ndarray],
+    copied: tuple[list[np.ndarray], int],
     rule: Rule,
     allocate: Allocate,
     at_once: int,
@@ -63,15 +63,14 @@ def segments_of(
     Chains, see `expanded`, have the runs with copies in stretches.
 
     Args:
-        runs: Rows as `neardup.kernels.passages.hashing.runs_of_anchors` writes them, without their
-            keys.
-        copied: Rows of copies likewise.
+        runs: Rows as `neardup.kernels.passages.run_records.unpack_runs` reads them.
+        copied: Records of copies likewise, and the number of copies.
         rule: Which equal runs are sources.
         allocate: Makes arrays, which may be large.
         at_once: Rows that are sorted at once, about.
         fragments: Copies in stretches, if there are any.
     """
-    (high, low, position), copies = _sorted(runs, copied, allocate)
+    (high, low, position, sizes), copies = _sorted(runs, copied, allocate)
     total = len(position)
     group_of, members = (allocate(total, np.dtype(np.int32)) for _ in range(2))
     ends = allocate(total + 1, np.dtype(np.int64))
@@ -82,7 +81,7 @@ def segments_of(
         count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
     if len(copies.positions):
         count = add_copied(group_of, copies.of, count, members, ends)
-    base, of_rows = (position, copies.of), (copies.firsts, copies.positions)
+    base, of_rows = (position, sizes, copies.of), (copies.firsts, copies.positions)
     taken, marked = copies.of, 0
     if fragments is not None:
         taken = allocate(total, np.dtype(np.int32))
@@ -92,7 +91,7 @@ def segments_of(
     following = allocate(count, np.dtype(np.int32))
     ends = ends[: count + 1]
     later, size = follow_groups(
-        position, (group_of, members, ends), copies.of, copies.firsts, following
+        (position, sizes), (group_of, members, ends), copies.of, copies.firsts, following
     )
     groups = members, ends, following, later
     chains = _rows(CHAIN, 0, allocate)
@@ -136,7 +135,7 @@ def expanded(
 
 
 def _sorted(
-    runs: list[np.ndarray], copied: list[np.ndarray], allocate: Allocate
+    runs: list[np.ndarray], copied: tuple[list[np.ndarray], int], allocate: Allocate
 ) -> tuple[list[np.ndarray], _Copies]:
     """Sort copies by the runs that they are copies of; runs are two ascending stretches or one.
 
@@ -146,15 +145,16 @@ def _sorted(
     if len(falls) > 1:
         order = np.argsort(runs[2])
         runs, falls = [column[order] for column in runs], falls[:0]
-    total, count = len(runs[2]), len(copied[2])
+    total = len(runs[2])
     of = np.full(total, -1, np.int32)
+    records, count = copied
     firsts, copies = np.zeros(total + 1, np.int64), allocate(count, np.dtype(np.uint64))
     if count:
         order = np.empty(0, np.int64)
-        if not bool(np.all(copied[2][1:] > copied[2][:-1])):
-            order = np.argsort(copied[2])
+        if not bool(np.all(records[2][1:] > records[2][:-1])):
+            order = np.argsort(records[2])
         second = int(falls[0]) + 1 if len(falls) else 0
-        sort_copies(tuple(copied), order, (runs[2], second), of, firsts, copies)
+        sort_copies(tuple(records), order, (runs[2], second), of, firsts, copies)
     return runs, _Copies(of, firsts, copies)
 
 

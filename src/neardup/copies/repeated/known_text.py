@@ -11,10 +11,10 @@ from neardup.copies.repeated.spill import Allocate
 from neardup.files.scratch import Scratch
 from neardup.kernels.passages.around import characters_around
 from neardup.kernels.passages.chains import Fragments, fill_fragments
-from neardup.kernels.passages.hashing import runs_of_anchors
+from neardup.kernels.passages.hashing import contents_of_anchors, runs_of_anchors
 from neardup.kernels.passages.known import match_known, no_known
 from neardup.kernels.passages.positions import NONE
-from neardup.kernels.passages.run_records import shift_runs
+from neardup.kernels.passages.run_records import divide_records, shift_runs
 from neardup.kernels.tokens import Spans
 from neardup.sketch.run_anchors import RunAnchors
 from neardup.sketch.texts import Ragged
@@ -27,16 +27,62 @@ RECENT = 1 << 14
 #: Columns of a table of stretches, uint64: position, position that it is a copy of, runs, and three
 #: of characters, see `characters_around`; the first is `NONE` where they are not known.
 COLUMNS = 6
-_U64, _I64, _I32 = np.dtype(np.uint64), np.dtype(np.int64), np.dtype(np.int32)
+#: Words of records of a batch that are not copied.
+_LARGE = 1 << 22
+_U64 = np.dtype(np.uint64)
+#: Types of keys, rows and contents of anchors.
+_KEPT = _U64, np.dtype(np.int64), _U64
 
 
 class Found(NamedTuple):
     """Of the documents of a partition; numbers of documents and of anchors begin with 0."""
 
-    keys: np.ndarray  # uint64[anchors]: of those that are compared with others
-    anchors: np.ndarray  # int64[anchors]: their numbers, plus `DONE`
-    runs: list[np.ndarray]  # four columns, see `runs_of_anchors`
+    # Keys uint64[], rows int64[] and contents uint64[] of anchors, see `match_known`.
+    anchors: list[np.ndarray]
     stretches: np.ndarray  # uint64[stretches, COLUMNS]
+
+
+class RunRecords:
+    """Hashes the runs of a partition, batch by batch.
+
+    Args:
+        words: Tokens of a run.
+        allocate: Makes arrays, which may be large.
+    """
+
+    def __init__(self, words: int, allocate: Allocate) -> None:
+        self._words, self._allocate = words, allocate
+        self._recent = np.empty((RECENT, 3), _U64)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a partition."""
+        self._recent[:] = NONE
+        self._parts = [(np.empty(0, _U64), np.empty(0, _U64))]
+
+    def add(self, tokens: Ragged, numbers: np.ndarray, anchors: tuple[np.ndarray, ...]) -> None:
+        """Add some documents; the arguments are those of `runs_of_anchors`."""
+        count = len(anchors[0])
+        words = self._allocate(2 * (len(tokens.values) + count), _U64)
+        keys = self._allocate(count, _U64)
+        size, records = runs_of_anchors(
+            *tokens, numbers, anchors, self._words, self._recent, (words, keys)
+        )
+        # Of a large document they are kept as they are.
+        kept = words[:size] if size > _LARGE else words[:size].copy()
+        self._parts.append((kept, keys[:records].copy()))
+
+    def divided(self, parts: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return all records in the order of their parts, and where each part begins."""
+        words, keys = (joined(column, self._allocate) for column in zip(*self._parts, strict=True))
+        self._parts = []
+        ends = np.empty(parts + 1, np.int64)
+        if parts == 1:
+            ends[:] = 0, len(words)
+            return words, ends
+        out = self._allocate(len(words), _U64)
+        divide_records(words, keys, parts, ends, out)
+        return out, ends
 
 
 class PartitionText:
@@ -49,16 +95,16 @@ class PartitionText:
 
     def __init__(self, words: int, allocate: Allocate) -> None:
         self._words, self._allocate = words, allocate
-        self._known = no_known(_SLOTS, _STORE)
-        self._recent = np.empty((RECENT, 3), _U64)
-        self._kept, self._space = self._made(1 << 17, _U64, _I64), list[np.ndarray]()
+        self._known, self.records = no_known(_SLOTS, _STORE), RunRecords(words, allocate)
+        self._kept, self._space = self._made(1 << 17, *_KEPT), list[np.ndarray]()
+        self._prefixes = np.empty(0, _U64)
         self.begin()
 
     def begin(self) -> None:
         """Begin a partition; arrays that were found in the one before are lost."""
-        self._known.keys[:], self._known.filled[:], self._recent[:] = 0, 0, NONE
+        self._known.keys[:], self._known.filled[:] = 0, 0
         self._begin, self._filled = np.zeros(2, np.int64), 0
-        self._runs: list[list[np.ndarray]] = []
+        self.records.begin()
         self._stretches = [np.empty((0, COLUMNS), _U64)]
         #: Whether the batch before had stretches: then the next one is likely to have some.
         self.has_stretches = False
@@ -80,18 +126,19 @@ class PartitionText:
         documents, count = len(tokens.offsets) - 1, len(anchors.keys)
         counts = np.empty(documents, np.int32)
         kept, (*listed, stretches) = self._arrays(count)
-        rows, entries, runs, found = match_known(
+        rows, entries, found = match_known(
             *tokens,
-            tuple(anchors),
+            (*anchors, self._contents(tokens, anchors)),
             tuple(self._begin.tolist()),
             self._words,
             self._known,
             (*kept, listed[0], listed[1], counts, listed[2], stretches),
         )
         self._filled += rows
-        if runs:
+        if entries:
             keys, since, marked = (values[:entries] for values in listed)
-            self._list(tokens, (keys, since, counts, marked), runs)
+            numbers = np.arange(documents) + self._begin[0]
+            self.records.add(tokens, numbers, (keys, since, counts, marked))
         self.has_stretches = found > 0
         if found:
             table = stretches[:found].copy()
@@ -104,36 +151,33 @@ class PartitionText:
             self._stretches.append(table)
         self._begin += documents, count
 
+    def _contents(self, tokens: Ragged, anchors: RunAnchors) -> np.ndarray:
+        if len(self._prefixes) <= len(tokens.values):
+            self._prefixes = self._allocate(len(tokens.values) * 5 // 4 + 1, _U64)
+        found = self._allocate(len(anchors.keys), _U64)
+        contents_of_anchors(*tokens, tuple(anchors), self._words, self._prefixes, found)
+        return found
+
     def _arrays(self, anchors: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return arrays for anchors that are kept, and those that the next batch has again."""
         size = self._filled + 2 * anchors + int(self._known.filled[2])
         if size > len(self._kept[0]):
-            before, self._kept = self._kept, self._made(2 * size, _U64, _I64)
+            before, self._kept = self._kept, self._made(2 * size, *_KEPT)
             for new, old in zip(self._kept, before, strict=True):
                 new[: self._filled] = old[: self._filled]
         if not self._space or len(self._space[3]) < anchors:
             size = anchors + anchors // 4
-            self._space = self._made(2 * size, _U64, _I32, np.dtype(np.bool_))
+            self._space = self._made(2 * size, _U64, np.dtype(np.int32), np.dtype(np.uint8))
             self._space.append(self._allocate(COLUMNS * size, _U64).reshape(-1, COLUMNS))
         return [values[self._filled :] for values in self._kept], self._space
 
     def _made(self, rows: int, *kinds: np.dtype) -> list[np.ndarray]:
         return [self._allocate(rows, kind) for kind in kinds]
 
-    def _list(self, tokens: Ragged, anchors: tuple[np.ndarray, ...], runs: int) -> None:
-        numbers = np.arange(len(tokens.offsets) - 1) + self._begin[0]
-        columns = self._made(runs, _U64, _U64, _U64, _U64)
-        arguments = numbers, anchors, self._words, self._recent, tuple(columns)
-        count = runs_of_anchors(*tokens, *arguments)
-        self._runs.append([values[:count] for values in columns])
-
     def found(self) -> Found:
-        """Return the findings; keys and anchors are valid until the next partition begins."""
-        runs = [np.empty(0, _U64) for _ in range(4)]
-        if self._runs:
-            runs = [joined(column, self._allocate) for column in zip(*self._runs, strict=True)]
-        keys, anchors = (values[: self._filled] for values in self._kept)
-        return Found(keys, anchors, runs, np.concatenate(self._stretches))
+        """Return the findings; anchors are valid until the next partition begins."""
+        anchors = [values[: self._filled] for values in self._kept]
+        return Found(anchors, np.concatenate(self._stretches))
 
 
 def joined(arrays: Sequence[np.ndarray], allocate: Allocate) -> np.ndarray:

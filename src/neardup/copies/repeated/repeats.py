@@ -20,22 +20,19 @@ from neardup.arrays import array_of, numbers, ragged_rows
 from neardup.copies.repeated.equal_rows import CHAIN, SEGMENT, Groups, Rule, expanded, segments_of
 from neardup.copies.repeated.known_text import (
     COLUMNS,
-    RECENT,
     PartitionText,
+    RunRecords,
     fragments_of,
-    joined,
     shift,
 )
 from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.spill import Flush, Spill
 from neardup.copies.work import Work
 from neardup.files.scratch import Slabs
-from neardup.kernels.passages.anchoring import divide, mark, needed_anchors
+from neardup.kernels.passages.anchoring import divide, equal_contents, mark, needed_anchors
 from neardup.kernels.passages.chains import renumber
-from neardup.kernels.passages.hashing import runs_of_anchors
-from neardup.kernels.passages.known import DONE
-from neardup.kernels.passages.positions import NONE
-from neardup.kernels.passages.run_records import pack_runs, unpack_runs
+from neardup.kernels.passages.hashing import RUNS, TOGETHER
+from neardup.kernels.passages.run_records import count_rows, unpack_runs
 from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
@@ -52,7 +49,7 @@ _MOST_PARTS = 1024
 _MARKED = 4
 #: Runs of a part that are sorted at once.
 _SORTED = 1 << 21
-_WORD = np.dtype(np.uint64)
+_WORD, _SIZE = np.dtype(np.uint64), np.dtype(np.int32)
 #: Columns of the numbers that are entered of each document.
 _TOKENS, _ANCHORS = "neardup.tokens", "neardup.anchors"
 
@@ -79,13 +76,14 @@ class Batch(NamedTuple):
 class Marked(NamedTuple):
     """Some of all anchors."""
 
-    bits: np.ndarray  # uint8[anchors / 8]: a bit for each, the lowest of a byte first
+    bits: np.ndarray  # uint8[anchors / 4]: two bits for each, see `mark`
     anchors: int
 
     def of(self, first: int, last: int) -> np.ndarray:
-        """Return bool[last - first]: which of these anchors they are."""
-        bits = np.unpackbits(self.bits[first >> 3 : (last + 7) >> 3], bitorder="little")
-        return bits[first & 7 :][: last - first].view(np.bool_)
+        """Return uint8[last - first]: 0, or the mark of the anchor, see `runs_of_anchors`."""
+        bits = np.unpackbits(self.bits[first >> 2 : (last + 3) >> 2], bitorder="little")
+        lower, higher = bits.reshape(-1, 2)[first & 3 :][: last - first].T
+        return np.asarray(lower * np.uint8(RUNS) + higher * np.uint8(TOGETHER))
 
 
 @dataclass
@@ -116,6 +114,7 @@ class Finder:
         self.length = RunLength(words)
         self._tokeniser, self.work = tokeniser, work
         self.cache = _TokenCache(work.cached)
+        self._records = Local(lambda: RunRecords(words, self.allocate))
 
     def _spill(
         self,
@@ -132,10 +131,11 @@ class Finder:
 
     def anchors(self, size: int) -> Anchors:
         """Begin the first pass over about so many bytes of text."""
-        # An anchor takes 16 bytes, and there are two in a window; a word has about 7 bytes.
-        expected = size * 32 // (7 * (self.length.window + 1))
+        # An anchor takes 24 bytes, and there are two in a window; a word has about 7 bytes.
+        expected = size * 48 // (7 * (self.length.window + 1))
         progress = self.work.progress
-        anchors = self._spill([np.uint64, np.int64], expected, "anchors", progress.anchor_flushes())
+        kinds = [np.uint64, np.int64, np.uint64]
+        anchors = self._spill(kinds, expected, "anchors", progress.anchor_flushes())
         # A run takes 18 bytes; a quarter of all have an anchor that another one equals, or more.
         expected = size * 18 // (7 * _MARKED)
         self.runs = self._spill([np.uint64], expected, "runs", progress.run_flushes()[0])
@@ -167,20 +167,18 @@ class Finder:
 
         def work(
             item: tuple[int, Callable[[np.ndarray], pa.LargeStringArray]],
-        ) -> tuple[int, list[np.ndarray]]:
+        ) -> tuple[int, tuple[np.ndarray, np.ndarray] | None]:
             number, texts = item
             first, last = starts[number], starts[number + 1]
             chosen = marked.of(int(begins[number]), int(begins[number + 1]))
             counts = corpus.anchors[first:last]
-            before = np.append(0, np.cumsum(chosen))
-            ends = np.append(0, np.cumsum(counts, dtype=np.int64))
-            with_anchors = np.diff(before[ends]) > 0
-            rows = np.flatnonzero(with_anchors)
+            needed = np.empty(len(counts), np.int64)
+            needed_anchors(chosen, counts, needed)
+            rows = np.flatnonzero(needed)
             if not len(rows):
-                return number, []
-            of_rows = chosen[np.repeat(with_anchors, counts)]
-            needed = np.empty(len(rows), np.int64)
-            needed_anchors(of_rows, counts[rows], needed)
+                return number, None
+            of_rows = chosen[np.repeat(needed > 0, counts)]
+            needed = needed[rows]
             found = self.cache.pop(number, rows)
             batches = (
                 self._first_tokens(texts(rows), needed)
@@ -188,10 +186,10 @@ class Finder:
                 else ((low, high, tokens, self.anchors_of(tokens)) for low, high, tokens in found)
             )
             numbers = first + rows
-            return number, self._runs(batches, numbers, of_rows, counts[rows], runs.parts)
+            return number, self._runs(batches, numbers, of_rows, counts[rows])
 
         for number, found in self.work.pool.ordered(work, read(done)):
-            if found:
+            if found is not None:
                 words, ends = found
                 runs.add_divided([words], ends)
             if runs.is_full:
@@ -202,57 +200,32 @@ class Finder:
         self,
         batches: Iterable[tuple[int, int, Ragged, RunAnchors]],
         numbers: np.ndarray,
-        marked: np.ndarray,
+        marks: np.ndarray,
         every: np.ndarray,
-        parts: int,
-    ) -> list[np.ndarray]:
-        """Return hashes and positions of the runs of marked anchors, by part, and their ends.
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return records of the runs of marked anchors, by part, and where each part begins.
 
-        ``every`` has the number of anchors of each document, int32[], and ``marked`` a bool for
+        ``every`` has the number of anchors of each document, int32[], and ``marks`` a mark for
         each; batches may lack the last ones of a document.
         """
-        parts_of: list[list[np.ndarray]] = []
-        recent = np.full((RECENT, 3), NONE)
+        records = self._records()
+        records.begin()
         begins = np.cumsum(every, dtype=np.int64) - every
         for first, last, tokens, (keys, since, counts) in batches:
             if np.array_equal(counts, every[first:last]):
-                chosen = marked[begins[first] : begins[first] + int(counts.sum())]
+                chosen = marks[begins[first] : begins[first] + int(counts.sum())]
             else:
-                chosen = marked[ragged_rows(begins[first:last], counts)]
-            columns = [self.allocate(len(tokens.values), _WORD) for _ in range(4)]
-            count = runs_of_anchors(
-                *tokens,
-                numbers[first:last],
-                (keys, since, counts, chosen),
-                self.length.words,
-                recent,
-                tuple(columns),
-            )
-            kept = [column[:count] for column in columns]
-            # Of a large document they are kept as they are.
-            parts_of.append(kept if count > _SORTED else [column.copy() for column in kept])
-        rows = [joined(column, np.empty) for column in zip(*parts_of, strict=True)]
-        keys = rows.pop()
-        words, ends = self.packed(rows, keys, parts)
-        return [words, ends]
+                chosen = marks[ragged_rows(begins[first:last], counts)]
+            records.add(tokens, numbers[first:last], (keys, since, counts, chosen))
+        return records.divided(self.runs.parts)
 
-    def packed(
-        self, columns: list[np.ndarray], keys: np.ndarray, parts: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return runs as records in the order of their parts, and where each part begins."""
-        ends = np.empty(parts + 1, np.int64)
-        arguments = tuple(columns), keys, parts, ends
-        words = self.allocate(pack_runs(*arguments, np.empty(0, np.uint64)), _WORD)
-        pack_runs(*arguments, words)
-        return words, ends
-
-    def _unpacked(self, words: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return columns of runs, and of copies."""
-        nothing = (np.empty(0, np.uint64),) * 3
-        counts = unpack_runs(words, nothing, nothing)
-        runs, copies = ([self.allocate(rows, _WORD) for _ in range(3)] for rows in counts)
+    def _unpacked(self, words: np.ndarray) -> tuple[list[np.ndarray], tuple[list[np.ndarray], int]]:
+        """Return columns of runs and of records of copies, and the number of copies."""
+        count, records, copied = count_rows(words)
+        runs = [self.allocate(count, kind) for kind in (_WORD, _WORD, _WORD, _SIZE)]
+        copies = [self.allocate(records, _WORD) for _ in range(3)]
         unpack_runs(words, tuple(runs), tuple(copies))
-        return runs, copies
+        return runs, (copies, copied)
 
     def divided(
         self, columns: list[np.ndarray], keys: np.ndarray, parts: int
@@ -317,11 +290,11 @@ class Finder:
             return self.divided([*columns], shares, segments.parts)
 
         def work(part: int) -> list[tuple[list[np.ndarray], np.ndarray]]:
-            both = self._unpacked(*runs.take(part, self.allocate))
+            columns, copied = self._unpacked(*runs.take(part, self.allocate))
             if numbers is not None:
-                for columns in both:
-                    renumber(tuple(columns), numbers)
-            found = segments_of(*both, rule, self.allocate, _SORTED, fragments)
+                for each in (columns[:3], copied[0]):
+                    renumber(tuple(each), numbers)
+            found = segments_of(columns, copied, rule, self.allocate, _SORTED, fragments)
             return [in_ranges(each) for each in found]
 
         for made in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
@@ -424,11 +397,11 @@ def _of_rows(tokens: list[Ragged], rows: np.ndarray) -> Iterator[tuple[int, int,
         begin, first = end, last
 
 
-def _with_equal_keys(keys: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    """Return the anchors, int64[], with a key, uint64[anchors], that others have too."""
-    if len(keys) and bool(np.all(keys == keys[0])):  # of periodic text
-        return anchors if len(keys) > 1 else anchors[:0]
-    return np.asarray(anchors[group(keys).members])
+def _with_equal_keys(keys: np.ndarray, rows: np.ndarray, contents: np.ndarray) -> np.ndarray:
+    """Return the rows, int64[], with a key, uint64[rows], that others have too."""
+    members, starts = group(keys)
+    found = np.empty(len(members), np.int64)
+    return found[: equal_contents(members, starts, contents, rows, found)]
 
 
 class Read(NamedTuple):
@@ -436,8 +409,8 @@ class Read(NamedTuple):
 
     tokens: np.ndarray  # int32[documents]
     counts: np.ndarray  # int32[documents]: anchors
-    anchors: tuple[list[np.ndarray], np.ndarray]  # keys and numbers, by part, and their ends
-    runs: tuple[np.ndarray, np.ndarray]  # records by part, see `pack_runs`, and their ends
+    anchors: tuple[list[np.ndarray], np.ndarray]  # see `Found`, by part, and their ends
+    runs: tuple[np.ndarray, np.ndarray]  # records by part, and their ends
     stretches: np.ndarray  # see `neardup.copies.repeated.known_text`
     cached: list[Ragged]
 
@@ -466,17 +439,16 @@ class Anchors:
             if not finder.cache.is_full:
                 kept.append(Ragged(batch.values.copy(), batch.offsets))
         found = known.found()
-        keys, anchor = found.keys, found.anchors
+        keys = found.anchors[0]
         order = finder.allocate(len(keys), np.dtype(np.int64))
         ends = np.empty(self._spill.parts + 1, np.int64)
         divide(keys, self._spill.parts, order, ends)
-        rows = [finder.in_order(values, order) for values in (keys, anchor)]
-        *runs, key = found.runs
+        rows = [finder.in_order(values, order) for values in found.anchors]
         return Read(
             np.concatenate(tokens),
             np.concatenate(counts),
             (rows, ends),
-            finder.packed(runs, key, finder.runs.parts),
+            known.records.divided(finder.runs.parts),
             found.stretches,
             kept if len(kept) == len(tokens) - 1 else [],
         )
@@ -532,18 +504,15 @@ class Anchors:
         work = self._finder.work
         if work.progress.is_marked:
             return Marked(*work.progress.marked())
-        bits = work.scratch.filled(-(-self._anchors // 8), np.uint8, 0)
+        bits = work.scratch.filled(-(-self._anchors // 4), np.uint8, 0)
         count = 0
 
         def twice(part: int) -> np.ndarray:
-            keys, anchors = self._spill.take(part, self._finder.allocate)
-            found = _with_equal_keys(keys, anchors)
-            return np.asarray(found[found < DONE])
+            return _with_equal_keys(*self._spill.take(part, self._finder.allocate))
 
         self._spill.end()
-        for anchors in work.pool.ordered(twice, range(self._spill.parts), work.pool.threads):
-            mark(bits, anchors)
-            count += len(anchors)
+        for rows in work.pool.ordered(twice, range(self._spill.parts), work.pool.threads):
+            count += mark(bits, rows)
         runs = self._finder.runs
         work.temporary = max(work.temporary, self._spill.written + runs.written)
         # Those in memory are lost with the process, and are not made again.

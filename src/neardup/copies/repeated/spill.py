@@ -20,7 +20,7 @@ from neardup.kernels.passages.run_records import digest_of
 Allocate = Callable[[int, np.dtype], np.ndarray]
 #: Bytes that are read at once to check a file.
 _READ = 16 << 20
-#: Bytes that are written at once, about.
+#: Bytes of small blocks that are written at once, at most.
 _WRITTEN = 4 << 20
 
 
@@ -109,6 +109,19 @@ class Spill:
                 if ends[part + 1] > ends[part]
             ]
 
+    def _together(self) -> Iterator[list[np.ndarray]]:
+        """Yield the rows in memory as they are written; of several blocks at most `_WRITTEN`."""
+        waiting: list[np.ndarray] = []
+        size = 0
+        for block in (b for part in range(self.parts) for each in self._blocks(part) for b in each):
+            if waiting and size + len(block) > _WRITTEN:
+                yield waiting
+                waiting, size = [], 0
+            waiting.append(block)
+            size += len(block)
+        if waiting:
+            yield waiting
+
     def flush(self, durable: bool = True) -> Flush:
         """Write the rows in memory to the file; return the batch, for ``flushes`` of `Spill`.
 
@@ -116,21 +129,19 @@ class Spill:
         """
         self.sync()
         digest, end = np.uint64(0), self._end
-        waiting: list[np.ndarray] = []
-        size = 0
+        space = np.empty(_WRITTEN if self._pending else 0, np.uint8)
         with _refused():
             file = self._opened()
             file.seek(end)
-            for part in range(self.parts):
-                for blocks in self._blocks(part):
-                    waiting += blocks
-                    size += sum(map(len, blocks))
-                if waiting and (size > _WRITTEN or part == self.parts - 1):
-                    data = np.concatenate(waiting)
-                    waiting, size, end = [], 0, end + len(data)
-                    file.write(memoryview(cast(Any, data)))
-                    if self._path is not None:
-                        digest = np.uint64(digest_of(data.view(np.uint64), digest))
+            for blocks in self._together():
+                size = sum(map(len, blocks))
+                data = blocks[0]
+                if len(blocks) > 1:
+                    data = np.concatenate(blocks, out=space[:size])
+                file.write(memoryview(cast(Any, data)))
+                end += size
+                if self._path is not None:
+                    digest = np.uint64(digest_of(data.view(np.uint64), digest))
             file.flush()
         every = np.array([ends for _, ends in self._pending], np.int64).reshape(-1, self.parts + 1)
         rows, checksum = np.diff(every).sum(axis=0).tolist(), int(digest)

@@ -5,6 +5,14 @@ import numpy as np
 from neardup.kernels.bits import TOKEN_MULTIPLIER, mix
 from neardup.kernels.compiling import kernel
 
+#: A row has the number of an anchor, and at `COUNT` how many more follow that equal it, at most
+#: `MOST`.
+NUMBER, COUNT, MOST = np.int64((1 << 40) - 1), np.int64(40), np.int64((1 << 21) - 1)
+#: Added to rows whose key others have as well: all of these with equal tokens.
+ALIKE = np.int64(1 << 61)
+#: Added to rows of which no run is left to the second pass.
+DONE = np.int64(1 << 62)
+
 
 @kernel
 def window_anchors(tokens, offsets, gram, window, keys, since, counts):
@@ -68,15 +76,54 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
 
 
 @kernel
-def mark(bits, anchors):
-    """Set the bits of some anchors.
+def equal_contents(members, starts, contents, rows, found):
+    """Choose the rows to read again, of those with equal keys.
 
     Args:
-        bits: uint8[]: a bit for each anchor.
-        anchors: int64[]: numbers of anchors.
+        members: int32[], rows with equal keys, each list in a row.
+        starts: int32[lists + 1] into ``members``.
+        contents: uint64[n], a hash of all tokens of each.
+        rows: int64[n], see `DONE`; those that have it are left out.
+        found: int64[n] for the others, plus `ALIKE` in a list in which all contents are equal, and
+            none has `DONE`.
+
+    Returns:
+        Number of rows.
     """
-    for anchor in anchors:
-        bits[anchor >> 3] |= np.uint8(1 << (anchor & 7))
+    count = np.int64(0)
+    for part in range(starts.shape[0] - 1):
+        begin, end = np.int64(starts[part]), np.int64(starts[part + 1])
+        alike, content = ALIKE, contents[members[begin]]
+        for i in range(begin, end):
+            row = members[i]
+            if contents[row] != content or rows[row] >= DONE:
+                alike = np.int64(0)
+                break
+        for i in range(begin, end):
+            row = rows[members[i]]
+            if row < DONE:
+                found[count] = row | alike
+                count += 1
+    return count
+
+
+@kernel
+def mark(bits, rows):
+    """Set the bits of some anchors; return how many there are.
+
+    Args:
+        bits: uint8[]: two bits for each anchor: the lower one, or the higher one for `ALIKE`.
+        rows: int64[]: as `equal_contents` chooses them.
+    """
+    total = np.int64(0)
+    for row in rows:
+        bit = 2 * (row & NUMBER) + np.int64(row & ALIKE != 0)
+        count = row >> COUNT & MOST
+        for _ in range(count + 1):
+            bits[bit >> 3] |= np.uint8(1 << (bit & 7))
+            bit += 2
+        total += count + 1
+    return total
 
 
 @kernel
@@ -84,7 +131,7 @@ def needed_anchors(marked, counts, needed):
     """Count the anchors of each document up to its last marked one, and the one behind.
 
     Args:
-        marked: bool[anchors].
+        marked: uint8[anchors], not 0 for those.
         counts: int32[documents], the number of anchors of each.
         needed: int64[documents] for the number; 0 without a marked one.
     """

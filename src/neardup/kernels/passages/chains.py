@@ -91,23 +91,23 @@ def with_copies(rows, copied, fragments, found):
     """Mark rows of which copies are in stretches; return how many there are.
 
     Args:
-        rows: Positions uint64[n], and the first row of those that are copied together with each
-            int32[n], -1 for none.
+        rows: Positions uint64[n], how many runs each row is of int32[n], and the first row of those
+            that are copied together with each int32[n], -1 for none.
         copied: First copy of each such row int64[n + 1], and positions of these uint64[].
         fragments: Copies of intervals.
         found: int32[n] for 0 where there are some, and -1 where there is none.
     """
-    position, of_row = rows
+    position, sizes, of_row = rows
     firsts, offsets = copied
     total = np.int64(0)
-    one = np.uint64(1)
     for row in range(position.shape[0]):
-        there = _has_copies(fragments, position[row], one)
+        runs = np.uint64(sizes[row])
+        there = _has_copies(fragments, position[row], runs)
         of = of_row[row]
         if of >= 0:
-            step = np.uint64(row - of)
+            step = position[row] - position[of]
             for k in range(firsts[of], firsts[of + 1]):
-                there = there or _has_copies(fragments, offsets[k] + step, one)
+                there = there or _has_copies(fragments, offsets[k] + step, runs)
         found[row] = 0 if there else -1
         total += there
     return total
@@ -126,7 +126,7 @@ def take_chains(rows, copied, chains, taken, out):
         out: First position of the chain uint64[], position uint64[], and number of runs uint32[],
             of each of its positions; ascending within a chain. Nothing to get only the number.
     """
-    position, of_row = rows
+    position, sizes, of_row = rows
     firsts, offsets = copied
     members, ends, following, later = chains
     count = np.int64(0)
@@ -137,7 +137,7 @@ def take_chains(rows, copied, chains, taken, out):
         other = np.int64(group)
         take = False
         while other >= 0:
-            runs += np.uint32(1)
+            runs += np.uint32(sizes[members[ends[other]]])
             for i in range(ends[other], ends[other + 1]):
                 take = take or taken[members[i]] >= 0
             other = np.int64(following[other])
@@ -155,7 +155,7 @@ def take_chains(rows, copied, chains, taken, out):
             out[1][count] = position[row]
             count += 1
             if of >= 0:
-                step = np.uint64(row - of)
+                step = position[row] - position[of]
                 for k in range(firsts[of], firsts[of + 1]):
                     out[1][count] = offsets[k] + step
                     count += 1

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neardup.kernels.compiling import inner, kernel
-from neardup.kernels.passages.positions import COPY
+from neardup.kernels.passages.positions import COPY, TOKEN
 
 
 @kernel
@@ -98,10 +98,9 @@ def sort_copies(columns, order, runs, of, firsts, out):
     """Sort copies by the row that they are copies of, stably.
 
     Args:
-        columns: Position of the first run of the original, number of runs, and position plus `COPY`
-            of each copy, uint64[copies] each.
-        order: int64[copies], copies in the order of their positions; nothing where they are in that
-            order.
+        columns: Of copies, as `neardup.kernels.passages.run_records.unpack_runs` reads them.
+        order: int64[records], records in the order of their positions; nothing where they are in
+            that order.
         runs: uint64[runs], positions of rows, ascending up to a row and from that one on; and that
             row.
         of: int32[runs] of -1 for the first row of those that are copied together with each.
@@ -112,27 +111,31 @@ def sort_copies(columns, order, runs, of, firsts, out):
     count = position.shape[0]
     rows = np.empty(count, dtype=np.int64)
     for k in range(count):
-        first = rows[k] = _row_of(runs, origin[k])
-        firsts[first + 1] += 1
-        if of[first] < 0:
-            of[first : first + np.int64(sizes[k])] = np.int32(first)
+        row = first = rows[k] = _row_of(runs, origin[k])
+        firsts[first + 1] += np.int64(sizes[k] >> np.uint64(32))
+        end = origin[k] + (sizes[k] & TOKEN)
+        is_new = of[first] < 0
+        while is_new and row < of.shape[0] and origin[k] <= runs[0][row] < end:
+            of[row] = np.int32(first)
+            row += 1
     for first in range(firsts.shape[0] - 1):
         firsts[first + 1] += firsts[first]
     fill = firsts.copy()
     for i in range(count):
         k = order[i] if order.shape[0] > 0 else i
-        out[fill[rows[k]]] = position[k] ^ COPY
-        fill[rows[k]] += 1
+        for i in range(sizes[k] >> np.uint64(32)):
+            out[fill[rows[k]]] = (position[k] ^ COPY) + np.uint64(i) * (sizes[k] & TOKEN)
+            fill[rows[k]] += 1
 
 
 @kernel
-def follow_groups(position, groups, copied, copies, following):
+def follow_groups(rows, groups, copied, copies, following):
     """Find the group that has the runs just behind those of a group, all of them and no others.
 
     So the runs of a template are looked at once for all of them, and not one by one.
 
     Args:
-        position: uint64[n] of rows, ascending.
+        rows: Positions uint64[n], and int32[n], how many runs each is of.
         groups: Group of each row int32[n], members int32[], and ends int64[groups + 1], see
             `split_groups`.
         copied: The first row of those that are copied together with each int32[n], -1 for none.
@@ -140,12 +143,12 @@ def follow_groups(position, groups, copied, copies, following):
         following: int32[groups] for the group; -1 where there is none.
 
     Returns:
-        bool[groups], which follow another one; and how many runs the others have.
+        bool[groups], which follow another one; and how many rows the others have.
     """
+    position, sizes = rows
     group_of, members, ends = groups
     total = np.int64(0)
     later = np.zeros(following.shape[0], dtype=np.bool_)
-    one = np.uint64(1)
     following[:] = -2  # not known so far
     # In the order of the rows: those of a group are far from each other.
     for row in range(position.shape[0]):
@@ -156,7 +159,7 @@ def follow_groups(position, groups, copied, copies, following):
         if (
             other < 0
             or other == group
-            or position[row + 1] != position[row] + one
+            or position[row + 1] != position[row] + np.uint64(sizes[row])
             or copied[row + 1] != copied[row]
             or (following[group] >= 0 and following[group] != other)
         ):

@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from neardup.kernels.bits import TOKEN_LENGTH, mix
+from neardup.kernels.bits import TOKEN_LENGTH, high_product, mix
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import COPY, NONE, TOKEN
+from neardup.kernels.passages.run_records import ONE_HASH
 
 _OTHER = np.uint64(0xD6E8FEB86659FD93)
 PRIME = np.uint64((1 << 61) - 1)
 BASE = np.uint64(0x0A3B1C9D7E5F2468)
+#: Marks of anchors: each of its runs has a hash, or all together have one.
+RUNS, TOGETHER = 1, 2
 
 
 @kernel
@@ -19,17 +22,9 @@ def times(a, b):
         a: uint64: the one.
         b: uint64: the other.
     """
-    thirty_two, twenty_nine = np.uint64(32), np.uint64(29)
-    a_high, a_low = a >> thirty_two, a & TOKEN
-    b_high, b_low = b >> thirty_two, b & TOKEN
-    middle = a_high * b_low + a_low * b_high  # below 2**62
-    low = a_low * b_low
-    # 2**64 is 8 and 2**61 is 1 modulo the prime.
-    total = (a_high * b_high) * np.uint64(8)
-    total = (total & PRIME) + (total >> np.uint64(61))
-    total += (middle >> twenty_nine) + ((middle << thirty_two) & PRIME)
-    total += (low & PRIME) + (low >> np.uint64(61))
-    total = (total & PRIME) + (total >> np.uint64(61))
+    low, high = a * b, high_product(a, b)
+    # 2**61 is 1 modulo the prime.
+    total = (low & PRIME) + (high << np.uint64(3) | low >> np.uint64(61))
     return total - PRIME if total >= PRIME else total
 
 
@@ -44,10 +39,24 @@ def reduced(token):
     return token - PRIME if token >= PRIME else token
 
 
+@kernel
+def with_token(prefix, token):
+    """Return the hash of a prefix with one token more, modulo 2**61 - 1; below 2**61 + 8, not less.
+
+    Args:
+        prefix: uint64, the hash of the prefix, below 2**61 + 8.
+        token: uint64.
+    """
+    low, high = prefix * BASE, high_product(prefix, BASE)
+    total = (low & PRIME) + (high << np.uint64(3) | low >> np.uint64(61))
+    total += (token & PRIME) + (token >> np.uint64(61))
+    return (total & PRIME) + (total >> np.uint64(61))
+
+
 @inner
 def _differences(prefixes, begin, end, powers, salt):
     """Return both hashes of the tokens from ``begin`` to ``end``, by hashes of prefixes."""
-    gone = times(prefixes[0][begin], powers[0])
+    gone = times(reduced(prefixes[0][begin]), powers[0])
     high = reduced(prefixes[0][end] + PRIME - gone)
     low = prefixes[1][end] - prefixes[1][begin] * powers[1]
     return mix(high ^ salt), mix(low ^ salt)
@@ -55,28 +64,28 @@ def _differences(prefixes, begin, end, powers, salt):
 
 @kernel
 def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
-    """Hash the runs of anchors that are marked; return how many rows there are.
+    """Hash the runs of anchors that are marked; return how many words and records there are.
 
-    An anchor whose runs are those of a recent one gets one row, a *copy*, for all of its runs: so
-    little is written of a template that is in all documents.
+    An anchor whose runs are those of a recent one gets one record, a *copy*, for all of its runs:
+    so little is written of a template that is in all documents. Successive ones that are copies of
+    the same are one record.
 
     Args:
         tokens: uint64[tokens] of all documents.
         offsets: int64[documents + 1] into ``tokens``.
         numbers: int64[documents], in keep order.
         anchors: Keys uint64[anchors], first runs int32[anchors], number of them in each document
-            int32[documents], and bool[anchors], which are marked.
+            int32[documents], and uint8[anchors], which are marked: `RUNS`, or `TOGETHER` where one
+            hash of all runs suffices.
         words: Tokens of a run.
         recent: uint64[slots, 3], slots a power of 2: both hashes of all tokens of an anchor's runs,
             and the position of the first, `NONE` in the beginning. It is filled.
-        out: Four arrays, uint64[runs]: the first 64 bits of the hash, from a polynomial modulo
-            2**61 - 1; the other 64, from a polynomial modulo 2**64 with another base; the position
-            of the run; and the key of its anchor, equal for equal runs. For a copy:
-            position of the first run of the other anchor, number of runs, own position plus
-            `COPY`, key.
+        out: Words of records uint64[], see `neardup.kernels.passages.run_records`; the key of the
+            anchor of each record uint64[], equal for equal runs. A hash has 64 bits from a
+            polynomial modulo 2**61 - 1, and 64 from a polynomial modulo 2**64 with another base.
     """
     keys, since, counts, marked = anchors
-    high, low, position, key = out
+    record, key = out
     # Hashes of prefixes, from the token `base` on; an anchor needs those of 2 * words tokens.
     size = 4 * words + 4096
     prefixes = np.empty((2, size), dtype=np.uint64)
@@ -91,8 +100,8 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
         powers[1, i + 1] = powers[1, i] * _OTHER
     salt = np.uint64(words) * TOKEN_LENGTH
     slots = np.uint64(recent.shape[0] - 1)
-    count = np.int64(0)
-    anchor = np.int64(0)
+    at = count = anchor = np.int64(0)
+    copied = np.int64(-1)  # where the last record is, if it is a copy
     for d in range(offsets.shape[0] - 1):
         start = offsets[d]
         document = np.uint64(numbers[d]) << np.uint64(32)
@@ -100,38 +109,103 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
         done = np.int64(-1)  # tokens up to this one are in the prefixes; those of a gap are not
         base = np.int64(0)
         while anchor < last:
+            if not marked[anchor]:
+                anchor += 1
+                continue
             end = offsets[d + 1] - start - words + 1
             if anchor + 1 < last:
                 end = np.int64(since[anchor + 1])
             begin = np.int64(since[anchor])
-            if marked[anchor]:
-                if done < begin or end + words - base > size:
-                    done = base = begin
-                    prefixes[0, 0] = prefixes[1, 0] = np.uint64(0)
-                for i in range(done - base, end + words - 1 - base):
-                    token = tokens[start + base + i]
-                    prefixes[0, i + 1] = reduced(times(prefixes[0, i], BASE) + reduced(token))
-                    prefixes[1, i + 1] = prefixes[1, i] * _OTHER + token
-                done = end + words - 1
-                runs = end - begin
-                here = document | np.uint64(begin)
-                length = np.uint64(runs + words - 1) * TOKEN_LENGTH  # a token may be 0
-                one, two = _differences(
-                    prefixes, begin - base, done - base, powers[:, runs - 1], length
-                )
-                slot = np.int64(two & slots)
-                key[count] = keys[anchor]
-                if recent[slot, 0] == one and recent[slot, 1] == two and recent[slot, 2] != NONE:
-                    high[count], low[count] = recent[slot, 2], np.uint64(runs)
-                    position[count] = here | COPY
-                    count += 1
+            if done < begin or end + words - base > size:
+                done = base = begin
+                prefixes[0, 0] = prefixes[1, 0] = np.uint64(0)
+            for i in range(done - base, end + words - 1 - base):
+                token = tokens[start + base + i]
+                prefixes[0, i + 1] = with_token(prefixes[0, i], token)
+                prefixes[1, i + 1] = prefixes[1, i] * _OTHER + token
+            done = end + words - 1
+            runs = end - begin
+            here = document | np.uint64(begin)
+            length = np.uint64(runs + words - 1) * TOKEN_LENGTH  # a token may be 0
+            one, two = _differences(
+                prefixes, begin - base, done - base, powers[:, runs - 1], length
+            )
+            slot = np.int64(two & slots)
+            known = recent[slot, 0] == one and recent[slot, 1] == two
+            if known and recent[slot, 2] != NONE:
+                if copied >= 0 and _continues(record, copied, here, runs, recent[slot, 2]):
+                    record[copied + 1] += np.uint64(1) << np.uint64(32)
+                    anchor += 1
+                    continue
+                record[at], record[at + 2] = here | COPY, recent[slot, 2]
+                record[at + 1] = np.uint64(1) << np.uint64(32) | np.uint64(runs)
+                copied = at
+                at += 3
+            else:
+                copied = np.int64(-1)
+                recent[slot, 0], recent[slot, 1], recent[slot, 2] = one, two, here
+                record[at], record[at + 1] = here, np.uint64(runs)
+                at += 2
+                if marked[anchor] == TOGETHER:
+                    record[at - 1] |= ONE_HASH
+                    record[at], record[at + 1] = one, two
+                    at += 2
                 else:
-                    recent[slot, 0], recent[slot, 1], recent[slot, 2] = one, two, here
-                    for i in range(begin, end):
-                        high[count], low[count] = _differences(
-                            prefixes, i - base, i - base + words, powers[:, 0], salt
+                    for i in range(begin - base, end - base):
+                        record[at], record[at + 1] = _differences(
+                            prefixes, i, i + words, powers[:, 0], salt
                         )
-                        position[count], key[count] = document | np.uint64(i), keys[anchor]
-                        count += 1
+                        at += 2
+            key[count] = keys[anchor]
+            count += 1
             anchor += 1
-    return count
+    return at, count
+
+
+@inner
+def _continues(record, at, here, runs, origin):
+    """Whether a copy goes on behind those of a record of copies of the same."""
+    if record[at + 2] != origin or record[at + 1] & TOKEN != np.uint64(runs):
+        return False
+    repeats = record[at + 1] >> np.uint64(32)
+    return record[at] + repeats * np.uint64(runs) == here | COPY
+
+
+@kernel
+def contents_of_anchors(tokens, offsets, anchors, words, prefixes, out):
+    """Hash all tokens of the runs of each anchor.
+
+    Args:
+        tokens: uint64[tokens] of all documents.
+        offsets: int64[documents + 1] into ``tokens``.
+        anchors: Keys uint64[anchors], first runs int32[anchors], and number of them in each
+            document int32[documents].
+        words: Tokens of a run.
+        prefixes: uint64[tokens + 1], working memory.
+        out: uint64[anchors] for the hashes, of 61 bits.
+    """
+    _, since, counts = anchors
+    powers = np.empty(words + 1, dtype=np.uint64)
+    powers[0] = np.uint64(1)
+    for _ in range(words):
+        powers[0] = times(powers[0], BASE)
+    for i in range(words):
+        powers[i + 1] = times(powers[i], BASE)
+    anchor = np.int64(0)
+    for d in range(offsets.shape[0] - 1):
+        if not counts[d]:
+            continue
+        start, size = offsets[d], offsets[d + 1] - offsets[d]
+        prefix = prefixes[0] = np.uint64(0)
+        for i in range(size):
+            prefix = with_token(prefix, tokens[start + i])
+            prefixes[i + 1] = prefix
+        last = anchor + counts[d]
+        while anchor < last:
+            begin, end = np.int64(since[anchor]), size - words + 1
+            if anchor + 1 < last:
+                end = np.int64(since[anchor + 1])
+            gone = times(reduced(prefixes[begin]), powers[end - begin - 1])
+            found = reduced(prefixes[end + words - 1] + PRIME - gone)
+            out[anchor] = mix(found ^ np.uint64(end - begin) * TOKEN_LENGTH)
+            anchor += 1

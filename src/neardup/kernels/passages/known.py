@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.kernels.compiling import inner, kernel
+from neardup.kernels.passages.anchoring import COUNT, DONE, MOST, NUMBER
 from neardup.kernels.passages.positions import TOKEN
 
-#: Added to the number of an anchor of which no run is left to the second pass.
-DONE = np.int64(1 << 62)
 _ONE = np.uint64(1)
 
 
@@ -26,7 +25,7 @@ class Known(NamedTuple):
         tokens: uint64[]: of the fragments.
         fragments: int64[fragments, 5]: first token and end among these; document and token there;
             first of its anchors.
-        anchor_keys: uint64[]: of the fragments.
+        anchor_keys: uint64[, 2]: of the fragments, and a hash of all tokens of each.
         anchors: int64[, 3]: number, first token among those of fragments, 1 if it is marked.
         filled: int64[3]: tokens, fragments and anchors so far.
     """
@@ -47,7 +46,7 @@ def no_known(slots: int, tokens: int) -> Known:
         np.empty((slots, 3), np.int32),
         np.empty(tokens, np.uint64),
         np.empty((max(1, tokens // 16), 5), np.int64),
-        np.empty(max(1, tokens // 4), np.uint64),
+        np.empty((max(1, tokens // 4), 2), np.uint64),
         np.empty((max(1, tokens // 4), 3), np.int64),
         np.zeros(3, np.int64),
     )
@@ -66,27 +65,29 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
         tokens: uint64[tokens] of all documents.
         offsets: int64[documents + 1] into ``tokens``.
         anchors: Keys uint64[anchors], first runs int32[anchors], number of them in each document
-            int32[documents].
+            int32[documents], and a hash of all tokens of each uint64[anchors].
         begin: Numbers of the first document and of its first anchor.
         words: Tokens of a run.
         known: Known so far; documents are added.
-        out: Keys uint64[] and numbers int64[] of the anchors that are kept, plus `DONE`, space for
-            those of the fragments too; keys uint64[], first runs int32[], counts int32[documents]
-            and bool[] of anchors in the form of `neardup.kernels.passages.hashing.runs_of_anchors`,
-            of which those are marked that are listed, space for twice the anchors; stretches
-            uint64[anchors, 6]: position, position in the fragment, runs, and three that stay.
+        out: Keys uint64[], rows int64[], see `DONE`, and hashes of all tokens uint64[] of the
+            anchors that are kept, space for those of the fragments too; keys uint64[], first runs
+            int32[], counts int32[documents] and uint8[] of anchors in the form of
+            `neardup.kernels.passages.hashing.runs_of_anchors`, of which those are marked that are
+            listed, space for twice the anchors; stretches uint64[anchors, 6]: position, position in
+            the fragment, runs, and three that stay.
 
     Returns:
-        Anchors that are kept, those that are listed or between them, runs listed, and stretches.
+        Rows that are kept, those that are listed or between them, and stretches.
     """
-    keys, since, counts = anchors
-    kept_keys, kept_numbers, list_keys, list_since, list_counts, listed, stretches = out
+    keys, since, counts, contents = anchors
+    kept_out = out[:3]
+    list_keys, list_since, list_counts, listed, stretches = out[3:]
     mask = np.uint64(known.keys.shape[0] - 1)
     # Runs of each anchor that are in no stretch; whether its key was seen.
-    low = np.empty(keys.shape[0], dtype=np.int64)
-    high = np.empty(keys.shape[0], dtype=np.int64)
+    low = np.empty(keys.shape[0], dtype=np.int32)
+    high = np.empty(keys.shape[0], dtype=np.int32)
     hit = np.empty(keys.shape[0], dtype=np.bool_)
-    kept = entries = runs = found = anchor = np.int64(0)
+    kept = entries = found = anchor = np.int64(0)
     for d in range(offsets.shape[0] - 1):
         start, size = offsets[d], offsets[d + 1] - offsets[d]
         first, last = anchor, anchor + counts[d]
@@ -109,7 +110,7 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             at, back, length = _match(tokens, of, slot, words, known)
             if length == 0:
                 continue
-            kept = _keep_fragments(known, slot, at - back, length, kept_keys, kept_numbers, kept)
+            kept = _keep_fragments(known, slot, at - back, length, kept_out, kept)
             fragment = known.slots[slot, 1]
             there = known.fragments[fragment, 3] + at - back - known.fragments[fragment, 0]
             stretches[found, 0] = (begin[0] + d) << 32 | (low[a] - back)
@@ -121,9 +122,9 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
         entry = entries
         lists = found > before
         for a in range(first, last):
+            row = keys[a], begin[1] + a, contents[a]
             if not any_hit:
-                kept_keys[kept], kept_numbers[kept] = keys[a], begin[1] + a
-                kept += 1
+                kept = _keep(row, kept_out, kept)
                 continue
             left, right = low[a], high[a]
             while s < found and _ends(stretches[s])[1] <= left:
@@ -140,9 +141,8 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             if before < s < found:  # a word that differs, in a template: others have it as well
                 gap = _ends(stretches[s])[0] - _ends(stretches[s - 1])[1]
                 hit[a] |= gap <= 2 * words
-            kept_keys[kept], kept_numbers[kept] = keys[a], begin[1] + a
             if hit[a] and lists:
-                kept_numbers[kept] += DONE
+                row = keys[a], begin[1] + a + DONE, contents[a]
                 if (
                     entries > entry
                     and not listed[entries - 1]
@@ -152,22 +152,40 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
                 list_keys[entries], list_since[entries] = keys[a], low[a]
                 listed[entries] = True
                 entries += 1
-                runs += high[a] - low[a]
                 if high[a] < total:
                     list_keys[entries], list_since[entries] = keys[a], high[a]
                     listed[entries] = False
                     entries += 1
-            kept += 1
+            kept = _keep(row, kept_out, kept)
         list_counts[d] = entries - entry
         if is_new:
             of = (start, begin[0] + d, begin[1], lists)
-            _add_fragments(tokens, of, (keys, since, low, high, hit), first, last, words, known)
+            _add_fragments(
+                tokens, of, (keys, since, contents, low, high, hit), first, last, words, known
+            )
         for a in range(first, last):
             slot = np.int64(keys[a] >> _ONE & mask)
             if low[a] < high[a] and not known.keys[slot] & _ONE:
                 known.keys[slot] = keys[a] & ~_ONE
         anchor = last
-    return kept, entries, runs, found
+    return kept, entries, found
+
+
+@inner
+def _keep(row, out, kept):
+    """Keep an anchor; from the third equal one on it is counted for the row before.
+
+    So a document of zeros is two rows.
+    """
+    keys, rows, contents = out
+    if kept > 1 and keys[kept - 1] == keys[kept - 2] == row[0] and contents[kept - 1] == row[2]:
+        count = rows[kept - 1] >> COUNT & MOST
+        is_next = (rows[kept - 1] & NUMBER) + count + 1 == row[1]
+        if is_next and count < MOST and rows[kept - 1] < DONE:
+            rows[kept - 1] += np.int64(1) << COUNT
+            return kept
+    keys[kept], rows[kept], contents[kept] = row
+    return kept + 1
 
 
 @inner
@@ -201,7 +219,7 @@ def _match(tokens, of, slot, words, known):
 
 
 @inner
-def _keep_fragments(known, slot, begin, runs, keys, numbers, kept):
+def _keep_fragments(known, slot, begin, runs, out, kept):
     """Keep each anchor that has some runs of a fragment once more: it is not the only one.
 
     Those are left out of which the runs are listed, and those that were kept so before.
@@ -215,8 +233,8 @@ def _keep_fragments(known, slot, begin, runs, keys, numbers, kept):
     while a < last and known.anchors[a, 1] < begin + runs:
         if known.anchors[a, 2] == 0:
             known.anchors[a, 2] = 1
-            keys[kept], numbers[kept] = known.anchor_keys[a], known.anchors[a, 0]
-            kept += 1
+            row = known.anchor_keys[a, 0], known.anchors[a, 0], known.anchor_keys[a, 1]
+            kept = _keep(row, out, kept)
         a += 1
     return kept
 
@@ -225,7 +243,7 @@ def _keep_fragments(known, slot, begin, runs, keys, numbers, kept):
 def _add_fragments(tokens, of, anchors, first, last, words, known):
     """Add the parts of a document with keys that were seen once, and the anchors next to these."""
     start, document, number, lists = of
-    keys, since, low, high, hit = anchors
+    keys, since, contents, low, high, hit = anchors
     mask = np.uint64(known.keys.shape[0] - 1)
     a = first
     while a < last:
@@ -255,7 +273,8 @@ def _add_fragments(tokens, of, anchors, first, last, words, known):
         known.fragments[fragment, 2], known.fragments[fragment, 3] = document, low[a]
         known.fragments[fragment, 4] = row
         for k in range(a, end):
-            known.anchor_keys[row], known.anchors[row, 0] = keys[k], number + k
+            known.anchor_keys[row, 0], known.anchor_keys[row, 1] = keys[k], contents[k]
+            known.anchors[row, 0] = number + k
             known.anchors[row, 1] = filled + low[k] - low[a]
             known.anchors[row, 2] = hit[k] and lists
             row += 1

@@ -1,105 +1,140 @@
 """Runs as they are written to files: the position once for all runs of an anchor.
 
-A record is a position, a number of runs, and both hashes of each; for a copy, see
-`neardup.kernels.passages.hashing.runs_of_anchors`, its position, the number of runs, and the
-position of the first run that it is a copy of.
+A record has a position and a number of runs; then both hashes of each run, or with `ONE_HASH` those
+of all tokens of the runs together. A *copy*, see `neardup.kernels.passages.hashing`, has its
+position plus `COPY`, the number of runs, and the position of the first run that it is a copy of.
+A number of copies << 32 is added to that of the runs: each begins where the one before has ended.
 """
 
 import numpy as np
 
 from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER
-from neardup.kernels.compiling import kernel
-from neardup.kernels.passages.positions import COPY
+from neardup.kernels.compiling import inner, kernel
+from neardup.kernels.passages.positions import COPY, TOKEN
+
+#: Added to the number of runs that have one hash.
+ONE_HASH = np.uint64(1 << 63)
+
+
+@inner
+def _size(words, at):
+    """Return the words of a record."""
+    if words[at] & COPY:
+        return np.int64(3)
+    if words[at + 1] & ONE_HASH:
+        return np.int64(4)
+    return 2 * np.int64(words[at + 1]) + 2
 
 
 @kernel
-def pack_runs(columns, keys, parts, ends, out):
-    """Write records, sorted into parts by their keys, stably; return how many words they have.
+def divide_records(words, keys, parts, ends, out):
+    """Sort records into parts by their keys, stably.
 
     Args:
-        columns: As `neardup.kernels.passages.hashing.runs_of_anchors` fills them, but the keys.
-        keys: uint64[rows], which fill their range evenly.
+        words: uint64[] of records.
+        keys: uint64[records], which fill their range evenly.
         parts: Number of parts.
         ends: int64[parts + 1] for where each part begins, and the end.
-        out: uint64[] for the words; nothing to get only their number.
+        out: uint64[] for the words.
     """
-    high, low, position = columns
-    one, copy = np.uint64(1), np.uint64(COPY)
     ends[:] = 0
     parts = np.uint64(parts)
-    rows = position.shape[0]
-    for fill in range(2):
-        if fill == 1 and out.shape[0] == 0:
-            break
-        row = np.int64(0)
-        while row < rows:
-            begin, key = row, keys[row]
-            row += 1
-            is_copy = position[begin] & copy != 0
-            while (
-                not is_copy
-                and row < rows
-                and position[row] == position[row - 1] + one
-                and keys[row] == key
-            ):
-                row += 1
-            part = np.int64(key % parts)
-            if fill == 0:
-                ends[part + 1] += 3 if is_copy else 2 * (row - begin + 1)
-                continue
-            at = ends[part]
-            out[at] = position[begin]
-            if is_copy:
-                out[at + 1], out[at + 2] = low[begin], high[begin]
-                at += 3
-            else:
-                out[at + 1] = np.uint64(row - begin)
-                at += 2
-                for k in range(begin, row):
-                    out[at], out[at + 1] = high[k], low[k]
-                    at += 2
-            ends[part] = at
-        if fill == 0:
-            for part in range(ends.shape[0] - 1):
-                ends[part + 1] += ends[part]
-    total = ends[ends.shape[0] - 1]
-    if out.shape[0] > 0:
-        for part in range(ends.shape[0] - 1, 0, -1):
-            ends[part] = ends[part - 1]
-        ends[0] = 0
-        total = out.shape[0]
-    return total
+    at = np.int64(0)
+    for key in keys:
+        size = _size(words, at)
+        ends[np.int64(key % parts) + 1] += size
+        at += size
+    for part in range(ends.shape[0] - 1):
+        ends[part + 1] += ends[part]
+    fill = ends.copy()
+    at = np.int64(0)
+    for key in keys:
+        part = np.int64(key % parts)
+        to, size = fill[part], _size(words, at)
+        for i in range(size):
+            out[to + i] = words[at + i]
+        fill[part] += size
+        at += size
 
 
 @kernel
-def unpack_runs(words, columns, copies):
-    """Read records; return how many runs there are, and how many copies.
+def count_rows(words):
+    """Count what `unpack_runs` reads.
 
     Args:
-        words: uint64[], as `pack_runs` writes them.
-        columns: Three arrays for runs, as it takes them; of nothing to get only the number.
-        copies: Three arrays for copies.
+        words: uint64[] of records.
+
+    Returns:
+        Rows, records of copies, and copies.
     """
-    high, low, position = columns
-    copy, at, count, copied = np.uint64(COPY), np.int64(0), np.int64(0), np.int64(0)
-    counting = position.shape[0] == 0 and copies[2].shape[0] == 0
+    at = rows = records = copies = np.int64(0)
     while at < words.shape[0]:
-        start, runs = words[at], np.int64(words[at + 1])
-        if start & copy:
-            if not counting:
-                copies[0][copied], copies[1][copied] = words[at + 2], words[at + 1]
-                copies[2][copied] = start
+        if words[at] & COPY:
+            records += 1
+            copies += np.int64(words[at + 1] >> np.uint64(32))
+        else:
+            rows += np.int64(1) if words[at + 1] & ONE_HASH else np.int64(words[at + 1])
+        at += _size(words, at)
+    return rows, records, copies
+
+
+@kernel
+def unpack_runs(words, rows, copies):
+    """Read records; see `count_rows`.
+
+    Args:
+        words: uint64[] of records.
+        rows: Both halves of a hash and position uint64[n], and int32[n], how many runs it is of.
+        copies: Position of the first run of the original, numbers of runs and of copies, and
+            position plus `COPY`, uint64[records] each.
+    """
+    high, low, position, sizes = rows
+    at = count = copied = np.int64(0)
+    while at < words.shape[0]:
+        start, runs = words[at], np.int64(words[at + 1] & ~ONE_HASH)
+        size = _size(words, at)
+        if start & COPY:
+            copies[0][copied], copies[1][copied] = words[at + 2], words[at + 1]
+            copies[2][copied] = start
             copied += 1
-            at += 3
-            continue
-        at += 2
-        if not counting:
+        elif words[at + 1] & ONE_HASH:
+            high[count], low[count] = words[at + 2], words[at + 3]
+            position[count], sizes[count] = start, runs
+            count += 1
+        else:
             for k in range(runs):
-                high[count + k], low[count + k] = words[at + 2 * k], words[at + 2 * k + 1]
-                position[count + k] = start + np.uint64(k)
-        count += runs
-        at += 2 * runs
-    return count, copied
+                high[count + k], low[count + k] = words[at + 2 + 2 * k], words[at + 3 + 2 * k]
+                position[count + k], sizes[count + k] = start + np.uint64(k), 1
+            count += runs
+        at += size
+
+
+@kernel
+def columns_of(words, keys, out):
+    """Read records, none of which has `ONE_HASH`, in their order; return how many rows there are.
+
+    Args:
+        words: uint64[] of records.
+        keys: uint64[records].
+        out: Both halves of a hash, position, and key of the record, uint64[]. For a copy: position
+            of the first run of the original, number of runs, own position plus `COPY`, key.
+    """
+    high, low, position, key = out
+    at = count = np.int64(0)
+    for k in keys:
+        start, runs = words[at], words[at + 1] & TOKEN
+        if start & COPY:
+            for i in range(words[at + 1] >> np.uint64(32)):
+                high[count], low[count], key[count] = words[at + 2], runs, k
+                position[count] = start + np.uint64(i) * runs
+                count += 1
+        else:
+            for i in range(np.int64(runs)):
+                high[count], low[count] = words[at + 2 + 2 * i], words[at + 3 + 2 * i]
+                position[count], key[count] = start + np.uint64(i), k
+                count += 1
+        at += _size(words, at)
+    return count
 
 
 @kernel
@@ -107,16 +142,16 @@ def shift_runs(words, more):
     """Add to the positions of records, in place.
 
     Args:
-        words: uint64[], as `pack_runs` writes them.
+        words: uint64[] of records.
         more: uint64, the number that is added.
     """
-    copy, at = np.uint64(COPY), np.int64(0)
+    at = np.int64(0)
     while at < words.shape[0]:
-        is_copy, runs = words[at] & copy != 0, np.int64(words[at + 1])
+        size, is_copy = _size(words, at), words[at] & COPY != 0
         words[at] += more
         if is_copy:
             words[at + 2] += more
-        at += 3 if is_copy else 2 * (runs + 1)
+        at += size
 
 
 @kernel

@@ -11,8 +11,8 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
     """Find the earlier positions of runs, and how many documents have them.
 
     Args:
-        rows: Positions uint64[n], ascending, and the first row of those that are copied together
-            with each int32[n], -1 for none.
+        rows: Positions uint64[n], how many runs each row is of int32[n], and the first row of those
+            that are copied together with each int32[n], -1 for none.
         copies: First copy of each such row int64[n + 1], and positions of the copies of these rows
             uint64[]. Without copies: nothing.
         chains: Members int32[] and ends int64[groups + 1] of groups of equal runs, the following
@@ -24,7 +24,7 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
         found: Six arrays of segments, see `join_segments`: a segment for the runs of a chain of
             groups at each of their positions.
     """
-    position, copied = rows
+    position, sizes, copied = rows
     firsts, offsets = copies
     members, ends, following, later = chains
     count = np.int64(0)
@@ -38,15 +38,14 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
             count += 1
             of = copied[row]
             if of >= 0:
-                step = np.uint64(row - of)
+                step = position[row] - position[of]
                 for k in range(firsts[of], firsts[of + 1]):
                     found[0][count] = offsets[k] + step
                     count += 1
-        runs = np.uint32(1)
-        other = following[group]
+        runs, other = np.uint32(0), np.int64(group)
         while other >= 0:
-            runs += np.uint32(1)
-            other = following[other]
+            runs += np.uint32(sizes[members[ends[other]]])
+            other = np.int64(following[other])
         sources_of_positions(begin, count, runs, words, groups, found)
 
 
