@@ -15,6 +15,7 @@ __all__ = [
     "characters",
     "classify",
     "hash_tokens",
+    "high_product",
     "load8",
     "lower",
     "mix",
@@ -68,6 +69,11 @@ def copy32(source: bytes, start: int, target: bytes, place: int) -> bytes:
 def popcount(value: int) -> int:
     """Number of one bits."""
     return bin(value).count("1")
+
+
+def high_product(a: int, b: int) -> int:
+    """Upper 64 bits of a product of 128."""
+    return a * b >> 64
 
 
 def trailing_zeros(value: int) -> int:

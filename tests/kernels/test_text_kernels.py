@@ -339,4 +339,4 @@ def test_operations_of_the_machine(data: bytes, at: int, lower: int, value: int)
     assert int(word) == reference.load8(data, 0)
     assert int(ones) == reference.popcount(value)
     assert int(zeros) == reference.trailing_zeros(value)
-    assert int(product) == value * (value ^ MASK) >> 64
+    assert int(product) == reference.high_product(value, value ^ MASK)
