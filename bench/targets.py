@@ -131,9 +131,9 @@ def starts(runs: int) -> Iterator[Line]:
         first = one(NUMBA_CACHE_DIR=cache)
     later = median([one() for _ in range(max(runs, 3))])
     clear(output)
-    yield line("100 lines, later start, CPU", later.get("cpu_seconds"), 0.6, "s")
+    yield line("100 lines, later start, CPU", later.get("cpu_seconds"), 0.55, "s")
     seconds = None if first["failed"] else first["seconds"]
-    yield line("first use ever, compiling included", seconds, 8, "s", first["failed"] or "")
+    yield line("first use ever, compiling included", seconds, 7, "s", first["failed"] or "")
 
 
 def main() -> None:
