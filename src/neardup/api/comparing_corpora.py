@@ -552,7 +552,8 @@ def decontaminate(
     if not cut:
         kept[found.table.column("train_doc").to_numpy()] = False
     ends = found.cut.document, found.cut.start, found.cut.end
-    cuts = TextCuts(corpus, *ends, kept, mask or "")
+    noted = np.empty((len(found.cut.start), 4), np.int64)
+    cuts = TextCuts(corpus, *ends, kept, noted, mask or "")
     counts = {
         "documents": len(kept),
         "skipped": corpus.skipped,

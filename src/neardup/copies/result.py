@@ -76,7 +76,8 @@ class Result:
         for low in range(0, len(position), _STEP):
             of[low : low + _STEP] = (position[low : low + _STEP] >> np.uint64(32)) - old
         ends = self.stretches.start, self.stretches.end
-        return TextCuts(self.inputs.new, of, *ends, self.kept, self.cutting.mask or "")
+        found = self.scratch.empty((len(position), 4), np.int64)
+        return TextCuts(self.inputs.new, of, *ends, self.kept, found, self.cutting.mask or "")
 
     def texts_of(self, positions: np.ndarray, old: bool = False) -> dict[int, str]:
         """Return the original texts of some documents, ascending positions in the input.
@@ -115,12 +116,12 @@ class Result:
 
     def write(self, folder: Path, format: str | None, compression: str | None, work: Work) -> None:
         """Write all files into an empty folder."""
+        if self.cutting.writes:  # first: it notes what is cut
+            with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
+                self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
         with work.clock.stage("write tables"):
             for name, table in self.tables.items():
                 write_tables(folder / f"{name}.parquet", table())
-        if self.cutting.writes:
-            with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
-                self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
         self.inputs.check_unchanged()
         self.record |= about_clock(work.clock)
         self.record = write_record(folder, COMMAND, self.record)

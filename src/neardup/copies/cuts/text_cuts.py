@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,9 @@ class TextCuts:
         start: int64[stretches]: first character, in the original text; ascending in a document.
         end: int64[stretches]: the one after the last.
         kept: bool[documents]: those that are written; the others are not cut.
+        found: int64[stretches, 4]: of documents that were cut, the `Cut` of each stretch.
         mask: Text that replaces a stretch; may be empty.
+        done: bool[documents]: those that were cut.
     """
 
     corpus: InputCorpus
@@ -54,13 +56,18 @@ class TextCuts:
     start: np.ndarray
     end: np.ndarray
     kept: np.ndarray
+    found: np.ndarray
     mask: str = ""
+    done: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "done", np.zeros(len(self.kept), np.bool_))
 
     def changing(self) -> Callable[[PartitionRows, Records], Records]:
         """Return what cuts the records of documents; see `neardup.output.clean.Form`."""
 
         def changed(selected: PartitionRows) -> dict[int, str]:
-            texts = {position: text for position, text, _ in self._cut(selected)}
+            texts = dict(self._cut(selected))
             if selected.rows is None:
                 return {position - selected.first: text for position, text in texts.items()}
             rows = np.searchsorted(selected.rows, np.array([*texts], np.int64) - selected.first)
@@ -69,35 +76,32 @@ class TextCuts:
         return changer(self.corpus.reader.source, changed)
 
     def tables(self, ids: Any) -> Iterator[pa.Table]:
-        """Yield the characters that were cut, with their offsets in the clean text."""
-        corpus = self.corpus
-        ends = np.cumsum(np.array(corpus.counts, np.int64))
-        names = ("start", "end", "at", "inserted")
+        """Yield the characters that were cut, with their offsets in the clean text.
 
-        def table(rows: np.ndarray) -> pa.Table:
-            of, *columns = (array_of(np.ascontiguousarray(column)) for column in rows.T)
-            return pa.table({"doc_id": ids.take(of)} | dict(zip(names, columns, strict=True)))
+        Documents that were not written, or by a process that was killed, are cut now.
+        """
+        ends = np.cumsum(np.array(self.corpus.counts, np.int64))
+        for selected in self.corpus.reader.again(ends, self._missing()):
+            for _ in self._cut(selected):
+                pass
+        for low in range(0, max(1, len(self.document)), _ROWS):
+            part = slice(low, low + _ROWS)
+            of = self.document[part]
+            here = self.kept[of]
+            columns = self.found[part][here].T
+            arrays = (array_of(np.ascontiguousarray(column)) for column in columns)
+            taken = {"doc_id": ids.take(array_of(np.ascontiguousarray(of[here])))}
+            yield pa.table(taken | dict(zip(Cut._fields, arrays, strict=True)))
 
-        waiting, empty = np.empty((0, 5), np.int64), True
-        for selected in corpus.reader.again(ends, self._documents()):
-            found = [(at, *row) for at, _, cuts in self._cut(selected) for row in cuts]
-            rows = np.array(found, np.int64).reshape(-1, 5)
-            waiting = np.concatenate([waiting, rows])
-            while len(waiting) >= _ROWS:
-                yield table(waiting[:_ROWS])
-                waiting, empty = waiting[_ROWS:], False
-        if len(waiting) or empty:
-            yield table(waiting)
-
-    def _documents(self) -> np.ndarray:
-        """Return int64[]: positions of the documents that are cut and kept, ascending."""
+    def _missing(self) -> np.ndarray:
+        """Return int64[]: positions of kept documents that are still to be cut, ascending."""
         new = np.ones(len(self.document), np.bool_)
         np.not_equal(self.document[1:], self.document[:-1], out=new[1:])
         found = self.document[new]
-        return np.asarray(found[self.kept[found]])
+        return np.asarray(found[self.kept[found] & ~self.done[found]])
 
-    def _cut(self, selected: PartitionRows) -> Iterator[tuple[int, str, list[Cut]]]:
-        """Yield position, new text and cuts of those among some documents that change."""
+    def _cut(self, selected: PartitionRows) -> Iterator[tuple[int, str]]:
+        """Cut those among some documents that change; yield position and new text of each."""
         first = selected.first
         bounds = [first, first + selected.documents]
         low, high = np.searchsorted(self.document, bounds).tolist()
@@ -111,4 +115,6 @@ class TextCuts:
         for row, position in enumerate(here.tolist()):
             rows = slice(low + begins[row], low + ends[row])
             stretches = zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True)
-            yield position, *cut(texts[row].as_py(), stretches, self.mask)
+            text, self.found[rows] = cut(texts[row].as_py(), stretches, self.mask)
+            self.done[position] = True
+            yield position, text
