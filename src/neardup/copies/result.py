@@ -116,7 +116,7 @@ class Result:
 
     def write(self, folder: Path, format: str | None, compression: str | None, work: Work) -> None:
         """Write all files into an empty folder."""
-        if self.cutting.writes:  # first: it notes what is cut
+        if self.cutting.writes:  # first, since it notes the cuts
             with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
         with work.clock.stage("write tables"):
