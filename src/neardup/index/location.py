@@ -12,7 +12,7 @@ from pathlib import Path
 
 from neardup.errors import OutputError, StoreError
 from neardup.files.private_files import system_errors
-from neardup.state.output_folder import output_folder
+from neardup.state.output_folder import output_folder, remove_leftovers
 from neardup.state.run_state import RUN_FOLDER
 
 #: File systems of other machines, on which SQLite's log and locks can't be relied on.
@@ -63,6 +63,7 @@ def index_folder(folder: Path) -> Iterator[Path]:
         if folder.exists() and (
             not folder.is_dir() or any(path.name != RUN_FOLDER for path in folder.iterdir())
         ):
+            remove_leftovers(folder)
             raise OutputError(f"{folder} exists already", "open it, or name another folder")
     with output_folder(folder, overwrite=False, writes=()) as made:
         yield made

@@ -21,7 +21,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from neardup.errors import OutputError
+from neardup.errors import NeardupError, OutputError
 from neardup.files.private_files import replacing, sync_folder, system_errors, write_private
 from neardup.result_record import RECORD, read_record
 from neardup.state.run_state import RUN_FOLDER, RunState, remove_path
@@ -200,6 +200,18 @@ def recover(staged: Path, out: Path) -> None:
             for inner in staged.iterdir():
                 if inner.name not in record["files"]:  # a second name of the user's file
                     remove_path(inner)
+
+
+def remove_leftovers(out: Path) -> None:
+    """Remove the folder that ``out`` replaced, if a process was killed before it could.
+
+    Only an empty one, with or without a run folder that no process uses, is removed.
+    """
+    for path in _beside(out):
+        with suppress(NeardupError, OSError):
+            if not {entry.name for entry in path.iterdir()} - {RUN_FOLDER}:
+                RunState.create(path / RUN_FOLDER, overwrite=True, resumable=False).remove()
+                path.rmdir()
 
 
 def _beside(out: Path) -> list[Path]:
