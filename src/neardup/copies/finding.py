@@ -129,7 +129,7 @@ def _read_once(
             return partition, documents, anchors.of(documents.text)
 
         every = (partition for number, partition in corpus.reader.partitions() if number >= done)
-        for partition, documents, found in work.pool.ordered(read, every):
+        for partition, documents, found in work.pool.ordered(read, every, work.begun):
             anchors.add(found, number_of_corpus, *corpus.enter(partition, documents))
             advance(partition.size)
 

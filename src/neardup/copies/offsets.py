@@ -60,7 +60,10 @@ class Offsets:
 
     def of(self, keys: np.ndarray) -> np.ndarray:
         """Return int64[asked]: code points of the original text before each."""
-        return self.values[np.searchsorted(self.keys, keys)]
+        order = np.argsort(keys)  # far apart in memory, most of the time would go to look for them
+        found = np.empty(len(keys), np.int64)
+        found[order] = self.values[np.searchsorted(self.keys, keys[order])]
+        return found
 
     def enter(self, stretches: list[np.ndarray], words: int) -> None:
         """Enter characters that are known, see `known_characters`: stretches in ascending order."""

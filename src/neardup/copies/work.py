@@ -41,6 +41,16 @@ class Work:
         return max(0, self.memory - _SUFFICES) // 2
 
     @property
+    def begun(self) -> int:
+        """Partitions that may be begun: enough to work on while rows are written to a file."""
+        return 6 * self.pool.threads
+
+    @property
+    def parts(self) -> int:
+        """Parts of rows that may be begun: each takes much memory, and one waits while others run."""
+        return self.pool.threads + 1
+
+    @property
     def spilled(self) -> int:
         """Bytes of rows of a kind that may be in memory."""
         return self.memory // SPILL_SHARE

@@ -188,7 +188,7 @@ class Finder:
             numbers = first + rows
             return number, self._runs(batches, numbers, of_rows, counts[rows])
 
-        for number, found in self.work.pool.ordered(work, read(done)):
+        for number, found in self.work.pool.ordered(work, read(done), self.work.begun):
             if found is not None:
                 words, ends = found
                 runs.add_divided([words], ends)
@@ -297,7 +297,7 @@ class Finder:
             found = segments_of(columns, copied, rule, self.allocate, _SORTED, fragments)
             return [in_ranges(each) for each in found]
 
-        for made in self.work.pool.ordered(work, range(runs.parts), self.work.pool.threads):
+        for made in self.work.pool.ordered(work, range(runs.parts), self.work.parts):
             for spill, divided in zip((segments, chains), made, strict=True):
                 spill.add_divided(*divided)
                 if spill.is_full:
@@ -310,9 +310,7 @@ class Finder:
                 return in_ranges(expanded(columns, fragments, rule, self.allocate))
 
             filled_parts = [part for part in range(chains.parts) if chains.size(part)]
-            for divided in self.work.pool.ordered(
-                with_copies, filled_parts, self.work.pool.threads
-            ):
+            for divided in self.work.pool.ordered(with_copies, filled_parts, self.work.parts):
                 segments.add_divided(*divided)
                 if segments.is_full:
                     segments.flush()
@@ -336,7 +334,7 @@ class Finder:
             segments.close()
             return Repeats(*found)
         table = [self.work.scratch.empty(segments.rows, column) for column in SEGMENT]
-        for found in self.work.pool.ordered(of_range, every, self.work.pool.threads):
+        for found in self.work.pool.ordered(of_range, every, self.work.parts):
             count = len(found[0])
             for column, values in zip(table, found, strict=True):
                 column[filled : filled + count] = values
@@ -511,7 +509,7 @@ class Anchors:
             return _with_equal_keys(*self._spill.take(part, self._finder.allocate))
 
         self._spill.end()
-        for rows in work.pool.ordered(twice, range(self._spill.parts), work.pool.threads):
+        for rows in work.pool.ordered(twice, range(self._spill.parts), work.parts):
             count += mark(bits, rows)
         runs = self._finder.runs
         work.temporary = max(work.temporary, self._spill.written + runs.written)
