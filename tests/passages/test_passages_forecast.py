@@ -60,3 +60,16 @@ def test_the_hint(notes: Path, tmp_path: Path, command: Command) -> None:
     assert "passages" not in command("dedup", other, "-o", tmp_path / "other").err
     same = write_lines(tmp_path / "same.jsonl", [{"text": "one two three " * 20}] * 9)
     assert "passages" not in command("dedup", same, "-o", tmp_path / "same").err
+
+
+@pytest.mark.parametrize("template", [0, 200])
+def test_the_disk_is_that_of_the_run(template: int, tmp_path: Path, command: Command) -> None:
+    """Also where all documents have the same words, whose runs are stored with one another."""
+    rng = random.Random(3)
+    form = " ".join(f"form{i}" for i in range(template))
+    texts = (" ".join(f"w{rng.randrange(10**6)}" for _ in range(200)) for _ in range(3000))
+    path = write_lines(tmp_path / "notes.jsonl", [{"text": f"{form} {text}"} for text in texts])
+    planned = json.loads(command("plan", path, "--passages", 25, "--json").out)["disk"]
+    assert command("passages", path, "-o", tmp_path / "out", "--memory", "4MB").code == 0
+    used = json.loads((tmp_path / "out" / "run.json").read_text())["temporary_bytes"]
+    assert 0.8 * planned[0] < used < 1.1 * planned[0]

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
-from neardup.copies.passage_running import MEMORY, PassageRequest, run_in_memory
-from neardup.copies.result import Result
+from neardup.copies.passage_running import MEMORY, PassageRequest
+from neardup.copies.result import make
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.io.opening import Reading
@@ -28,9 +28,9 @@ from neardup.results.shown import Shown
 _DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
 #: A run takes between so many times the time of the sample, scaled, and so many seconds to start.
 _FASTEST, _SLOWEST, _START = 0.5, 3.0, (0.7, 2.0)
-#: Bytes in temporary files of an anchor, of a copied word, of one where none of its runs is stored
-#: with others, and of a passage; bytes of a document in memory.
-_ANCHOR, _COPIED, _MOST, _PASSAGE, _DOCUMENT, _BASE = 24, 12, 24, 100, 12, 200_000_000
+#: Bytes in temporary files of a copied word none of whose runs is stored with others; bytes in
+#: memory of a document, and of any corpus.
+_MOST, _DOCUMENT, _BASE = 24, 12, 200_000_000
 
 
 class PassageLimits(NamedTuple):
@@ -81,16 +81,12 @@ def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits)
     read = time.monotonic() - begin
     sample = InputCorpus.open(table, Reading(), spec.columns)
     begin = time.monotonic()
-    found = run_in_memory(
-        PassageRequest(
-            Inputs(sample), spec, CutSpec(), memory=limits.memory, threads=limits.threads
-        ),
-        Clock(),
-    )
+    asked = PassageRequest(Inputs(sample), spec, CutSpec(), **limits._asdict())
+    with asked.work(Clock()) as work:
+        counts = make(asked.inputs, spec, asked.cutting, work).record["counts"]
     took = time.monotonic() - begin
-    return _estimate(
-        found, (documents, text, scale), read + took * documents / max(1, len(table)), limits
-    )
+    seconds = read + took * documents / max(1, len(table))
+    return _estimate(counts | {"rows": work.rows}, (documents, text, scale), seconds, limits)
 
 
 def _sample(corpus: InputCorpus, names: tuple[str, ...]) -> tuple[pa.Table, int, int, float]:
@@ -117,18 +113,14 @@ def _sample(corpus: InputCorpus, names: tuple[str, ...]) -> tuple[pa.Table, int,
 
 
 def _estimate(
-    found: Result, read: tuple[int, int, float], seconds: float, limits: PassageLimits
+    counts: dict[str, int], read: tuple[int, int, float], seconds: float, limits: PassageLimits
 ) -> PassagePlan:
-    counts = found.record["counts"]
     documents, text, scale = read
     sampled = max(1, counts["documents"])
     growth = documents * scale / sampled
     words = round(counts["words"] * growth)
     share = counts["copied_words"] / max(1, counts["words"])
-    window = found.spec.words - found.spec.words // 2 + 1
-    anchors = _ANCHOR * words * 2 // (window + 1)
-    passages = _PASSAGE * round(counts["passages"] * growth)
-    disk = anchors + round(_COPIED * words * min(1.0, 1.5 * share)) + passages
+    disk = round(counts["rows"] * growth)
     memory = _BASE + (limits.memory or MEMORY) * 3 // 4 + _DOCUMENT * round(documents * scale)
     low, high = (seconds * scale * k + s for k, s in zip((_FASTEST, _SLOWEST), _START, strict=True))
     return PassagePlan(
@@ -138,7 +130,7 @@ def _estimate(
         sampled=counts["documents"],
         copied_share=round(share, 4),
         memory=memory,
-        disk=(disk, max(disk, anchors + _MOST * words)),
+        disk=(disk, disk + round(_MOST * words * (1 - share))),
         seconds=(round(low, 1), round(high, 1)),
     )
 

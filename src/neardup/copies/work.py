@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neardup.copies.repeated.search_progress import Progress
+from neardup.copies.repeated.spill import Spill
 from neardup.engines.clock import Clock
 from neardup.files.scratch import Scratch
 from neardup.json_values import JSON
@@ -32,8 +33,14 @@ class Work:
 
     def __post_init__(self) -> None:
         self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.folder)
-        self.temporary = 0  # bytes that were in files at the same time, at most
+        self.temporary = 0  # bytes of rows that were in files at the same time, at most
+        self.rows = 0  # bytes of rows, those in memory too
         self.progress = Progress(self.state, self.manifest)
+
+    def note_rows(self, *spills: Spill) -> None:
+        """Note the bytes of rows that are kept at the same time."""
+        self.temporary = max(self.temporary, sum(spill.written for spill in spills))
+        self.rows = max(self.rows, sum(spill.nbytes for spill in spills))
 
     @property
     def cached(self) -> int:
@@ -47,7 +54,7 @@ class Work:
 
     @property
     def parts(self) -> int:
-        """Parts of rows that may be begun: each takes much memory, and one waits while others run."""
+        """Parts of rows that may be begun: each takes much memory, and one is next."""
         return self.pool.threads + 1
 
     @property

@@ -314,8 +314,7 @@ class Finder:
                 segments.add_divided(*divided)
                 if segments.is_full:
                     segments.flush()
-        written = runs.written + segments.written + chains.written
-        self.work.temporary = max(self.work.temporary, written)
+        self.work.note_rows(runs, segments, chains)
         chains.close()
 
         def of_range(part: int) -> list[np.ndarray]:
@@ -512,7 +511,7 @@ class Anchors:
         for rows in work.pool.ordered(twice, range(self._spill.parts), work.parts):
             count += mark(bits, rows)
         runs = self._finder.runs
-        work.temporary = max(work.temporary, self._spill.written + runs.written)
+        work.note_rows(self._spill, runs)
         # Those in memory are lost with the process, and are not made again.
         work.progress.put_marked(bits, count, runs)
         self._spill.close()

@@ -78,6 +78,11 @@ class Spill:
         return self._bytes // self._width + sum(begins[-1] for begins in self._begins)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all rows so far, in memory or in the file."""
+        return self.rows * self._width
+
+    @property
     def written(self) -> int:
         """Bytes that are in the file."""
         return self._end
