@@ -22,6 +22,7 @@ import numpy as np
 
 import neardup
 from fuzz import paths  # noqa: F401  (the tests can be imported)
+from fuzz.tracing import traced
 
 #: Calls that change what is on the disk.
 _CALLS = (
@@ -94,8 +95,8 @@ class _Whole(NamedTuple):
     calls: Counter[str]
 
 
-def _do(way: str, place: Path, traced: str | None = None, log: str = os.devnull) -> Any:
-    """Run the command of a way, in an output folder or an index; ``traced`` is for strace."""
+def _do(way: str, place: Path, options: str | None = None, log: str = os.devnull) -> Any:
+    """Run the command of a way, in an output folder or an index; ``options`` are for strace."""
     files, lines, _ = _inputs()
     words = [sys.executable, "-c", _MAIN]
     if way == "stream":
@@ -106,8 +107,8 @@ def _do(way: str, place: Path, traced: str | None = None, log: str = os.devnull)
     else:
         words += ["dedup", *map(str, files), "-o", str(place), "--id", "id", "--resume"]
         words += ["--quiet", "--store", "auto", *way.split()]
-    if traced is not None:
-        words = ["strace", "-f", "-qqq", "-o", log, "-e", traced, *words]
+    if options is not None:
+        return traced(words, ["-e", options], log=log, stdin=str(lines), seconds=900)
     with lines.open() as given:
         return subprocess.run(
             words, stdin=given, capture_output=True, text=True, timeout=900, check=False

@@ -217,7 +217,7 @@ def test_relinking_says_what_would_change(people: People) -> None:
         assert index.relink().agreement == 1.0
 
 
-def test_weights_are_learnt_again_from_twice_as_many(people: People, tmp_path: Path) -> None:
+def test_weights_are_learnt_again_from_half_as_many_again(people: People, tmp_path: Path) -> None:
     table, path = people[0], tmp_path / "growing"
     one = neardup.link(table, id="id", fields=NAMES)
     pairs = [(row["id_a"], row["id_b"]) for row in one.pairs.slice(0, 8).to_pylist()]

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from common import Command, files_of, some_rows, write_lines
+from fuzz.tracing import traced
 from neardup.errors import OutputError
 from neardup.state import output_folder as folders
 from neardup.state.output_folder import check_folder, output_folder, write_record
@@ -177,17 +178,10 @@ with folders.output_folder(Path(sys.argv[1]), True, ("a", "sub")) as folder:
 """
 
 
-def traced(words: list[str], cwd: Path, calls: str, log: str, *more: str) -> Any:
-    trace = ["strace", "-f", "-qqq", "-o", log, "-e", f"trace={calls}", *more]
-    return subprocess.run(
-        [*trace, *words], cwd=cwd, capture_output=True, text=True, timeout=300, check=False
-    )
-
-
 def killed_at(number: int, words: list[str], cwd: Path, calls: str = _CALLS) -> Any:
     """Run a command that is killed at its nth call; without an end where it has fewer."""
     fault = f"inject={calls}:signal=SIGKILL:when={number}"
-    return traced(words, cwd, calls, os.devnull, "-e", fault)
+    return traced(words, ["-e", f"trace={calls}", "-e", fault], cwd=cwd)
 
 
 def moments(words: list[str], cwd: Path) -> list[tuple[str, int]]:
@@ -197,7 +191,7 @@ def moments(words: list[str], cwd: Path) -> list[tuple[str, int]]:
     the last call. Numba makes its folders while modules are imported; those calls say nothing.
     """
     log = cwd / "calls.log"
-    done = traced(words, cwd, _CALLS, str(log))
+    done = traced(words, ["-e", f"trace={_CALLS}"], cwd=cwd, log=str(log))
     assert done.returncode == 0, done.stderr
     lines = re.findall(r"^(\d+)\s+(\w+)\((.*)", log.read_text(), re.M)
     called = [(name, rest) for process, name, rest in lines if process == lines[0][0]]

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from store_contract import check, put
 
+from fuzz.tracing import traced
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.json_values import differences
 from neardup.state import RunState, blob_table
@@ -289,14 +290,16 @@ def test_another_process_uses_it(tmp_path: Path) -> None:
 FILL = "from test_state_run import *; state = filled(folder)"
 
 
-def in_child(
-    script: str, folder: Path, *more: object, before: Sequence[str] = ()
-) -> subprocess.Popen[str]:
+def words_of(script: str, folder: Path, *more: object) -> list[str]:
     head = "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); "
     head += "folder = Path(sys.argv[2])\n"
     arguments = [str(Path(__file__).parent), str(folder), *map(str, more)]
+    return [sys.executable, "-c", head + script, *arguments]
+
+
+def in_child(script: str, folder: Path, *more: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*before, sys.executable, "-c", head + script, *arguments],
+        words_of(script, folder, *more),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -472,16 +475,11 @@ def test_killed_at_a_call_to_the_system(call: str, tmp_path: Path) -> None:
     for moment in MOMENTS[call]:
         folder = tmp_path / call / str(moment)
         filled(folder).close()
-        with in_child(STEPS, folder, before=killer(call, moment)) as child:
-            child.communicate()
-        assert child.returncode == -signal.SIGKILL
+        fault = f"inject={call}:signal=SIGKILL:when={moment}"
+        ended = traced(words_of(STEPS, folder), ["-e", f"trace={call}", "-e", fault])
+        assert ended.returncode == -signal.SIGKILL
         reached.add(states.index(everything(folder)))
     assert len(reached) >= 4
-
-
-def killer(call: str, moment: int) -> list[str]:
-    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
-            "-e", f"inject={call}:signal=SIGKILL:when={moment}"]  # fmt: skip
 
 
 def test_samples_of_files(tmp_path: Path) -> None:

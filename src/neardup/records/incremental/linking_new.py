@@ -38,7 +38,7 @@ from neardup.records.record_files import Records, Source, read_records
 from neardup.threads import Pool
 
 #: Weights are learnt again from so many times the records that they were learnt from.
-_AGAIN = 2
+_AGAIN = 1.5
 #: Those that labels have changed are not: from so many times on, a new index is worth it.
 _GROWN = 4
 
@@ -113,7 +113,7 @@ def _grown(store: RecordStore, records: int, again: bool) -> tuple[str, ...]:
 
 
 def _learn_again(store: RecordStore, new: Records, records: int, pool: Pool) -> bool:
-    """Learn weights from all records, if they are twice as many as the last time or more.
+    """Learn weights from all records, if they are half as many again as the last time or more.
 
     Weights that labels have changed stay, as the labels are not stored. So do weights where all
     records have too few candidates to learn from. Within a transaction, before the new records are

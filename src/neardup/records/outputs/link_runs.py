@@ -485,7 +485,7 @@ class LinkRun(AnyRun):
         """Make an index of the records and their clusters, to link new records against.
 
         Fields, bands and blocks of the index are those of this linkage, and stay; weights and
-        threshold are learnt again when it has twice as many records.
+        threshold are learnt again when it has half as many records again.
 
         Args:
             path: Folder to make; None for an index in memory.
