@@ -51,8 +51,7 @@ class _Worker:
         self._process = context.Process(
             target=_work,
             args=(target, seed, numbers, self._state, str(self.folder), str(findings)),
-            daemon=True,
-        )
+        )  # (a daemon could start no processes)
         self._process.start()
 
     @property
@@ -104,24 +103,26 @@ def run(target: str, seed: int, limits: Limits, findings: Path) -> tuple[int, li
     end = time.monotonic() + limits.seconds
     before, done, step = _files(findings), 0, limits.workers
     workers = [_Worker(target, seed, range(i, limits.cases, step), findings) for i in range(step)]
-    while workers and time.monotonic() < end and len(_files(findings) - before) < _ENOUGH:
-        time.sleep(0.05)
-        for worker in list(workers):
-            why = worker.ended()
-            if why is None:
-                continue
-            workers.remove(worker)
+    try:
+        while workers and time.monotonic() < end and len(_files(findings) - before) < _ENOUGH:
+            time.sleep(0.05)
+            for worker in list(workers):
+                why = worker.ended()
+                if why is None:
+                    continue
+                workers.remove(worker)
+                done += worker.done
+                worker.close()
+                if why and worker.case < 0:
+                    raise RuntimeError(why)
+                if why:  # the process is gone; the others of its cases are checked by another one
+                    _store(target, seed, worker.case, why, findings)
+                    if rest := worker.numbers[worker.done :]:
+                        workers.append(_Worker(target, seed, rest, findings))
+    finally:
+        for worker in workers:
             done += worker.done
             worker.close()
-            if why and worker.case < 0:
-                raise RuntimeError(why)
-            if why:  # the process is gone; the others of its cases are checked by another one
-                _store(target, seed, worker.case, why, findings)
-                if rest := worker.numbers[worker.done :]:
-                    workers.append(_Worker(target, seed, rest, findings))
-    for worker in workers:
-        done += worker.done
-        worker.close()
     return done, sorted(_files(findings) - before)
 
 
