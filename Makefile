@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# One process of tests more than there are cores: servers and killed processes are waited for.
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Two processes of tests more than there are cores: servers and killed processes are waited for.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 .PHONY: demo spark-demo test kernels test-quick test-lowest test-bare test-spark test-stores lint docs site bench kills \
 	profile experiments fuzz soak coverage audit release browser cassandra cassandra-stop clean

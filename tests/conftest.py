@@ -45,9 +45,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Run one process more than there are cores: a quarter of the time tests wait for others."""
+    """Run two processes more than there are cores: a part of the time tests wait for others."""
     workers = yield
-    return workers if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else workers + 1
+    return workers if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else workers + 2
 
 
 @pytest.fixture(autouse=True, scope="session")

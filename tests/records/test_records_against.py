@@ -141,7 +141,7 @@ def test_records_without_values_are_in_clusters_of_their_own() -> None:
     index = neardup.link({"n": ["anna bell", "ann bell", ""]}, fields="n", decide_at=0.4).index()
     run = neardup.link({"n": ["", None]}, against=index)
     assert clusters(run.clusters) == {3: 3, 4: 4}
-    assert run.notes[-1] == "2 of 2 records have no value in any field"
+    assert "2 of 2 records have no value in any field" in run.notes
     assert run.summary["counts"]["against"] == 3
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from test_state_run import POSIX, STEPS, changes, everything, filled, in_child
+from test_state_run import POSIX, STEPS, changes, everything, filled, words_of
 
 pytestmark = POSIX
 FILES = ("run.sqlite", "run.sqlite-journal")
@@ -61,9 +62,7 @@ def test_power_is_lost_at_any_moment(tmp_path: Path) -> None:
     filled(folder).close()
     synced = {name: (folder / name).read_bytes() for name in FILES}
     trace = ["strace", "-ff", "-ttt", "-xx", "-s", "200000", "-o", str(log), "-e", TRACED]
-    with in_child(STEPS, folder, before=trace) as child:
-        child.communicate()
-    assert child.returncode == 0
+    subprocess.run([*trace, *words_of(STEPS, folder)], check=True)
     waiting: list[Call] = []
     chance = random.Random(3)
     durable, reached = 0, set()
