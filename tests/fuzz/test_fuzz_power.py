@@ -79,17 +79,7 @@ def test_outputs_are_on_the_disk_before_the_run_folder_goes(
     words = [sys.executable, "-m", "neardup", "dedup", str(tmp_path / "in"), "-o", str(out)]
     if "--overwrite" in more:
         subprocess.run([*words, "--quiet"], check=True)
-    trace = [
-        "strace",
-        "-ff",
-        "--seccomp-bpf",
-        "-ttt",
-        "-y",
-        "-s",
-        "500",
-        "-o",
-        str(tmp_path / "log"),
-    ]
+    trace = ["strace", "-ff", "-ttt", "-y", "-s", "500", "-o", str(tmp_path / "log")]
     trace += ["-e", f"trace={_TRACED}"]
     subprocess.run([*trace, *words, "--quiet", *more], check=True, env={**os.environ})
     disk, gone = Disk(), False

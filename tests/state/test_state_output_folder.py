@@ -76,6 +76,17 @@ def test_what_is_not_ours_stays(way: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_a_folder_whose_name_is_like_ours_stays(tmp_path: Path) -> None:
+    """Beside a result a folder is ours only where its name has the twelve digits of one."""
+    mine, left = tmp_path / ".out.mine.neardup", tmp_path / ".out.0123456789ab.neardup"
+    for folder in (mine, left):
+        folder.mkdir()
+        (folder / "thesis.txt").write_text("mine")
+    make(tmp_path / "out", "1")
+    folders.remove_leftovers(tmp_path / "out")
+    assert texts_of(mine) == {"thesis.txt": "mine"} and not left.exists()
+
+
 def test_what_is_refused_is_untouched(tmp_path: Path) -> None:
     def refused(out: Path, what: str) -> None:
         before = files_of(out)

@@ -216,7 +216,7 @@ def remove_leftovers(out: Path) -> None:
 
 def _beside(out: Path) -> list[Path]:
     out = Path(os.path.realpath(out))
-    return list(out.parent.glob(f".{_escaped(out.name)}.*.neardup"))
+    return list(out.parent.glob(f".{_escaped(out.name)}.{'[0-9a-f]' * 12}.neardup"))
 
 
 def _escaped(name: str) -> str:
