@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 # Two processes of tests more than there are cores: servers and killed processes are waited for.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
-.PHONY: demo spark-demo test kernels test-quick test-lowest test-bare test-spark test-stores lint docs site bench kills \
-	profile experiments fuzz soak coverage audit release browser cassandra cassandra-stop clean
+.PHONY: demo spark-demo test kernels test-quick test-lowest test-bare test-spark test-cassandra \
+	test-stores lint docs site bench kills profile experiments fuzz soak coverage \
+	audit release browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again. Pip would compile
 # modules on one core; this takes all cores, and leaves out the tests of other packages.
@@ -56,6 +57,11 @@ test-quick: $(VENV)/.test
 # On Apache Spark: `make test` leaves these out, since pyspark is not there. Needs Java 17.
 test-spark: $(SPARK)/.done
 	$(SPARK)/bin/python -m pytest tests/spark
+
+# The store in Cassandra, by a server that the tests start. `make test` leaves it out: a server keeps
+# a core busy for a minute. Needs Java 11 or 17.
+test-cassandra: $(VENV)/.test
+	NEARDUP_START_CASSANDRA=1 $(BIN)/python -m pytest tests/state/test_state_cassandra.py
 
 # The stores of Google and Azure, by servers on this machine; that of Azure needs node and npm.
 test-stores: $(VENV)/.test $(VENV)/.stores
@@ -140,9 +146,10 @@ soak: $(VENV)/.test
 	NEARDUP_SERVE_SOAK=1800 $(BIN)/python -m pytest -rP tests/serve/test_serve_faults.py -k memory
 
 # Which branches outside the kernels the tests take, those of child processes included; on Apache
-# Spark too where `make test-spark` has made its environment, and with Cassandra or the stores where
-# `make cassandra` or `make test-stores` have been run. That tests pass is a matter of `make test`: some
-# can't while coverage is measured, which takes time and writes files where they forbid it.
+# Spark too where `make test-spark` has made its environment, with Cassandra where
+# `NEARDUP_START_CASSANDRA` is set, and with the stores where `make test-stores` has been run. That
+# tests pass is a matter of `make test`: some can't while coverage is measured, which takes time and
+# writes files where they forbid it.
 coverage: $(VENV)/.checks
 	$(BIN)/python -m coverage erase
 	-$(BIN)/python -m coverage run -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -167,8 +174,8 @@ browser: $(VENV)/.test
 experiments: $(VENV)/.experiments
 	$(BIN)/python -m experiments
 
-# A real server on the loopback address, for the tests of the store and for bench/stores.py. Without
-# Java 11 or 17 and Maven it says so and ends with 3; the tests are then skipped.
+# A real server on the loopback address, for bench/stores.py. Without Java 11 or 17 and Maven it says
+# so and ends with 3.
 cassandra: $(VENV)/.test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cassandra]'
 	@$(BIN)/python tools/cassandra.py start

@@ -142,7 +142,7 @@ def test_a_merge_waits_its_turn(
 ) -> None:
     """Transactions longer than the timeout, with nearly no time between them."""
     folder = tmp_path / "i"
-    index = neardup.Index.create(folder, spec=SPEC, durable="process", timeout=0.05)
+    index = neardup.Index.create(folder, spec=SPEC, durable="process", timeout=0.2)
     begun, go = threading.Event(), threading.Event()
     write = merging.write_file
 
@@ -161,17 +161,17 @@ def test_a_merge_waits_its_turn(
     def transaction() -> None:
         if busy == "process":
             other.execute("BEGIN IMMEDIATE")
-            time.sleep(0.2)
+            time.sleep(0.5)
             other.execute("ROLLBACK")
-            time.sleep(0.03)
+            time.sleep(0.05)
         else:
             with index._core.writing():
-                time.sleep(0.2)
+                time.sleep(0.5)
 
     with index._core.writing():
         go.set()
-        time.sleep(0.3)
-    for _ in range(20):
+        time.sleep(0.5)
+    for _ in range(4):
         transaction()
     thread = index._merger._thread
     assert thread is None or not thread.is_alive()
