@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 # Two processes of tests more than there are cores: servers and killed processes are waited for.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
-.PHONY: demo spark-demo test kernels test-quick test-lowest test-bare test-spark test-cassandra \
-	test-stores lint docs site bench kills profile experiments fuzz soak coverage \
+.PHONY: demo spark-demo test kernels collected test-quick test-lowest test-bare test-spark \
+	test-cassandra test-stores lint docs site bench kills profile experiments fuzz soak coverage \
 	audit release browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again. Pip would compile
@@ -42,13 +42,17 @@ spark-demo: $(SPARK)/.done demo
 	@$(SPARK)/bin/python tools/spark_demo.py demo/notes.jsonl demo/out demo/spark
 
 test: $(VENV)/.test
-	@$(MAKE) --no-print-directory -j2 lint kernels
+	@$(MAKE) --no-print-directory -j3 lint kernels collected
 	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Processes that test would compile the same kernels at the same time; mypy leaves a core idle.
 kernels: $(VENV)/.test
 	$(BIN)/python tests/all_kernels.py
+
+# Files of tests are compiled here, once; else each process that tests would do it.
+collected: $(VENV)/.test
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null
 
 # Without lint, and without the tests that take long: those of real texts, servers, kills, pages.
 test-quick: $(VENV)/.test

@@ -42,7 +42,7 @@ from neardup.state.memory_store import MemoryStore
 from neardup.threads import Pool
 
 NEARDUP = [sys.executable, "-c", "from neardup.cli import main; main()"]
-DOCUMENTS = 120_000
+DOCUMENTS = 80_000
 
 
 def short_texts(documents: int) -> dict[str, np.ndarray | list[str]]:
@@ -66,13 +66,13 @@ def notes(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         "table.parquet": SynthSpec(DOCUMENTS, words=(8, 24)),
         "few.jsonl": SynthSpec(5_000, words=(50, 250)),
         "family.jsonl": SynthSpec(12_000, words=(8, 24), families=(Family(1_500, 0.6, 0.8),)),
-        "large.jsonl": SynthSpec(12_000, words=(8, 24), families=(Family(3_000, 0.6, 0.8),)),
+        "large.jsonl": SynthSpec(8_000, words=(8, 24), families=(Family(2_500, 0.6, 0.8),)),
     }
     for name, spec in specs.items():
         write(spec, folder / name)
-    pq.write_table(pa.table(short_texts(160_000)), folder / "many.parquet", row_group_size=20_000)
-    # 90 MB of text in some kB: what is encoded says little of the memory.
-    table = pa.table({"text": ["many words " * 165] * 50_000})
+    pq.write_table(pa.table(short_texts(120_000)), folder / "many.parquet", row_group_size=20_000)
+    # 54 MB of text in some kB: what is encoded says little of the memory.
+    table = pa.table({"text": ["many words " * 165] * 30_000})
     pq.write_table(table, folder / "repeated.parquet")
     return {path.name: path for path in folder.iterdir()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from neardup.kernels.tokens import MARK, WORD, alphabet
@@ -126,6 +127,7 @@ def joins(before: str, after: str) -> bool:
     return _kind(before) in (WORD, MARK) and _kind(after) in (WORD, MARK)
 
 
+@cache
 def _kind(character: str) -> int:
     table = alphabet(False)
     code = ord(character)

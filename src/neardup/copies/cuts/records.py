@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from json.decoder import scanstring  # type: ignore[attr-defined]
+from json.encoder import encode_basestring
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from neardup.io.source import Records, Source, TextFiles
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
+#: Halves of surrogate pairs, which are no characters.
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def check_changer(source: Source) -> None:
@@ -37,13 +40,20 @@ def check_changer(source: Source) -> None:
         )
 
 
+#: Texts of the records of a selection that are asked for, by their rows in it.
+TextsOf = Callable[[list[int]], list[str]]
+
+
 def changer(
-    source: Source, changed: Callable[[PartitionRows], Mapping[int, str]]
+    source: Source,
+    read: Callable[[PartitionRows, np.ndarray], list[str]],
+    changed: Callable[[PartitionRows, TextsOf], Mapping[int, str]],
 ) -> Callable[[PartitionRows, Records], Records]:
     """Return what puts new texts into records.
 
     Args:
         source: The input, with one column of text.
+        read: Reads texts again by their rows, int64[], where the records don't show them.
         changed: Gives the new texts of some documents, by their numbers among these; only of those
             that change.
     """
@@ -53,7 +63,10 @@ def changer(
     delimiter = delimiter or ("\t" if source.format == "tsv" else ",")
 
     def change(selected: PartitionRows, records: Records) -> Records:
-        rows = changed(selected)
+        if source.format == "jsonl" and isinstance(records, memoryview):
+            lines = _Lines(records, name)
+            return lines.changed(changed(selected, lines.texts), records)
+        rows = changed(selected, lambda rows: read(selected, np.array(rows, np.int64)))
         if not rows:
             return records
         if isinstance(records, pa.Table):
@@ -63,8 +76,6 @@ def changer(
             for row, text in rows.items():
                 contents[row] = text.encode()
             return TextFiles(records.names, contents)
-        if source.format == "jsonl":
-            return memoryview(_in_lines(bytes(records), name, rows))
         header = source.layout(0).header.decode("utf-8-sig", "replace")
         column = next(csv.reader([header], delimiter=delimiter)).index(name)
         return memoryview(_in_csv(bytes(records), column, delimiter, rows))
@@ -89,35 +100,53 @@ def _in_table(table: pa.Table, name: str, rows: Mapping[int, str]) -> pa.Table:
     return table.set_column(number, field, new.cast(kind))
 
 
-def _in_lines(data: bytes, name: str, rows: Mapping[int, str]) -> bytes:
-    lines = data.split(b"\n")
-    for row, text in rows.items():
-        lines[row] = in_object(lines[row].decode("utf-8", "replace"), name, text).encode()
-    return b"\n".join(lines)
+class _Lines:
+    """Records of JSON lines, whose texts are found only once.
 
-
-def in_object(line: str, name: str, text: str) -> str:
-    """Put a text into a JSON object, in which all other characters stay.
-
-    >>> in_object('{"a": 1.50, "text": "one two", "b": []}', "text", "one")
-    '{"a": 1.50, "text": "one", "b": []}'
+    Args:
+        records: Their bytes.
+        name: The field of the text.
     """
-    start, end = _value_of(line, name)
-    return line[:start] + json.dumps(text, ensure_ascii=False) + line[end:]
+
+    def __init__(self, records: memoryview, name: str) -> None:
+        self._lines, self._name = bytes(records).split(b"\n"), name
+        self._around: dict[int, tuple[str, str]] = {}  # before and behind a text, by row
+
+    def texts(self, rows: list[int]) -> list[str]:
+        found = []
+        for row in rows:
+            line = self._lines[row].decode("utf-8", "replace")
+            start, end, text = _value_of(line, self._name)
+            self._around[row] = line[:start], line[end:]
+            found.append(_HALF.sub("\ufffd", text) if not text.isascii() else text)
+        return found
+
+    def changed(self, rows: Mapping[int, str], records: memoryview) -> memoryview:
+        """Return the records with new texts."""
+        for row, text in rows.items():
+            before, behind = self._around[row]
+            self._lines[row] = f"{before}{encode_basestring(text)}{behind}".encode()
+        return memoryview(b"\n".join(self._lines)) if rows else records
 
 
-def _value_of(line: str, name: str) -> tuple[int, int]:
+def _value_of(line: str, name: str) -> tuple[int, int, str]:
+    """Return where the last value of this name is in a JSON object, and the value.
+
+    >>> _value_of('{"a": 1.50, "text": "one two", "b": []}', "text")
+    (20, 29, 'one two')
+    """
+
     def skip(at: int) -> int:
         found = _BLANK.match(line, at)
         return at if found is None else found.end()
 
-    at, span = skip(0) + 1, (0, 0)
+    at, span = skip(0) + 1, (0, 0, "")
     while line[(at := skip(at))] == '"':
         key, at = scanstring(line, at + 1, True)
         start = skip(skip(at) + 1)
-        at = _DECODER.raw_decode(line, start)[1]
+        value, at = _DECODER.raw_decode(line, start)
         if key == name:
-            span = start, at
+            span = start, at, value
         at = skip(at)
         if line[at] == ",":
             at += 1

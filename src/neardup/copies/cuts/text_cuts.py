@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.copies.cuts.cutting import Cut, cut
-from neardup.copies.cuts.records import changer
+from neardup.copies.cuts.records import TextsOf, changer
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
 from neardup.io.source import Records
@@ -66,14 +66,18 @@ class TextCuts:
     def changing(self) -> Callable[[PartitionRows, Records], Records]:
         """Return what cuts the records of documents; see `neardup.output.clean.Form`."""
 
-        def changed(selected: PartitionRows) -> dict[int, str]:
-            texts = dict(self._cut(selected))
-            if selected.rows is None:
-                return {position - selected.first: text for position, text in texts.items()}
-            rows = np.searchsorted(selected.rows, np.array([*texts], np.int64) - selected.first)
-            return dict(zip(rows.tolist(), texts.values(), strict=True))
+        def read(selected: PartitionRows, rows: np.ndarray) -> list[str]:
+            rows = rows if selected.rows is None else selected.rows[rows]
+            return self._texts(selected, rows)
 
-        return changer(self.corpus.reader.source, changed)
+        def changed(selected: PartitionRows, texts_of: TextsOf) -> dict[int, str]:
+            rows = self._rows(selected)
+            if selected.rows is not None:
+                rows = np.searchsorted(selected.rows, rows)
+            asked: list[int] = rows.tolist()
+            return dict(zip(asked, self._cut(selected, texts_of(asked)), strict=True))
+
+        return changer(self.corpus.reader.source, read, changed)
 
     def tables(self, ids: Any) -> Iterator[pa.Table]:
         """Yield the characters that were cut, with their offsets in the clean text.
@@ -82,7 +86,7 @@ class TextCuts:
         """
         ends = np.cumsum(np.array(self.corpus.counts, np.int64))
         for selected in self.corpus.reader.again(ends, self._missing()):
-            for _ in self._cut(selected):
+            for _ in self._cut(selected, self._texts(selected, self._rows(selected))):
                 pass
         for low in range(0, max(1, len(self.document)), _ROWS):
             part = slice(low, low + _ROWS)
@@ -100,21 +104,32 @@ class TextCuts:
         found = self.document[new]
         return np.asarray(found[self.kept[found] & ~self.done[found]])
 
-    def _cut(self, selected: PartitionRows) -> Iterator[tuple[int, str]]:
-        """Cut those among some documents that change; yield position and new text of each."""
-        first = selected.first
-        bounds = [first, first + selected.documents]
+    def _texts(self, selected: PartitionRows, rows: np.ndarray) -> list[str]:
+        """Read the texts of some rows of a partition, int64[], ascending."""
+        if not len(rows):
+            return []
+        texts: Any = self.corpus.reader.texts(selected._replace(rows=rows))
+        return list(texts.to_pylist())
+
+    def _stretches(self, selected: PartitionRows) -> slice:
+        """Return the stretches of a partition."""
+        bounds = [selected.first, selected.first + selected.documents]
         low, high = np.searchsorted(self.document, bounds).tolist()
-        of = self.document[low:high]
-        here = np.unique(of)
-        here = here[self.kept[here]]
-        if not len(here):
-            return
-        texts = self.corpus.reader.texts(selected._replace(rows=here - first))
+        return slice(low, high)
+
+    def _rows(self, selected: PartitionRows) -> np.ndarray:
+        """Return int64[]: the rows of a partition that are cut, ascending."""
+        found = np.unique(self.document[self._stretches(selected)])
+        return np.asarray(found[self.kept[found]] - selected.first)
+
+    def _cut(self, selected: PartitionRows, texts: list[str]) -> Iterator[str]:
+        """Cut the documents of `_rows`; yield the new text of each."""
+        here, every = selected.first + self._rows(selected), self._stretches(selected)
+        of, low = self.document[every], every.start
         begins, ends = (np.searchsorted(of, here, side).tolist() for side in ("left", "right"))
-        for row, position in enumerate(here.tolist()):
-            rows = slice(low + begins[row], low + ends[row])
-            stretches = zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True)
-            text, self.found[rows] = cut(texts[row].as_py(), stretches, self.mask)
-            self.done[position] = True
-            yield position, text
+        starts, stops = self.start[every].tolist(), self.end[every].tolist()
+        for text, begin, end in zip(texts, begins, ends, strict=True):
+            stretches = zip(starts[begin:end], stops[begin:end], strict=True)
+            new, self.found[low + begin : low + end] = cut(text, stretches, self.mask)
+            yield new
+        self.done[here] = True
