@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Mapping
 from json.decoder import scanstring  # type: ignore[attr-defined]
@@ -18,10 +17,9 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of
 from neardup.engines.reading import PartitionRows
 from neardup.errors import SpecError
+from neardup.io.formats.jsonl import strings_in
 from neardup.io.source import Records, Source, TextFiles
 
-_BLANK = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
 #: Halves of surrogate pairs, which are no characters.
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -65,7 +63,8 @@ def changer(
     def change(selected: PartitionRows, records: Records) -> Records:
         if source.format == "jsonl" and isinstance(records, memoryview):
             lines = _Lines(records, name)
-            return lines.changed(changed(selected, lines.texts), records)
+            rows = changed(selected, lines.texts)
+            return lines.changed(rows) if rows else records
         rows = changed(selected, lambda rows: read(selected, np.array(rows, np.int64)))
         if not rows:
             return records
@@ -101,7 +100,7 @@ def _in_table(table: pa.Table, name: str, rows: Mapping[int, str]) -> pa.Table:
 
 
 class _Lines:
-    """Records of JSON lines, whose texts are found only once.
+    """Records of JSON lines.
 
     Args:
         records: Their bytes.
@@ -109,48 +108,37 @@ class _Lines:
     """
 
     def __init__(self, records: memoryview, name: str) -> None:
-        self._lines, self._name = bytes(records).split(b"\n"), name
-        self._around: dict[int, tuple[str, str]] = {}  # before and behind a text, by row
+        self._records, self._name = records, name
+        self._strings: dict[int, tuple[int, int]] = {}  # first byte of a text and the one behind, by row
 
     def texts(self, rows: list[int]) -> list[str]:
-        found = []
-        for row in rows:
-            line = self._lines[row].decode("utf-8", "replace")
-            start, end, text = _value_of(line, self._name)
-            self._around[row] = line[:start], line[end:]
-            found.append(_HALF.sub("\ufffd", text) if not text.isascii() else text)
-        return found
+        found = strings_in(self._records, self._name, np.array(rows, np.int64))
+        places: list[tuple[int, int]] = list(map(tuple, found.tolist()))
+        self._strings = dict(zip(rows, places, strict=True))
+        return [text_of(bytes(self._records[start:end])) for start, end in places]
 
-    def changed(self, rows: Mapping[int, str], records: memoryview) -> memoryview:
+    def changed(self, rows: Mapping[int, str]) -> memoryview:
         """Return the records with new texts."""
-        for row, text in rows.items():
-            before, behind = self._around[row]
-            self._lines[row] = f"{before}{encode_basestring(text)}{behind}".encode()
-        return memoryview(b"\n".join(self._lines)) if rows else records
+        kept: list[bytes | memoryview] = []
+        done = 0
+        for row in sorted(rows):
+            start, end = self._strings[row]
+            kept += [self._records[done : start - 1], encode_basestring(rows[row]).encode()]
+            done = end + 1
+        return memoryview(b"".join([*kept, self._records[done:]]))
 
 
-def _value_of(line: str, name: str) -> tuple[int, int, str]:
-    """Return where the last value of this name is in a JSON object, and the value.
+def text_of(raw: bytes) -> str:
+    r"""Return the text of a JSON string without its quotes.
 
-    >>> _value_of('{"a": 1.50, "text": "one two", "b": []}', "text")
-    (20, 29, 'one two')
+    >>> text_of(rb'one\ttwo \ud83d\ude00 \ud83d')
+    'one\ttwo \U0001f600 \ufffd'
     """
-
-    def skip(at: int) -> int:
-        found = _BLANK.match(line, at)
-        return at if found is None else found.end()
-
-    at, span = skip(0) + 1, (0, 0, "")
-    while line[(at := skip(at))] == '"':
-        key, at = scanstring(line, at + 1, True)
-        start = skip(skip(at) + 1)
-        value, at = _DECODER.raw_decode(line, start)
-        if key == name:
-            span = start, at, value
-        at = skip(at)
-        if line[at] == ",":
-            at += 1
-    return span
+    text = raw.decode("utf-8", "replace")
+    if b"\\" not in raw:
+        return text
+    text = scanstring(text + '"', 0)[0]
+    return _HALF.sub("\ufffd", text) if b"\\u" in raw else text
 
 
 def _in_csv(data: bytes, column: int, delimiter: str, rows: Mapping[int, str]) -> bytes:

@@ -112,6 +112,22 @@ class JsonPartition(BytePartition):
         return data, ends - np.cumsum(drop)
 
 
+def strings_in(records: memoryview, name: str, rows: np.ndarray) -> np.ndarray:
+    """Return int64[rows, 2]: where the strings of a member are in records, without their quotes.
+
+    Args:
+        records: Lines that were checked, none of them empty.
+        name: Of the member; the lines asked about have a string there.
+        rows: int64[rows]: the lines asked about.
+    """
+    data = np.zeros(len(records) + PAD, np.uint8)
+    data[: len(records)] = records
+    lines = np.empty((len(records) // 2 + 1, 3), np.int32)
+    lines = lines[: json_lines(data, len(records), lines)]
+    fields = _find(Raw(data, len(records)), lines[rows], [name])[0]
+    return np.asarray(fields.values[0], np.int64)
+
+
 def _present(raw: Raw, lines: np.ndarray, names: Sequence[str]) -> list[str]:
     """Return those names that are keys of a line, up to the first line that is wrong."""
     fields, done, _, _ = _find(raw, lines, names)
