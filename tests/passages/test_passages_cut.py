@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Sequence
@@ -140,6 +141,32 @@ def test_json_lines(tmp_path: Path, command: Command, kernels: None) -> None:
     assert "4  words, 26.7 %" in done.err
 
 
+def test_strings_of_json_in_any_form(tmp_path: Path, kernels: None) -> None:
+    """Escapes, halves of surrogate pairs, invalid bytes: offsets count characters of the text."""
+    copied = r"\u00e9\t \ud83d\ude00x \"q\" back\\slash"
+    lines = [
+        rf'{{"text":"one {copied} five", "n":1}}',
+        rf'{{"z":{{"text":"inner"}}, "text" :"\ud83d two \u2028 {copied} \n six"}}  ',
+        f'{{"text":"be\udcff r {copied}"}}',
+    ]
+    path = tmp_path / "in.jsonl"
+    path.write_bytes("\r\n\r\n".join(lines).encode("utf-8", "surrogateescape"))
+    out = tmp_path / "out"
+    neardup.passages(path, words=4, cut=True, out=out, encoding_errors="replace")
+    (clean,) = (out / "clean").iterdir()
+    records = clean.read_bytes().split(b"\r\n")
+    assert records[0] == lines[0].encode()
+    assert records[1].startswith(b'{"z":{"text":"inner"}, "text" :"') and b'"}  ' in records[1]
+    texts = [json.loads(record.decode("utf-8", "replace"))["text"] for record in records[1:3]]
+    assert texts == ["\ufffd two \u2028 six", "be\ufffd r "]
+    cuts = pq.read_table(out / "cuts.parquet").to_pylist()
+    given = [json.loads(lines[1])["text"], json.loads(lines[2].replace("\udcff", "\ufffd"))["text"]]
+    assert [text[: c["start"]] + text[c["end"] :] for text, c in zip(given, cuts, strict=True)] == [
+        "\ud83d two \u2028 six",
+        "be\ufffd r ",
+    ]
+
+
 def test_csv_with_line_ends_in_fields(tmp_path: Path, command: Command, kernels: None) -> None:
     path = tmp_path / "in.csv"
     path.write_bytes(
@@ -183,6 +210,13 @@ def test_text_files_and_other_columns(tmp_path: Path, kernels: None) -> None:
     neardup.passages(tmp_path / "in", words=3, cut=True, annotate=False, out=tmp_path / "out")
     names = {path.name: path.read_text() for path in (tmp_path / "out" / "clean").rglob("*.txt")}
     assert names == {"a.txt": "one two three four", "b.txt": "x y"}
+    for path in (tmp_path / "in").iterdir():
+        with gzip.open(tmp_path / "in" / f"{path.name}.gz", "wb") as file:
+            file.write(path.read_bytes())
+        path.unlink()
+    neardup.passages(tmp_path / "in", words=3, cut=True, out=tmp_path / "packed")
+    files = (tmp_path / "packed" / "clean").rglob("*.txt.gz")
+    assert {path.stem: gzip.decompress(path.read_bytes()).decode() for path in files} == names
     path = write_lines(tmp_path / "n.jsonl", _ROWS)
     run = neardup.passages(path, words=3, annotate=True, id="id", out=tmp_path / "annotated")
     (clean,) = (tmp_path / "annotated" / "clean").iterdir()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +60,8 @@ def changer(
     delimiter = next((file.delimiter for file in source.files if file.delimiter), "")
     delimiter = delimiter or ("\t" if source.format == "tsv" else ",")
 
+    packed = {file.name: file.compression for file in source.files}
+
     def change(selected: PartitionRows, records: Records) -> Records:
         if source.format == "jsonl" and isinstance(records, memoryview):
             lines = _Lines(records, name)
@@ -73,7 +75,7 @@ def changer(
         if isinstance(records, TextFiles):
             contents = list(records.contents)
             for row, text in rows.items():
-                contents[row] = text.encode()
+                contents[row] = _packed(text.encode(), packed[records.names[row]])
             return TextFiles(records.names, contents)
         header = source.layout(0).header.decode("utf-8-sig", "replace")
         column = next(csv.reader([header], delimiter=delimiter)).index(name)
@@ -97,6 +99,15 @@ def _in_table(table: pa.Table, name: str, rows: Mapping[int, str]) -> pa.Table:
     if pa.types.is_dictionary(kind):
         new = new.cast(kind.value_type).dictionary_encode().cast(kind)
     return table.set_column(number, field, new.cast(kind))
+
+
+def _packed(data: bytes, compression: str | None) -> bytes:
+    if compression is None:
+        return data
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, cast(Any, compression)) as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
 
 
 class _Lines:
