@@ -120,7 +120,9 @@ class _Lines:
 
     def __init__(self, records: memoryview, name: str) -> None:
         self._records, self._name = records, name
-        self._strings: dict[int, tuple[int, int]] = {}  # first byte of a text and the one behind, by row
+        self._strings: dict[
+            int, tuple[int, int]
+        ] = {}  # first byte of a text and the one behind, by row
 
     def texts(self, rows: list[int]) -> list[str]:
         found = strings_in(self._records, self._name, np.array(rows, np.int64))

@@ -7,19 +7,22 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from neardup.copies.repeated.batches import Batches
 from neardup.errors import OutputError, ResumeError
 from neardup.kernels.passages.run_records import digest_of
 
 Allocate = Callable[[int, np.dtype], np.ndarray]
 #: Bytes that are read at once to check a file.
 _READ = 16 << 20
+#: The part of the memory from which on a batch of rows is large.
+_LARGE = 4
 #: Bytes of small blocks that are written at once, at most.
 _WRITTEN = 4 << 20
 
@@ -60,8 +63,8 @@ class Spill:
         self._width = sum(column.itemsize for column in self._columns)
         self._memory, self._folder, self._path = memory, folder, path
         self.parts = parts
-        # Rows in the order of their parts, and where each part begins in them.
-        self._pending: list[tuple[list[np.ndarray], list[int]]] = []
+        self._pending: list[Batches] = []
+        self._shared = Batches([])
         self._bytes = 0
         self._flushes = list(flushes)
         self._begins = [_begins(flush) for flush in self._flushes]
@@ -95,37 +98,46 @@ class Spill:
     def add_divided(self, rows: Sequence[np.ndarray], ends: np.ndarray) -> None:
         """Append rows that are in the order of their parts; ``ends`` is int64[parts + 1].
 
-        The arrays are not copied while they are in memory.
+        Large arrays are not copied while they are in memory.
         """
-        if ends[-1]:
-            columns = [
-                np.ascontiguousarray(values, dtype)
-                for values, dtype in zip(rows, self._columns, strict=True)
-            ]
-            self._pending.append((columns, ends.tolist()))
-            self._bytes += sum(values.nbytes for values in columns)
+        count = int(ends[-1])
+        if not count:
+            return
+        self._bytes += count * self._width
+        if count * self._width <= self._memory // _LARGE and self._has_room(count):
+            self._shared.add(rows, ends)
+            return
+        columns = [
+            np.ascontiguousarray(values, dtype)
+            for values, dtype in zip(rows, self._columns, strict=True)
+        ]
+        self._pending.append(Batches.of(columns, ends))
 
-    def _blocks(self, part: int) -> Iterator[list[np.ndarray]]:
-        """Yield the rows of a part in memory: for each column, uint8[] of each block."""
-        for number in range(len(self._columns)):
-            yield [
-                columns[number][ends[part] : ends[part + 1]].view(np.uint8)
-                for columns, ends in self._pending
-                if ends[part + 1] > ends[part]
-            ]
+    def _has_room(self, count: int) -> bool:
+        """Return whether the arrays that batches share can take so many rows, behind all others."""
+        if not any(batches is self._shared for batches in self._pending):
+            if not self._shared.columns:
+                capacity = (self._memory + self._memory // _LARGE) // self._width
+                self._shared.columns = [np.empty(capacity, column) for column in self._columns]
+            self._shared.clear()
+            self._pending.append(self._shared)
+        return self._pending[-1] is self._shared and self._shared.fits(count)
 
-    def _together(self) -> Iterator[list[np.ndarray]]:
-        """Yield the rows in memory as they are written; of several blocks at most `_WRITTEN`."""
-        waiting: list[np.ndarray] = []
-        size = 0
-        for block in (b for part in range(self.parts) for each in self._blocks(part) for b in each):
-            if waiting and size + len(block) > _WRITTEN:
-                yield waiting
-                waiting, size = [], 0
-            waiting.append(block)
-            size += len(block)
-        if waiting:
-            yield waiting
+    def _together(self) -> Iterator[np.ndarray]:
+        """Yield the bytes in memory as they are written, valid until the next ones."""
+        space, filled = np.empty(_WRITTEN if self._pending else 0, np.uint8), 0
+        sizes = [(batches, batches.sizes().tolist()) for batches in self._pending]
+        for part, (number, column) in product(range(self.parts), enumerate(self._columns)):
+            for batches, rows in sizes:
+                size = rows[part] * column.itemsize
+                if filled + size > _WRITTEN:
+                    yield space[:filled]
+                    filled = 0
+                if size > _WRITTEN:
+                    yield batches.block(part, number)
+                elif size:
+                    filled += batches.copy(part, number, space[filled:])
+        yield space[:filled]
 
     def flush(self, durable: bool = True) -> Flush:
         """Write the rows in memory to the file; return the batch, for ``flushes`` of `Spill`.
@@ -134,30 +146,26 @@ class Spill:
         """
         self.sync()
         digest, end = np.uint64(0), self._end
-        space = np.empty(_WRITTEN if self._pending else 0, np.uint8)
         with _refused():
             file = self._opened()
             file.seek(end)
-            for blocks in self._together():
-                size = sum(map(len, blocks))
-                data = blocks[0]
-                if len(blocks) > 1:
-                    data = np.concatenate(blocks, out=space[:size])
+            for data in self._together():
                 file.write(memoryview(cast(Any, data)))
-                end += size
+                end += len(data)
                 if self._path is not None:
                     digest = np.uint64(digest_of(data.view(np.uint64), digest))
             file.flush()
-        every = np.array([ends for _, ends in self._pending], np.int64).reshape(-1, self.parts + 1)
-        rows, checksum = np.diff(every).sum(axis=0).tolist(), int(digest)
-        self._pending = []
+        rows = np.zeros(self.parts, np.int64)
+        for batches in self._pending:
+            rows += batches.sizes()
         if durable and self._path is not None:
             self._syncer = self._syncer or ThreadPoolExecutor(1, "neardup-sync")
             self._syncing = self._syncer.submit(os.fsync, file.fileno())
-        found = Flush(self._end, rows, checksum)
+        found = Flush(self._end, rows.tolist(), int(digest))
         self._flushes.append(found)
         self._begins.append(_begins(found))
         self._end, self._bytes = end, 0
+        self._pending = []
         return found
 
     def sync(self) -> None:
@@ -171,10 +179,11 @@ class Spill:
         """Say that no rows follow: where most are in the file, the others need no memory."""
         if self._flushes and self._pending:
             self.flush(durable=False)
+            self._shared = Batches([])
 
     def size(self, part: int) -> int:
         """Return the rows of a part."""
-        pending = sum(ends[part + 1] - ends[part] for _, ends in self._pending)
+        pending = sum(batches.size(part) for batches in self._pending)
         return pending + sum(flush.rows[part] for flush in self._flushes)
 
     def take(self, part: int, allocate: Allocate = np.empty) -> list[np.ndarray]:
@@ -189,19 +198,20 @@ class Spill:
                 self._read(rows, begin)
                 begin += rows.nbytes
             done += count
-        for column, blocks in zip(found, self._blocks(part), strict=True):
-            if blocks:
-                np.concatenate(blocks, out=column[done:].view(np.uint8))
+        for number, column in enumerate(found):
+            left = column[done:].view(np.uint8)
+            for batches in self._pending:
+                left = left[batches.copy(part, number, left) :]
         return found
 
     def forget(self) -> None:
         """Forget the rows in memory; those in a file that outlives the process stay there."""
-        self._pending = []
+        self._pending, self._shared = [], Batches([])
         self._close()
 
     def close(self) -> None:
         """Forget all rows, and remove the file."""
-        self._pending = []
+        self._pending, self._shared = [], Batches([])
         self._close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)

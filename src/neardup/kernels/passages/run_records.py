@@ -167,3 +167,22 @@ def digest_of(words, before):
         found = (found ^ word) * TOKEN_MULTIPLIER + TOKEN_LENGTH
         found ^= found >> np.uint64(29)
     return found
+
+
+@kernel
+def gather_blocks(values, firsts, lasts, width, out):
+    """Copy blocks of rows one behind the other; return the bytes copied.
+
+    Args:
+        values: uint8[] of rows.
+        firsts: int64[blocks]: the first row of each block.
+        lasts: int64[blocks]: the row behind the last one.
+        width: Bytes of a row.
+        out: uint8[] for the rows.
+    """
+    at = np.int64(0)
+    for block in range(firsts.shape[0]):
+        begin, end = firsts[block] * width, lasts[block] * width
+        out[at : at + end - begin] = values[begin:end]
+        at += end - begin
+    return at
