@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pytest
 from io_samples import opened, rows_of, texts_of
 
 import neardup
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
+from neardup.io import opening
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.io.outputs import check_output
 
@@ -337,3 +341,32 @@ def test_members_that_are_there_already(tmp_path: Path) -> None:
     check_output(damaged, None, added.schema)  # reading says what is wrong
     with pytest.raises(FormatError, match="line 2 is not valid JSON"):
         texts_of(damaged)
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the system takes no advice")
+def test_what_the_cache_cannot_hold_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a source that is larger than memory, each range is given up when it was read."""
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"text": "text number {n}"}}\n' for n in range(500)))
+    size, dropped = path.stat().st_size, set()
+    advise = os.posix_fadvise
+
+    def noted(descriptor: int, start: int, length: int, advice: int) -> None:
+        if advice == os.POSIX_FADV_DONTNEED:
+            dropped.update(range(start, start + length))
+        advise(descriptor, start, length, advice)
+
+    monkeypatch.setattr(os, "posix_fadvise", noted)
+    monkeypatch.setattr(opening, "_CACHED", 0)
+
+    def texts(memory: int) -> list[str]:
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=memory))
+        source = opened(path, partition_bytes=1000)
+        return [text for part in source.partitions() for text in part.read().text.to_pylist()]
+
+    held = texts(2 * size)
+    assert not dropped
+    assert texts(size) == held
+    assert dropped == set(range(size))

@@ -20,6 +20,7 @@ _FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
 _SMALLEST_PARTITION = 1 << 20
 _FIRST_BYTES = 1 << 16  # searched for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must contain a byte order mark
+_CACHED = 1 << 30  # a source below this is held by the cache of any system
 
 #: Modules that are not called as their format.
 _MODULES = {"csv": "csv_tables", "tsv": "csv_tables", "arrow": "arrow_tables", "text": "text_files"}
@@ -119,7 +120,19 @@ def open_source(
             copied(file, copy_folder / f"input-{number}") if file.size is None else file
             for number, file in enumerate(files)
         ]
-    return FileSource(files, columns, partition_bytes)
+    return FileSource(_uncached(files), columns, partition_bytes)
+
+
+def _uncached(files: list[SourceFile]) -> list[SourceFile]:
+    """Mark files that are together larger than what the system's cache can hold."""
+    total = sum(file.size or 0 for file in files)
+    if total < _CACHED:
+        return files
+    import psutil
+
+    if total < psutil.virtual_memory().total // 4 * 3:
+        return files
+    return [replace(file, uncached=True) for file in files]
 
 
 def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:

@@ -161,6 +161,10 @@ def read_range(file: SourceFile, start: int, size: int) -> Raw:
         raw.seek(start)
         if _fill(raw, view_of(data, 0, size)) < size:
             raise changed(file.path)
+        if file.uncached:
+            # They would push out what is read again, and to make room later costs more.
+            with suppress(OSError, AttributeError):
+                os.posix_fadvise(raw.fileno(), start, size, os.POSIX_FADV_DONTNEED)
     data[size : size + PAD] = 0
     return Raw(data, size)
 
