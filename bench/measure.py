@@ -133,8 +133,8 @@ def stop(process: subprocess.Popen) -> None:
 def watch(process: subprocess.Popen, peaks: Peaks, seconds: float, limit: int) -> str:
     """Sample until the end. Returns why the process was stopped, if it was.
 
-    Memory shared between processes takes the kernel a while to add up: trees of several are
-    sampled so seldom that it costs at most about a fiftieth of the time. So are folders.
+    To look takes a core a while, all the more where processes share memory: there is a look so
+    seldom that it costs at most about a fiftieth of the time. So it is with folders.
     """
     while process.poll() is None:
         now = time.perf_counter()
@@ -145,8 +145,7 @@ def watch(process: subprocess.Popen, peaks: Peaks, seconds: float, limit: int) -
         if peaks.memory > limit:
             stop(process)
             return f"stopped at {peaks.memory / 1e9:.1f} GB of memory"
-        several = len(tree(process.pid)) > 1
-        pause = max(INTERVAL, 50 * (time.perf_counter() - now)) if several else INTERVAL
+        pause = max(INTERVAL, 50 * (time.perf_counter() - now))
         try:
             process.wait(min(pause, 1.0))
         except subprocess.TimeoutExpired:
