@@ -20,7 +20,7 @@ _FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
 _SMALLEST_PARTITION = 1 << 20
 _FIRST_BYTES = 1 << 16  # searched for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must contain a byte order mark
-_CACHED = 1 << 30  # a source below this is held by the cache of any system
+_CACHED = 1 << 30  # any system has a cache for a source below this
 
 #: Modules that are not called as their format.
 _MODULES = {"csv": "csv_tables", "tsv": "csv_tables", "arrow": "arrow_tables", "text": "text_files"}
@@ -124,7 +124,7 @@ def open_source(
 
 
 def _uncached(files: list[SourceFile]) -> list[SourceFile]:
-    """Mark files that are together larger than what the system's cache can hold."""
+    """Mark files that are together too large for the cache of the system."""
     total = sum(file.size or 0 for file in files)
     if total < _CACHED:
         return files

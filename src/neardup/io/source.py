@@ -32,7 +32,7 @@ class SourceFile:
     copy: str | None = None  # the copy of a pipe, which is read instead
     content: bytes | None = field(default=None, repr=False)  # all bytes of a pipe
     delimiter: str = ""  # of CSV and TSV, where it is another one than by the format
-    uncached: bool = False  # of a source that the system's cache can't hold until the next pass
+    uncached: bool = False  # of a source that is too large for the cache of the system
 
     @property
     def local_path(self) -> str:

@@ -162,7 +162,7 @@ def read_range(file: SourceFile, start: int, size: int) -> Raw:
         if _fill(raw, view_of(data, 0, size)) < size:
             raise changed(file.path)
         if file.uncached:
-            # They would push out what is read again, and to make room later costs more.
+            # They would push out temporary files, and the system needs longer to free them later.
             with suppress(OSError, AttributeError):
                 os.posix_fadvise(raw.fileno(), start, size, os.POSIX_FADV_DONTNEED)
     data[size : size + PAD] = 0

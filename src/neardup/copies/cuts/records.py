@@ -126,9 +126,9 @@ class _Lines:
 
     def texts(self, rows: list[int]) -> list[str]:
         found = strings_in(self._records, self._name, np.array(rows, np.int64))
-        places: list[tuple[int, int]] = list(map(tuple, found.tolist()))
-        self._strings = dict(zip(rows, places, strict=True))
-        return [text_of(bytes(self._records[start:end])) for start, end in places]
+        spans: list[tuple[int, int]] = list(map(tuple, found.tolist()))
+        self._strings = dict(zip(rows, spans, strict=True))
+        return [text_of(bytes(self._records[start:end])) for start, end in spans]
 
     def changed(self, rows: Mapping[int, str]) -> memoryview:
         """Return the records with new texts."""

@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from neardup.copies.repeated.batches import Batches
+from neardup.copies.repeated.row_batches import Batches
 from neardup.errors import OutputError, ResumeError
 from neardup.kernels.passages.run_records import digest_of
 
@@ -104,7 +104,7 @@ class Spill:
         if not count:
             return
         self._bytes += count * self._width
-        if count * self._width <= self._memory // _LARGE and self._has_room(count):
+        if count * self._width <= self._memory // _LARGE and self._can_share(count):
             self._shared.add(rows, ends)
             return
         columns = [
@@ -113,7 +113,7 @@ class Spill:
         ]
         self._pending.append(Batches.of(columns, ends))
 
-    def _has_room(self, count: int) -> bool:
+    def _can_share(self, count: int) -> bool:
         """Return whether the arrays that batches share can take so many rows, behind all others."""
         if not any(batches is self._shared for batches in self._pending):
             if not self._shared.columns:

@@ -171,7 +171,7 @@ def digest_of(words, before):
 
 @kernel
 def gather_blocks(values, firsts, lasts, width, out):
-    """Copy blocks of rows one behind the other; return the bytes copied.
+    """Copy blocks of rows, each after the other; return the bytes copied.
 
     Args:
         values: uint8[] of rows.
