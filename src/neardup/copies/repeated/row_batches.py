@@ -18,7 +18,9 @@ class Batches:
 
     def __init__(self, columns: Sequence[np.ndarray]) -> None:
         self.columns = columns
-        self.clear()
+        self._ends: list[np.ndarray] = []
+        self._table: np.ndarray | None = None
+        self.rows = 0
 
     @classmethod
     def of(cls, columns: Sequence[np.ndarray], ends: np.ndarray) -> Batches:
@@ -26,12 +28,6 @@ class Batches:
         found = cls(columns)
         found._ends, found.rows = [ends], int(ends[-1])
         return found
-
-    def clear(self) -> None:
-        """Forget the rows; the arrays stay."""
-        self._ends: list[np.ndarray] = []
-        self._table: np.ndarray | None = None
-        self.rows = 0
 
     def fits(self, count: int) -> bool:
         return self.rows + count <= len(self.columns[0])

@@ -115,11 +115,9 @@ class Spill:
 
     def _can_share(self, count: int) -> bool:
         """Return whether the arrays that batches share can take so many rows, behind all others."""
-        if not any(batches is self._shared for batches in self._pending):
-            if not self._shared.columns:
-                capacity = (self._memory + self._memory // _LARGE) // self._width
-                self._shared.columns = [np.empty(capacity, column) for column in self._columns]
-            self._shared.clear()
+        if not self._shared.columns:
+            capacity = (self._memory + self._memory // _LARGE) // self._width
+            self._shared = Batches([np.empty(capacity, column) for column in self._columns])
             self._pending.append(self._shared)
         return self._pending[-1] is self._shared and self._shared.fits(count)
 
@@ -165,7 +163,7 @@ class Spill:
         self._flushes.append(found)
         self._begins.append(_begins(found))
         self._end, self._bytes = end, 0
-        self._pending = []
+        self._pending, self._shared = [], Batches([])
         return found
 
     def sync(self) -> None:
@@ -179,7 +177,6 @@ class Spill:
         """Say that no rows follow: where most are in the file, the others need no memory."""
         if self._flushes and self._pending:
             self.flush(durable=False)
-            self._shared = Batches([])
 
     def size(self, part: int) -> int:
         """Return the rows of a part."""
