@@ -120,11 +120,12 @@ class _Lines:
 
     def __init__(self, records: memoryview, name: str) -> None:
         self._records, self._name = records, name
-        self._strings: dict[
-            int, tuple[int, int]
-        ] = {}  # first byte of a text and the one behind, by row
+        # Of each row, the first byte of its text and the one behind.
+        self._strings: dict[int, tuple[int, int]] = {}
 
     def texts(self, rows: list[int]) -> list[str]:
+        if not rows:
+            return []
         found = strings_in(self._records, self._name, np.array(rows, np.int64))
         spans: list[tuple[int, int]] = list(map(tuple, found.tolist()))
         self._strings = dict(zip(rows, spans, strict=True))
