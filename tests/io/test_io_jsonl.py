@@ -347,7 +347,7 @@ def test_members_that_are_there_already(tmp_path: Path) -> None:
 def test_what_the_cache_cannot_hold_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a source that is larger than memory, each range is given up when it was read."""
+    """Of a source that is larger than memory, a range is given up when the next one was read."""
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f'{{"text": "text number {n}"}}\n' for n in range(500)))
     size, dropped = path.stat().st_size, set()
@@ -369,4 +369,6 @@ def test_what_the_cache_cannot_hold_is_dropped(
     held = texts(2 * size)
     assert not dropped
     assert texts(size) == held
-    assert dropped == set(range(size))
+    left = set(range(size)) - dropped
+    assert 0 < len(left) < 1100
+    assert left == set(range(min(left), size))

@@ -147,26 +147,42 @@ def bom_size(name: str, head: bytes) -> int:
     return len(_BOM) if head.startswith(_BOM) else 0
 
 
-#: A buffer for each thread: new pages cost more than reading into them.
-_buffer = threading.local()
+class _ThreadState(threading.local):
+    """A buffer, since new pages cost more than reading into them, and the range read before."""
+
+    data = np.empty(0, np.uint8)
+    earlier: tuple[str, int, int] = "", 0, 0
+
+
+_state = _ThreadState()
 
 
 def read_range(file: SourceFile, start: int, size: int) -> Raw:
     """Bytes of a plain file, in a buffer that stays valid until this thread calls again."""
-    data: np.ndarray = getattr(_buffer, "data", np.empty(0, np.uint8))
+    data = _state.data
     # One huge record must not take its memory for the rest of the run.
     if len(data) < size + PAD or len(data) > max(4 * size, _KEPT):
-        data = _buffer.data = np.empty(size + PAD, np.uint8)
+        data = _state.data = np.empty(size + PAD, np.uint8)
     with _reading(file) as (raw, _):
         raw.seek(start)
         if _fill(raw, view_of(data, 0, size)) < size:
             raise changed(file.path)
         if file.uncached:
-            # They would push out temporary files, and the system needs longer to free them later.
-            with suppress(OSError, AttributeError):
-                os.posix_fadvise(raw.fileno(), start, size, os.POSIX_FADV_DONTNEED)
+            _drop_earlier(file.local_path, start, size)
     data[size : size + PAD] = 0
     return Raw(data, size)
+
+
+def _drop_earlier(path: str, start: int, size: int) -> None:
+    """Drop pages from the cache: they push out temporary files, and are freed slowly later.
+
+    They are those that the thread read before: of new ones some wait in the lists of a core, and
+    the system would stop all cores for them.
+    """
+    (path, start, size), _state.earlier = _state.earlier, (path, start, size)
+    if path:
+        with suppress(OSError, AttributeError), Path(path).open("rb", buffering=0) as file:
+            os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
 
 
 def cut_lines(file: SourceFile, partition_bytes: int, limit: RecordLimit) -> Iterator[Extent]:
