@@ -76,7 +76,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
         _read_once(inputs, anchors, work, advance)
         entered = anchors.corpus()
         for corpus in inputs.all:
-            corpus.ids()
+            corpus.ids(work.scratch)
         marked = anchors.marked()
     del anchors  # its arrays are not needed any more
     notes: list[str] = []

@@ -17,6 +17,7 @@ from neardup.engines.job import Job, Resources
 from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
 from neardup.errors import InputError
+from neardup.files.scratch import Scratch
 from neardup.io.opening import Reading, paths_of
 from neardup.io.remote import located
 from neardup.io.source import Documents, Partition
@@ -132,8 +133,11 @@ class InputCorpus:
         if self.extra:
             self._columns.append(table.select(self.extra))
 
-    def ids(self) -> Ids:
+    def ids(self, scratch: Scratch | None = None) -> Ids:
         """Return the ids of all documents, once they are known to be unique.
+
+        Args:
+            scratch: Has them from the first call on; None for any amount of memory.
 
         Raises:
             DuplicateIdError: Two documents have the same id, or one has none.
@@ -144,7 +148,9 @@ class InputCorpus:
             chunks = [chunk for ids in self._ids for chunk in ids.chunks]
             found: Any = pa.chunked_array(chunks or [pa.array([], pa.int64())])
             check_ids(found, self.id_column, self.describe, self.job.secret_ids)
-            self._unique = one = cast("pa.ChunkedArray[Any]", joined_ids(found))
+            self._unique = one = cast(
+                "pa.ChunkedArray[Any]", joined_ids(found, scratch or Scratch())
+            )
             self._ids = [one]
         return self._unique
 

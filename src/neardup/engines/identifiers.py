@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of, buffer_of, large_strings, numbers
 from neardup.errors import ColumnError, DuplicateIdError
+from neardup.files.scratch import Scratch
 from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.tokens import hash_tokens
 from neardup.match.bucketing import group
@@ -93,9 +94,34 @@ def _members(hashes: np.ndarray) -> np.ndarray:
     return np.sort(np.concatenate(found))
 
 
-def joined_ids(ids: Ids) -> Ids:
-    """Return ids as one array: to take some of many arrays, Arrow joins all of them each time."""
-    return ids if ids is None or ids.num_chunks == 1 else pa.chunked_array([ids.combine_chunks()])
+def joined_ids(ids: Ids, scratch: Scratch) -> Ids:
+    """Return ids, of which none is null, as one array of ``scratch``.
+
+    To take some of many arrays, Arrow joins all of them each time.
+    """
+    if ids is None or ids.num_chunks == 1:
+        return ids
+    if pa.types.is_integer(ids.type):
+        values = scratch.empty(len(ids), ids.type.to_pandas_dtype())
+        filled = 0
+        for chunk in ids.chunks:
+            values[filled : filled + len(chunk)] = numbers(chunk)
+            filled += len(chunk)
+        return pa.chunked_array([array_of(values)])
+    parts = [text_buffers(cast(Any, chunk.view(pa.large_string()))) for chunk in ids.chunks]
+    offsets = scratch.empty(len(ids) + 1, np.int64)
+    offsets[0] = filled = 0
+    for _, limits in parts:
+        last = filled + len(limits) - 1
+        offsets[filled + 1 : last + 1] = limits[1:] + (offsets[filled] - limits[0])
+        filled = last
+    data = scratch.empty(int(offsets[-1]), np.uint8)
+    at = 0
+    for values, limits in parts:
+        size = int(limits[-1] - limits[0])
+        data[at : at + size] = values[limits[0] : limits[-1]]
+        at += size
+    return pa.chunked_array([large_strings(offsets, buffer_of(data)).view(ids.type)])
 
 
 def take_ids(ids: Ids, positions: np.ndarray) -> "pa.Array[Any]":

@@ -150,7 +150,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
         corpus,
         answer,
         recipe,
-        joined_ids(ids),
+        joined_ids(ids, scratch),
         order,
         about_store,
         scratch,
