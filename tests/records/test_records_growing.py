@@ -8,8 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_records import made_persons
 
+import neardup
 from neardup.inspect.agreement import pair_counts
+from neardup.records.decision.clusters import follow_clusters
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -28,3 +31,39 @@ def test_no_rule_reaches_more_than_the_bound(monkeypatch: pytest.MonkeyPatch) ->
         assert best <= bound(half, every) + 1e-9
         reached += best > bound(half, every) - 1e-9
     assert reached > 20
+
+
+def test_half_then_the_rest_is_as_near_to_one_linkage_as_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    growing = importlib.import_module("growing")
+    table, _ = made_persons(800, seed=7, near=0.5)
+    fields = ["given_name", "surname", "suburb"]
+    one = neardup.link(table, id="id", fields=fields).clusters["cluster"].to_numpy()
+    first = neardup.link(table.slice(0, 400), id="id", fields=fields)
+    index = first.index()
+    new = neardup.link(table.slice(400), against=index)
+    half, grown = (found.clusters["cluster"].to_numpy() for found in (first, index))
+    assert grown[:400].tolist() == half.tolist()
+    assert new.clusters["cluster"].to_pylist() == grown[400:].tolist()
+    # Some clusters of the first half would have been others.
+    assert pair_counts(half, one[:400]).scores()["f1"] < 1
+    agreed = pair_counts(grown, one).scores()["f1"]
+    assert agreed == pytest.approx(growing.bound(half, one))
+
+
+def test_new_records_follow_the_majority() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(300):
+        old, every = rng.integers(0, 4, 6), rng.integers(0, 4, 10)
+        numbers = np.arange(100, 104)
+        found = follow_clusters(every, old, numbers)
+        for k, of in enumerate(every[6:].tolist()):
+            own = 100 + every[6:].tolist().index(of)
+            gained = {
+                c: 2 * int(np.sum((old == c) & (every[:6] == of))) - int(np.sum(old == c))
+                for c in set(old.tolist())
+            }
+            most, best = max((gain, -c) for c, gain in gained.items())
+            assert found[k] == (-best if most > 0 else own)

@@ -139,6 +139,41 @@ def join_clusters(
     return np.asarray(np.where(unit < len(names), named[np.minimum(unit, len(names))], new))
 
 
+def follow_clusters(every: np.ndarray, old: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Let new records join old clusters as one linkage of all records has it.
+
+    A cluster of that linkage gives its new records to the old cluster of which it has more than
+    half of the records; of several ones to that with the most records in it, more than outside;
+    else they are a cluster of their own.
+
+    Args:
+        every: int64[old and new]: the cluster of each record in the one linkage.
+        old: int64[old]: the cluster of each old record, which it keeps.
+        numbers: int64[new]: as for `join_clusters`.
+
+    Returns:
+        int64[new]: the cluster of each new record.
+
+    Examples:
+        >>> one, old = np.array([0, 0, 0, 3, 0, 3, 6, 6]), np.array([0, 1, 1, 3])
+        >>> follow_clusters(one, old, np.array([8, 9, 10, 11])).tolist()
+        [1, 3, 10, 10]
+    """
+    pairs, common = np.unique(np.column_stack([every[: len(old)], old]), axis=0, return_counts=True)
+    names, sizes = np.unique(old, return_counts=True)
+    gained = 2 * common - sizes[np.searchsorted(names, pairs[:, 1])]
+    pairs, gained = pairs[gained > 0], gained[gained > 0]
+    order = np.lexsort((pairs[:, 1], -gained, pairs[:, 0]))
+    into, first = np.unique(pairs[order, 0], return_index=True)
+    new = every[len(old) :]
+    joined = np.searchsorted(into, new)
+    known = np.isin(new, into)
+    _, begin, which = np.unique(new, return_index=True, return_inverse=True)
+    found = numbers[begin][which.reshape(-1)]
+    found[known] = pairs[order[first], 1][joined[known]]
+    return np.asarray(found)
+
+
 def _ranked(pairs: Scored, ranks: np.ndarray) -> Scored:
     rank = np.empty(len(ranks), np.int64)
     rank[np.argsort(ranks, kind="stable")] = np.arange(len(ranks))

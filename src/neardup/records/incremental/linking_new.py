@@ -24,8 +24,8 @@ from neardup.records.blocks.record_blocks import (
     lowest_similarity,
     worth,
 )
-from neardup.records.deciding import Decision, agreements_of, decide_candidates
-from neardup.records.decision.clusters import Scored, join_clusters, matches
+from neardup.records.deciding import Decision, agreements_of
+from neardup.records.decision.clusters import Scored, follow_clusters, join_clusters, matches
 from neardup.records.decision.learning import rescaled
 from neardup.records.decision.threshold import index_threshold
 from neardup.records.features import make_features
@@ -33,7 +33,7 @@ from neardup.records.field_notes import empty_notes
 from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_changes import remove_stored
 from neardup.records.incremental.record_store import RecordStore, Stored
-from neardup.records.link_steps import Against, Blocked, Linked, block_notes, candidates_of
+from neardup.records.link_steps import Against, Blocked, Linked, block_notes, candidates_of, decide
 from neardup.records.record_files import Records, Source, read_records
 from neardup.threads import Pool
 
@@ -78,7 +78,8 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
             state = store.core.catalogue.state()
         store.require_new(ids)
         changed = store.refresh()
-        again = _learn_again(store, records, state.documents + len(records), pool)
+        clusters = _learn_again(store, records, numbers, state.documents + len(records), pool)
+        again = clusters is not None
         docs, found = store.candidates(keys)
         old, against = store.fetch(docs), Against(state.documents, len(docs))
         every = _together(old, ids, records)
@@ -94,9 +95,8 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
         notes += _grown(store, state.documents + len(ids), again)
         blocked = Blocked(every, spec, features, among, notes, against)
         blocked = _with_pairs(blocked, store, pairs, pool)
-        linked = _decided(blocked, store, again, (old.clusters, numbers), pool)
-        clusters = linked.clusters[blocked.new :]
-        store.insert(Stored(ids, records.columns, clusters), keys)
+        linked = _decided(blocked, store, clusters, (old.clusters, numbers), pool)
+        store.insert(Stored(ids, records.columns, linked.clusters[blocked.new :]), keys)
     store.after_insert()
     return linked
 
@@ -112,8 +112,12 @@ def _grown(store: RecordStore, records: int, again: bool) -> tuple[str, ...]:
     return (f"{said}: `relink` reports the changes by one linkage of all records",)
 
 
-def _learn_again(store: RecordStore, new: Records, records: int, pool: Pool) -> bool:
+def _learn_again(
+    store: RecordStore, new: Records, numbers: np.ndarray, records: int, pool: Pool
+) -> np.ndarray | None:
     """Learn weights from all records, if they are half as many again as the last time or more.
+
+    New records then join the clusters into which one linkage of all puts them.
 
     Weights that labels have changed stay, as the labels are not stored. So do weights where all
     records have too few candidates to learn from. Within a transaction, before the new records are
@@ -122,27 +126,28 @@ def _learn_again(store: RecordStore, new: Records, records: int, pool: Pool) -> 
     Args:
         store: The index.
         new: The new records.
+        numbers: Numbers for them, int64[new].
         records: How many there will be.
         pool: Threads.
 
     Returns:
-        Whether there are new weights.
+        Their clusters, int64[new]; None where the weights stay.
     """
     model = store.model
     by_labels = (model.factor, model.shift) != (1.0, 0.0)
     if not len(new) or by_labels or records < _AGAIN * store.counted:
-        return False
+        return None
     old = store.everything()
     columns = tuple(pa.concat_arrays(parts) for parts in zip(old.columns, new.columns, strict=True))
     ids: tuple[pa.Array[Any], ...] = (array_of(np.arange(records)),)
     every = Records(new.names, ids, columns, records)
     features = make_features(columns, store.spec, pool)
     found = candidates_of(every, features, store.spec, pool)
-    decision = decide_candidates(every, features, store.spec, found, None, pool)
-    if model.views and not decision.model.views:
-        return False
-    store.learn(features, decision)
-    return True
+    linked = decide(Blocked(every, store.spec, features, found, ()), pool)
+    if model.views and not linked.decision.model.views:
+        return None
+    store.learn(features, linked.decision)
+    return follow_clusters(linked.clusters, old.clusters, numbers)
 
 
 def _together(old: Stored, ids: list[Id], new: Records) -> Records:
@@ -241,7 +246,7 @@ def _alike(
 def _decided(
     blocked: Blocked,
     store: RecordStore,
-    again: bool,
+    clusters: np.ndarray | None,
     clusters_of: tuple[np.ndarray, np.ndarray],
     pool: Pool,
 ) -> Linked:
@@ -250,11 +255,11 @@ def _decided(
     Args:
         blocked: Records with their candidates.
         store: The index.
-        again: Whether the weights were learnt from the new records, too.
+        clusters: Those of the new records, if the weights were learnt from these, too.
         clusters_of: int64[] of old and of new records: their clusters, and numbers for these.
         pool: Threads.
     """
-    old, numbers = clusters_of
+    (old, numbers), again = clusters_of, clusters is not None
     spec, found = blocked.spec, blocked.candidates
     compared = compare(blocked.features, spec, found.a, found.b, pool)
     agreements = agreements_of(found, compared, len(blocked.records), two_files=False)
@@ -266,8 +271,11 @@ def _decided(
     log_odds = model.log_odds(agreements, values)
     decision = Decision(compared, agreements, values, model, threshold, log_odds)
     scored = Scored(found.a, found.b, decision.margin(spec.decide_at))
-    sizes = store.sizes(old)
-    clusters = join_clusters(scored, old, sizes, numbers, spec.cluster)
+    if clusters is None:
+        clusters = join_clusters(scored, old, store.sizes(old), numbers, spec.cluster)
+    else:
+        clusters = np.concatenate([old, clusters])
+    sizes = store.sizes(clusters)
     for cluster in clusters[blocked.new :].tolist():
         sizes[cluster] = sizes.get(cluster, 0) + 1
     of = np.array([sizes[cluster] for cluster in clusters.tolist()], np.int64)
