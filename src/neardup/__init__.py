@@ -12,7 +12,7 @@ __version__ = "0.3.0"
 
 # Names are resolved when they are first used: `neardup --help` imports nothing heavy.
 _HOMES = {
-    "neardup.api.comparing_corpora": "decontaminate",
+    "neardup.api.decontaminating": "decontaminate",
     "neardup.api.copying": "PassageRun copied passages",
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
@@ -42,10 +42,10 @@ __all__ = ["__version__", *(name for names in _HOMES.values() for name in names.
 
 # `as` is for type checkers: these names are public.
 if TYPE_CHECKING:
-    from neardup.api.comparing_corpora import decontaminate as decontaminate
     from neardup.api.copying import PassageRun as PassageRun
     from neardup.api.copying import copied as copied
     from neardup.api.copying import passages as passages
+    from neardup.api.decontaminating import decontaminate as decontaminate
     from neardup.api.dedup import dedup as dedup
     from neardup.api.dedup import plan as plan
     from neardup.api.dedup import sketch_corpus as sketch_corpus

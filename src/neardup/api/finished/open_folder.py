@@ -46,7 +46,7 @@ def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
     Returns:
         By the command that made the folder: a `neardup.Run` (``dedup``, ``recluster``), the same
         without texts (``spark``), `neardup.api.comparing_corpora.Against` (``dedup --against``),
-        `neardup.api.comparing_corpora.Decontamination`, `neardup.PassageRun` or `neardup.LinkRun`;
+        `neardup.api.decontaminating.Decontamination`, `neardup.PassageRun` or `neardup.LinkRun`;
         a `neardup.Index` or `neardup.RecordIndex` that is only read, where it is one.
 
     Raises:
@@ -92,7 +92,7 @@ def _run(folder: str | os.PathLike[str]) -> Any:
 
             return Against(AgainstFolder(folder, record))
         case "decontaminate":
-            from neardup.api.comparing_corpora import Decontamination
+            from neardup.api.decontaminating import Decontamination
 
             return Decontamination.open(folder)
         case "passages":

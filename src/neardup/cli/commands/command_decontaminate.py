@@ -116,7 +116,7 @@ def decontaminate(
     with --cut all of them without the words that match, in the format of the input) and run.json;
     with --cut also cuts.parquet.
     """
-    from neardup.api.comparing_corpora import decontaminate
+    from neardup.api.decontaminating import decontaminate
 
     if options["passage"] is not None and o.given_options("shingle", "by", "threshold"):
         raise SpecError(

@@ -1,0 +1,291 @@
+"""Training documents that contain a test item."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.api.arguments import checked
+from neardup.api.finished.listed_report import ListedReport
+from neardup.api.progress import Progress, show_progress
+from neardup.api.removed_documents import check_added, check_out, form_of_removed
+from neardup.copies.contained import Asked, Items, closest, matches_of
+from neardup.copies.contained_counts import by_file, frequent_items
+from neardup.copies.cuts.records import check_changer
+from neardup.copies.cuts.text_cuts import TextCuts
+from neardup.corpora.corpus import InputCorpus, naming
+from neardup.engines.clock import Clock
+from neardup.engines.identifiers import take_ids
+from neardup.errors import SpecError
+from neardup.io.opening import Reading
+from neardup.io.outputs import check_output
+from neardup.io.remote import local_target
+from neardup.io.writers import write_tables
+from neardup.memory_plan import memory_of, plan_decontamination
+from neardup.output.clean import CLEAN, REMOVED, Form
+from neardup.output.record import about_clock
+from neardup.result_record import RECORD
+from neardup.results.any_run import AnyRun
+from neardup.results.other_folders import MatchesFolder
+from neardup.spec import ShingleSpec
+from neardup.state.output_folder import check_folder, output_folder, write_record
+from neardup.threads import Pool, check_threads
+
+if TYPE_CHECKING:
+    from neardup.api.corpus_types import Corpus
+
+_BY = ("containment", "similarity")
+#: Files of an output folder.
+_MATCHES = (CLEAN, REMOVED, "matches.parquet", "cuts.parquet", RECORD)
+#: Columns that removed documents have.
+_ADDED = ["test_id", "containment"]
+
+
+@dataclass(frozen=True, repr=False)
+class Decontamination(ListedReport, AnyRun):
+    """Result of `neardup.decontaminate`.
+
+    Attributes:
+        matches: A row for each training document and test item that match: ``train_doc``, its
+            position, and ``train_id``; ``test_doc``, ``test_id``; ``by``, how they match, which is
+            ``item`` where an item shorter than a shingle was looked for as it is;
+            ``containment``, the exact share of the item's shingles that the document has;
+            ``passage``, the number of words of the longest run that both have; ``train_start``,
+            ``train_end``, ``test_start`` and ``test_end``, its characters; and ``passage_text``, if
+            texts were asked for.
+        keep_mask: bool[n]: training documents that match nothing; with ``cut`` all of them.
+        summary: Settings, counts and seconds: the content of ``run.json``.
+        folder: Where they are stored; None in memory.
+    """
+
+    matches: pa.Table
+    keep_mask: np.ndarray
+    summary: dict[str, Any]
+    folder: Path | None = None
+
+    command = "decontaminate"
+
+    @property
+    def path(self) -> Path | None:
+        return self.folder
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Decontamination:
+        """Open the output of `neardup.decontaminate`, or of the command.
+
+        Raises:
+            InputError: Another command made it, or it is damaged.
+        """
+        found = MatchesFolder(folder)
+        kept, matches = np.ones(found.documents, dtype=np.bool_), found.table("matches")
+        if not found.record["settings"]["cut"]:
+            kept[matches.column("train_doc").to_numpy()] = False
+        return cls(matches, kept, found.record, found.folder)
+
+    @property
+    def _listed(self) -> MatchesFolder:
+        if self.folder is None:
+            raise SpecError("the page is made of an output folder", "give `out`")
+        return MatchesFolder(self.folder)
+
+
+@checked
+def decontaminate(
+    train: Corpus,
+    against: Corpus,
+    *,
+    by: str = "containment",
+    threshold: float = 0.8,
+    passage: int | None = None,
+    shingle: str | ShingleSpec = "word:5",
+    min_words: int = 2,
+    cut: bool = False,
+    mask: str | None = None,
+    texts: bool = False,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    test_text: str | Sequence[str] | None = None,
+    test_id: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    format: str | None = None,
+    removed: bool = False,
+    overwrite: bool = False,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    input_format: str | None = None,
+    encoding_errors: str = "strict",
+    delimiter: str | None = None,
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
+    private_ids: bool = False,
+    progress: Progress = "auto",
+) -> Decontamination:
+    """Find the training documents that contain a test item, exactly.
+
+    The test items are in memory; the training corpus is read once, and again to write the
+    clean one. Line breaks never matter: texts are compared word by word.
+
+    Args:
+        train: The training corpus, as ``source`` for `neardup.dedup`.
+        against: The test items, likewise.
+        by: ``"containment"``: the share of the item's shingles that a document has; or
+            ``"similarity"``: their Jaccard similarity.
+        threshold: Lowest share or similarity of a match, in (0, 1].
+        passage: Instead: so many consecutive words that both have are a match.
+        shingle: Units that are compared, such as ``"word:5"``.
+        min_words: An item shorter than a shingle, or than ``passage``, is looked for as it is, word
+            by word, if it has so many words; 2 by default, and 1 at least.
+        cut: Keep all documents, and cut the words that match: those that are in a shingle of an
+            item that matches, or in an item shorter than one.
+        mask: Put this text in place of each stretch that is cut.
+        texts: Give the passages with their text.
+        text: Column with the text of the training documents, or several.
+        id: Column with their ids; positions without it.
+        test_text: The same of the test items; as for the training documents by default.
+        test_id: Column with the ids of the test items; positions without it.
+        out: Folder to write to: ``clean`` (training documents without a match),
+            ``matches.parquet`` and ``run.json``; with ``cut`` also ``cuts.parquet``.
+        format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
+            ``delimiter``, ``max_document``, ``skip_large`` and ``private_ids``.
+        removed: Write the documents that match to ``out`` too, as ``removed``: each with the
+            ``test_id`` of the item of which it has the highest ``containment``, and that.
+        overwrite: Replace the output of an earlier call.
+        threads: Number of threads; all cores by default.
+        memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
+            refused before the training corpus is read; each match takes some 100 bytes more.
+        progress: As for `neardup.dedup`; only the compilation of kernels is shown.
+
+    Returns:
+        The matches.
+
+    Raises:
+        InputError: An input can't be used.
+        OutputError: The output folder exists, or can't be written.
+        SpecError: A setting is out of range, or the memory does not suffice.
+
+    Examples:
+        >>> train = ["some words before one two three four five six and after", "else"]
+        >>> found = decontaminate(train, ["One two three\\nfour five six"])
+        >>> found.keep_mask.tolist(), found.matches.column("passage").to_pylist()
+        ([False, True], [6])
+    """
+    asked = _asked(by, threshold, passage, shingle)._replace(
+        min_words=min_words, texts=texts, cut=cut
+    )
+    _check_cut(asked, mask)
+    if removed and (cut or out is None):
+        why = "with `cut` no document is removed" if cut else "`removed` needs an output folder"
+        raise SpecError(why, "leave it out" if cut else "give `out`")
+    clock, folder = Clock(), None if out is None else local_target(out)
+    check_threads(threads)
+    reading = Reading.of(locals())
+    corpus = InputCorpus.open(train, reading)
+    check_output(corpus.reader.source, format)
+    if cut:
+        check_changer(corpus.reader.source)
+    if removed:
+        check_added(corpus, format, _ADDED)
+    how_items = dataclasses.replace(
+        reading,
+        text=test_text or text,
+        id=test_id,
+        input_format=None,
+        delimiter=None,
+        skip_large=False,
+    )
+    allowed = memory_of(memory)
+    with naming("test_"):
+        items = InputCorpus.open(against, how_items)
+        size = items.workload(1, asked.shingle).text
+    if folder is not None:
+        check_folder(folder, overwrite, writes=_MATCHES)
+        check_out(folder, (train, corpus), (against, items))
+    plan = plan_decontamination(corpus.workload(threads, asked.shingle), size, allowed)
+    if allowed is not None:
+        plan.check()
+        threads = plan.threads
+    with show_progress(progress), Pool(threads) as pool:
+        with naming("test_"):
+            prepared = Items(items, asked, pool)
+        found = matches_of(corpus, items, prepared)
+    kept = np.ones(corpus.documents, dtype=np.bool_)
+    if not cut:
+        kept[found.table.column("train_doc").to_numpy()] = False
+    ends = found.cut.document, found.cut.start, found.cut.end
+    noted = np.empty((len(found.cut.start), 4), np.int64)
+    cuts = TextCuts(corpus, *ends, kept, noted, mask or "")
+    counts = {
+        "documents": len(kept),
+        "skipped": corpus.skipped,
+        "kept": int(kept.sum()),
+        "removed": int(len(kept) - kept.sum()),
+        "contaminated": len(np.unique(found.table.column("train_doc").to_numpy())),
+        "only_by_short_items": found.only_short,
+        "test_items": items.documents,
+        "test_items_found": len(np.unique(found.table.column("test_doc").to_numpy())),
+        "test_items_shorter_than_a_shingle": prepared.short,
+        "test_items_too_short": prepared.too_short,
+        "matches": found.table.num_rows,
+        "cut_words": int(found.cut.words.sum()),
+    }
+    settings = {
+        "by": asked.by,
+        "threshold": None if passage else threshold,
+        "shingle": str(asked.shingle),
+        "min_words": min_words,
+        "cut": cut,
+        "mask": mask,
+    }
+    about = {"settings": settings, "counts": counts, "test_files": by_file(items, found.table)}
+    about["frequent_items"] = frequent_items(items, prepared, found.table, len(kept))
+    about |= corpus.record(format=format, removed=removed)
+    if folder is None:
+        about = {"command": Decontamination.command, **about, **about_clock(clock)}
+        return Decontamination(found.table, kept, about)
+    form = Form(format, changing=cuts.changing() if cut else None)
+    with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
+        with clock.stage("write clean corpus", len(kept)):
+            corpus.write(kept, made / CLEAN, form, pool)
+        if removed:
+            with clock.stage("write removed documents", len(kept)):
+                best = closest(found.table)
+                added, rows = best.select(_ADDED), best.column("train_doc").to_numpy()
+                corpus.write(~kept, made / REMOVED, form_of_removed(format, added, rows), pool)
+        with clock.stage("write tables"):
+            write_tables(made / "matches.parquet", [found.table])
+            if cut:
+                kept_ids = take_ids(corpus.ids(), np.arange(len(kept)))
+                write_tables(made / "cuts.parquet", cuts.tables(kept_ids))
+        record = write_record(made, Decontamination.command, about | about_clock(clock))
+    return Decontamination(found.table, kept, record, folder)
+
+
+def _check_cut(asked: Asked, mask: str | None) -> None:
+    if asked.min_words < 1:
+        raise SpecError(f"`min_words` is {asked.min_words}; expected 1 word or more")
+    if asked.cut and asked.shingle.unit != "word":
+        raise SpecError("`cut` cuts words, and the shingle is of characters", "give word:N")
+    if mask is not None and not asked.cut:
+        raise SpecError("`mask` says how to cut, and nothing is cut", "add `cut`")
+    if mask is not None and not mask.strip():
+        raise SpecError("`mask` is empty", "leave it out to cut without a mask")
+
+
+def _asked(by: str, threshold: float, passage: int | None, shingle: str | ShingleSpec) -> Asked:
+    if by not in _BY:
+        raise SpecError(f"`by` is {by!r}; expected containment or similarity")
+    if not isinstance(threshold, int | float) or not 0 < threshold <= 1:
+        raise SpecError(f"threshold is {threshold!r}; expected a number in (0, 1]")
+    made = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
+    if made.unit == "item":
+        raise SpecError("decontamination compares texts, and the shingle is item")
+    if passage is None:
+        return Asked(by, float(threshold), made)
+    return Asked("passage", 0.0, ShingleSpec(n=passage))
