@@ -21,6 +21,18 @@ def chunked(values: list[Any], kind: Any) -> Any:
     return pa.chunked_array(parts, kind)
 
 
+def is_mapped(ids: Any) -> bool:
+    """Whether the values of ids belong to a file."""
+    address = ids.chunk(0).buffers()[-1].address
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        limits, _, _, _, inode, *_ = line.split()
+        low, high = (int(limit, 16) for limit in limits.split("-"))
+        if low <= address < high:
+            return inode != "0"
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system has no such list")
 @pytest.mark.parametrize("budget", [None, 0])
 @pytest.mark.parametrize("count", [7, LARGE])
 def test_joined_ids(tmp_path: Path, count: int, budget: int | None) -> None:
@@ -32,7 +44,11 @@ def test_joined_ids(tmp_path: Path, count: int, budget: int | None) -> None:
         ([b"\xff" + text.encode() for text in texts], pa.large_binary()),
     ):
         given = chunked(values, kind)
-        found: Any = joined_ids(given, Scratch(budget, tmp_path))
+        scratch = Scratch(budget, tmp_path)
+        found: Any = joined_ids(given, scratch)
+        if count == LARGE:  # in its memory, or in its files
+            assert (scratch.used >= found.nbytes - 1) == (budget is None)
+            assert is_mapped(found) == (budget == 0)
         assert (found.num_chunks, found.type) == (1, kind)
         assert found.equals(given)
         found.validate(full=True)

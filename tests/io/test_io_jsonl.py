@@ -20,6 +20,7 @@ from neardup.errors import ColumnError, EncodingError, FormatError, InputError
 from neardup.io import opening
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.io.outputs import check_output
+from neardup.io.source import Columns
 
 SIZES = [64, 300, 8 << 20]
 cut = pytest.mark.parametrize("size", SIZES)
@@ -348,27 +349,31 @@ def test_what_the_cache_cannot_hold_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a source that is larger than memory, a range is given up when the next one was read."""
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(f'{{"text": "text number {n}"}}\n' for n in range(500)))
-    size, dropped = path.stat().st_size, set()
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for path in paths:
+        path.write_text("".join(f'{{"text": "text number {n}"}}\n' for n in range(500)))
+    size, dropped = paths[0].stat().st_size, set[tuple[int, int]]()
     advise = os.posix_fadvise
 
     def noted(descriptor: int, start: int, length: int, advice: int) -> None:
         if advice == os.POSIX_FADV_DONTNEED:
-            dropped.update(range(start, start + length))
+            file = os.fstat(descriptor).st_ino
+            dropped.update((file, byte) for byte in range(start, start + length))
         advise(descriptor, start, length, advice)
 
     monkeypatch.setattr(os, "posix_fadvise", noted)
     monkeypatch.setattr(opening, "_CACHED", 0)
 
-    def texts(memory: int) -> list[str]:
+    def texts(memory: int) -> list[str | None]:
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=memory))
-        source = opened(path, partition_bytes=1000)
+        source = opening.open_source(paths, Columns(("text",)), partition_bytes=1000)
         return [text for part in source.partitions() for text in part.read().text.to_pylist()]
 
-    held = texts(2 * size)
+    held = texts(4 * size)
     assert not dropped
-    assert texts(size) == held
-    left = set(range(size)) - dropped
+    assert texts(2 * size) == held
+    first, second = (path.stat().st_ino for path in paths)
+    every = {(file, byte) for file in (first, second) for byte in range(size)}
+    left = {byte for file, byte in every - dropped if file == second}
     assert 0 < len(left) < 1100
-    assert left == set(range(min(left), size))
+    assert every - dropped == {(second, byte) for byte in range(size - len(left), size)}

@@ -126,13 +126,13 @@ def open_source(
 def _uncached(files: list[SourceFile]) -> list[SourceFile]:
     """Mark files that are together too large for the cache of the system."""
     total = sum(file.size or 0 for file in files)
-    if total < _CACHED:
+    if total < _CACHED or not hasattr(os, "posix_fadvise"):
         return files
     import psutil
 
     if total < psutil.virtual_memory().total // 4 * 3:
         return files
-    return [replace(file, uncached=True) for file in files]
+    return [replace(file, uncached=not file.is_remote) for file in files]
 
 
 def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:

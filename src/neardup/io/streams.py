@@ -176,12 +176,12 @@ def read_range(file: SourceFile, start: int, size: int) -> Raw:
 def _drop_earlier(path: str, start: int, size: int) -> None:
     """Drop pages from the cache: they push out temporary files, and are freed slowly later.
 
-    They are those that the thread read before: of new ones some wait in the lists of a core, and
-    the system would stop all cores for them.
+    They are those that the thread read before: new ones wait in a list of their core, which the
+    system would have emptied first, and the thread would wait for that.
     """
     (path, start, size), _state.earlier = _state.earlier, (path, start, size)
     if path:
-        with suppress(OSError, AttributeError), Path(path).open("rb", buffering=0) as file:
+        with suppress(OSError), Path(path).open("rb", buffering=0) as file:
             os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
 
 

@@ -142,9 +142,11 @@ def join_clusters(
 def follow_clusters(every: np.ndarray, old: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Let new records join old clusters as one linkage of all records has it.
 
-    A cluster of that linkage gives its new records to the old cluster of which it has more than
-    half of the records; of several ones to that with the most records in it, more than outside;
-    else they are a cluster of their own.
+    The new records of one of its clusters join the old cluster that has at least half of its
+    records in it: of several, the one with the largest surplus of records inside over those
+    outside, then the one with the lowest number. Without such an old cluster they form one of
+    their number. An old cluster of which two clusters have half goes to the one with most new
+    records, then to the one with the lowest number.
 
     Args:
         every: int64[old and new]: the cluster of each record in the one linkage.
@@ -159,19 +161,24 @@ def follow_clusters(every: np.ndarray, old: np.ndarray, numbers: np.ndarray) -> 
         >>> follow_clusters(one, old, np.array([8, 9, 10, 11])).tolist()
         [1, 3, 10, 10]
     """
-    pairs, common = np.unique(np.column_stack([every[: len(old)], old]), axis=0, return_counts=True)
-    names, sizes = np.unique(old, return_counts=True)
-    gained = 2 * common - sizes[np.searchsorted(names, pairs[:, 1])]
-    pairs, gained = pairs[gained > 0], gained[gained > 0]
-    order = np.lexsort((pairs[:, 1], -gained, pairs[:, 0]))
-    into, first = np.unique(pairs[order, 0], return_index=True)
-    new = every[len(old) :]
-    joined = np.searchsorted(into, new)
-    known = np.isin(new, into)
-    _, begin, which = np.unique(new, return_index=True, return_inverse=True)
-    found = numbers[begin][which.reshape(-1)]
-    found[known] = pairs[order[first], 1][joined[known]]
-    return np.asarray(found)
+    clusters, of = np.unique(every, return_inverse=True)
+    names, into, sizes = np.unique(old, return_inverse=True, return_counts=True)
+    of, new = of.reshape(-1)[: len(old)], of.reshape(-1)[len(old) :]
+    # A row for each cluster and an old one that share records.
+    rows, common = np.unique(of * max(1, len(names)) + into.reshape(-1), return_counts=True)
+    of, into = np.divmod(rows, max(1, len(names)))
+    surplus = 2 * common - sizes[into]
+    more = np.bincount(new, minlength=len(clusters))[of]
+    kept = np.flatnonzero((surplus >= 0) & (more > 0))
+    order = kept[np.lexsort((of[kept], -more[kept], into[kept]))]
+    kept = order[np.unique(into[order], return_index=True)[1]]
+    order = kept[np.lexsort((into[kept], -surplus[kept], of[kept]))]
+    kept = order[np.unique(of[order], return_index=True)[1]]
+    _, first = np.unique(new, return_index=True)
+    joined = np.zeros(len(clusters), np.int64)
+    joined[new[first]] = numbers[first]
+    joined[of[kept]] = names[into[kept]]
+    return np.asarray(joined[new])
 
 
 def _ranked(pairs: Scored, ranks: np.ndarray) -> Scored:

@@ -272,10 +272,11 @@ def _decided(
     decision = Decision(compared, agreements, values, model, threshold, log_odds)
     scored = Scored(found.a, found.b, decision.margin(spec.decide_at))
     if clusters is None:
-        clusters = join_clusters(scored, old, store.sizes(old), numbers, spec.cluster)
+        sizes = store.sizes(old)
+        clusters = join_clusters(scored, old, sizes, numbers, spec.cluster)
     else:
         clusters = np.concatenate([old, clusters])
-    sizes = store.sizes(clusters)
+        sizes = store.sizes(clusters)
     for cluster in clusters[blocked.new :].tolist():
         sizes[cluster] = sizes.get(cluster, 0) + 1
     of = np.array([sizes[cluster] for cluster in clusters.tolist()], np.int64)
