@@ -222,14 +222,55 @@ def test_complete_clusters_of_an_index(people: People) -> None:
     assert len(together) > 200
 
 
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_complete_clusters_of_an_index_that_learns_again(seed: int) -> None:
+    """One linkage of all may have new records with some old ones that do not match others."""
+    table, _ = made_persons(400, seed=seed, near=0.7, missing=0.3)
+    fields = ["given_name", "surname", "suburb"]
+    first = neardup.link(table.slice(0, 200), id="id", fields=fields, cluster="complete")
+    index = first.index()
+    run = neardup.link(table.slice(200), against=index)
+    assert "learnt again" in run.notes[-1]
+    pairs = {(row["id_a"], row["id_b"]) for r in (first, run) for row in r.pairs.to_pylist()}
+    groups: dict[int, list[Any]] = {}
+    for id, cluster in clusters(index.clusters).items():
+        groups.setdefault(cluster, []).append(id)
+    together = {pair for ids in groups.values() for pair in itertools.combinations(ids, 2)}
+    assert together <= pairs
+    assert len(together) > 30
+
+
+def test_ids_are_text_in_a_file_and_integers_in_a_frame() -> None:
+    table, _ = made_persons(240, seed=9)
+    numbered = table.set_column(0, "id", pa.array(range(240)))
+    spelled = numbered.set_column(0, "id", numbered["id"].cast(pa.string()))
+    for one, other in ((numbered, spelled), (spelled, numbered)):
+        index = neardup.link(one.slice(0, 200), id="id", fields=NAMES).index()
+        run = neardup.link(other.slice(200), against=index)
+        kind = one.schema.field("id").type
+        assert run.clusters["id"].type in (kind, pa.large_string())
+        assert index.clusters["id"].to_pylist() == one["id"].to_pylist()
+        index.update(other.slice(10, 1))
+        assert len(index) == 240
+        with pytest.raises(DuplicateIdError, match="record 1 has an id that the index has already"):
+            neardup.link(other.slice(7, 1), against=index)
+    for id in ("007", " 7", "x"):
+        new = spelled.slice(0, 1).set_column(0, "id", pa.array([id]))
+        index = neardup.link(numbered, id="id", fields=NAMES).index()
+        with pytest.raises(InputError, match="ids of this index are integers"):
+            neardup.link(new, against=index)
+        assert len(index) == 240
+
+
 def test_what_is_refused(people: People, grown: Any, tmp_path: Path) -> None:
     index, first, more = grown
     table = people[0]
-    with pytest.raises(DuplicateIdError, match="the index has 7 of the ids already"):
+    with pytest.raises(
+        DuplicateIdError,
+        match="the table: record 1 has an id that the index has already, as 7 of 7",
+    ):
         neardup.link(table.slice(1293, 7), against=index)
     assert len(index) == 1500
-    with pytest.raises(InputError, match="not of the kind"):
-        neardup.link(table.slice(0, 5).set_column(0, "id", pa.array(range(5))), against=index)
     for settings in ({"fields": NAMES}, {"decide_at": 0.6}, {"seed": 1}, {"cluster": "complete"}):
         with pytest.raises(SpecError, match="with the settings of the index"):
             neardup.link(table, against=index, **settings)

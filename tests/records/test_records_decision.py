@@ -178,7 +178,7 @@ def test_labels_set_the_threshold_where_there_is_no_valley() -> None:
     assert after < before
     with pytest.raises(neardup.NeardupError, match="not two ids and a bool"):
         neardup.link(table, id="id", fields=["surname"], labels=[("a", "b")])
-    with pytest.raises(neardup.NeardupError, match="no document with the id"):
+    with pytest.raises(neardup.NeardupError, match="no record with the id"):
         neardup.link(table, id="id", fields=["surname"], labels=[("a", "b", True)])
 
 

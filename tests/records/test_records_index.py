@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from made_records import NAMES, made_persons
+from made_records import NAMES, made_persons, true_pairs
 
 import neardup
 from common import Command
@@ -196,6 +196,53 @@ def test_notes_are_on_the_new_records() -> None:
     with run.index() as index:
         assert not any("one value" in note for note in neardup.link(new, against=index).notes)
         assert set(index.stats()).isdisjoint({"pending", "removed", "segments", "bytes_segments"})
+
+
+def test_explained_as_by_the_run_that_inserted_them() -> None:
+    """The share of matches among its pairs is another one than among those of the first records."""
+    table, _ = made_persons(400, seed=6, near=0.5)
+    fields = ["given_name", "surname", "birth:digits"]
+    first = neardup.link(table.slice(0, 300), id="id", fields=fields)
+    with first.index() as index:
+        run = neardup.link(table.slice(300), against=index)
+        assert not any("learnt again" in note for note in run.notes)
+        rows = run.candidates.to_pylist()
+        found = [index.explain(row["id_a"], row["id_b"]) for row in rows]
+        for explained, row in zip(found, rows, strict=True):
+            assert explained["probability"] == pytest.approx(row["probability"], abs=1e-6)
+        for row in first.candidates.to_pylist()[:50]:
+            explained = index.explain(row["id_a"], row["id_b"])
+            assert explained["probability"] == pytest.approx(row["probability"], abs=0.001)
+
+
+def test_relinking_by_labels() -> None:
+    """The labels are not stored, but weights by them: one linkage by these changes nothing."""
+    table, truth = made_persons(400, seed=9, near=0.5)
+    fields = ["given_name", "surname", "suburb"]
+    one = neardup.link(table, id="id", fields=fields)
+    true = true_pairs(truth)
+    rows = one.candidates.to_pylist()[:300]
+    for which in (rows, [row for row in rows if (row["id_a"], row["id_b"]) in true]):
+        pairs = [(row["id_a"], row["id_b"]) for row in which]
+        labels = [(*pair, pair in true) for pair in pairs]
+        run = neardup.link(table, id="id", fields=fields, labels=labels)
+        with run.index() as index:
+            found = index.relink()
+        assert found.by_labels and "by labels" in str(found)
+        assert found.agreement == 1 and not found.changed.num_rows
+    with one.index() as index:
+        assert not index.relink().by_labels
+        assert index.relink().agreement == 1
+
+
+def test_relinking_records_without_values() -> None:
+    table, _ = made_persons(5, seed=1)
+    with neardup.link(table, id="id", fields=["given_name", "surname"]).index() as index:
+        empty = {"id": ["a", "b"], "given_name": ["", None], "surname": [None, ""]}
+        neardup.link(empty, against=index)
+        index.remove(table["id"].to_pylist())
+        found = index.relink()
+        assert (found.records, found.together, found.then, found.agreement) == (2, 0, 0, 1.0)
 
 
 def test_relinking_says_what_would_change(people: People) -> None:

@@ -38,6 +38,22 @@ def test_a_clean_file_keeps_all_its_matches(seed: int) -> None:
     assert "with low probability" in run.notes[-1]
 
 
+def test_a_household_of_half_a_file_has_no_contradictory_notes() -> None:
+    """Most candidates are alike, and are no matches: no note takes them for matches."""
+    draw = random.Random(3)
+    family = "familienname", "schlossallee 1", "5551234"
+    rows = [(word(draw, 7), *family) for _ in range(150)]
+    rows += [(word(draw, 7), word(draw, 9), word(draw, 12), word(draw, 8)) for _ in range(150)]
+    data = dict(
+        zip(("given", "name", "street", "phone"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    run = neardup.link(data, fields=list(data))
+    assert len(run.pairs) < len(run.candidates) / 2
+    said = " ".join(run.notes)
+    assert "nearly all candidates" not in said
+    assert "there is no match" in said or "matches are uncertain" in said
+
+
 @pytest.mark.parametrize("others", [0, 300])
 def test_two_modes_of_matches_have_no_valley_between_them(others: int) -> None:
     rng = np.random.default_rng(others)

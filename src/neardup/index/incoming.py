@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -105,10 +106,29 @@ def typed_ids(ids: Sequence[str], kind: str) -> list[Id]:
     """
     if kind != "int":
         return list(ids)
-    try:
-        return [int(id_) for id_ in ids]
-    except ValueError as error:
-        raise InputError("the ids of this index are integers, and one is not") from error
+    values: list[Id] = []
+    with suppress(ValueError):
+        values = [int(id_) for id_ in ids]
+    if list(map(str, values)) != list(ids):  # also where it is written in another way, as 007
+        raise InputError("the ids of this index are integers, and one is not")
+    return values
+
+
+def ids_as_stored(ids: Iterable[Any], kind: str) -> list[Id]:
+    """Return ids as an index has them: integers of a file may be text, and the reverse.
+
+    Args:
+        ids: As for `checked_ids`.
+        kind: ``"int"``, ``"str"``, or nothing for an index without ids.
+
+    Raises:
+        InputError: As of `checked_ids` and `typed_ids`.
+    """
+    found = checked_ids(ids)
+    if kind == "str":
+        return list(map(str, found))
+    texts = [id_ for id_ in found if isinstance(id_, str)]
+    return typed_ids(texts, kind) if len(texts) == len(found) else found
 
 
 def is_one(texts: Any, items: bool) -> bool:

@@ -143,7 +143,9 @@ def decide_candidates(
         of_views = tuple(view_log_odds(view, agreements, values, pool) for view in model.views)
     log_odds = model.together(of_views, agreements.similarity)
     if labels is not None:
-        model = calibrated(model, log_odds, marked(labels, found))
+        known_pairs = marked(labels, found)
+        model = calibrated(model, log_odds, known_pairs)
+        model = model._replace(by_labels=bool(len(known_pairs.rows)))
         log_odds = model.together(of_views, agreements.similarity)
     by_view = tuple(int((of_view >= 0).sum()) for of_view in of_views)
     return Decision(compared, agreements, values, model, threshold, log_odds, doubts, by_view)

@@ -87,6 +87,8 @@ _DEPENDENT, _TOGETHER, _OFTEN = 0.1, 0.02, 1.0
 _MORE = 1.2
 #: Up to this share of records in several pairs, two files may be meant to match one to one.
 _SEVERAL = 0.2
+#: Share of the candidates that are nearly all.
+_NEARLY_ALL = 0.9
 _WAYS_OUT = (
     "mark some pairs on the page of the report and give them as `labels`, or give `decide_at`"
 )
@@ -139,12 +141,15 @@ def decision_notes(
             f"too few of {len(found.a):,} candidates differ to learn from; the similarity decides, "
             f"from {decision.threshold.value:g} on, which is a guess: look at the pairs around it"
         )
-    elif kind in ("shoulder", "default"):
+    elif len(pairs) and kind == "matches" and len(pairs) >= _NEARLY_ALL * len(found.a):
+        notes.append(
+            "nearly all candidates are taken for matches: look at those with low probability; if "
+            f"some are none, {_WAYS_OUT}"
+        )
+    elif kind in ("shoulder", "default") or (len(pairs) and kind == "matches"):
         notes.append(
             f"the histogram of similarities has no valley, and matches are uncertain: {_WAYS_OUT}"
         )
-    elif kind == "matches":
-        notes.append("nearly all candidates seem to be matches: look at those with low probability")
     return tuple(notes)
 
 

@@ -158,7 +158,7 @@ def decide(blocked: Blocked, pool: Pool, labels: Labels | None = None) -> Linked
     decision = decide_candidates(
         blocked.records, blocked.features, blocked.spec, blocked.candidates, labels, pool
     )
-    return _grouped(blocked, decision)
+    return grouped(blocked, decision)
 
 
 def decide_again(linked: Linked, decide_at: float) -> Linked:
@@ -173,10 +173,11 @@ def decide_again(linked: Linked, decide_at: float) -> Linked:
             "clusters of an index have one `decide_at`", "make an index with another one"
         )
     spec = replace(blocked.spec, decide_at=decide_at)
-    return _grouped(replace(blocked, spec=spec), linked.decision)
+    return grouped(replace(blocked, spec=spec), linked.decision)
 
 
-def _grouped(blocked: Blocked, decision: Decision) -> Linked:
+def grouped(blocked: Blocked, decision: Decision) -> Linked:
+    """Group the records that are one by a decision."""
     spec, candidates = blocked.spec, blocked.candidates
     scored = Scored(candidates.a, candidates.b, decision.margin(spec.decide_at))
     pairs = matches(scored, spec.one_to_one)

@@ -94,6 +94,7 @@ class Model(NamedTuple):
         shift: Added to the log odds, by labels.
         factor: The log odds are multiplied with it before, by labels.
         swapped: Pairs of fields whose values are swapped in some records.
+        by_labels: Whether it was learnt from labels.
     """
 
     views: tuple[View, ...]
@@ -101,6 +102,7 @@ class Model(NamedTuple):
     shift: float = 0.0
     factor: float = 1.0
     swapped: tuple[tuple[int, int], ...] = ()
+    by_labels: bool = False
 
     def log_odds(
         self, pairs: Agreements, values: ValueCounts, pool: Pool | None = None
@@ -166,7 +168,7 @@ class Model(NamedTuple):
         Raises:
             FormatError: Another version returned it.
         """
-        if "swapped" not in values:
+        if "by_labels" not in values:
             raise FormatError(
                 "the match weights are those of another version of neardup",
                 "link the records again, or make the index again",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from neardup.arrays import array_of
 from neardup.cluster.edges import Edges
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
-from neardup.index.incoming import checked_ids
+from neardup.index.incoming import ids_as_stored
 from neardup.match.verifying import similarities
 from neardup.records.blocks.field_blocks import Asked, add_field_blocks, of_one_field
 from neardup.records.blocks.record_blocks import (
@@ -41,6 +41,17 @@ from neardup.threads import Pool
 _AGAIN = 1.5
 #: Those that labels have changed are not: from so many times on, a new index is worth it.
 _GROWN = 4
+
+
+class _Again(NamedTuple):
+    """Weights were learnt again.
+
+    Attributes:
+        clusters: int64[new]: those of the new records, as one linkage of all records has them; None
+            where it may not decide.
+    """
+
+    clusters: np.ndarray | None
 
 
 def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = False) -> Linked:
@@ -72,18 +83,17 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
         notes += tuple(empty_notes(records))
     with store.core.writing() as state:
         numbers = state.next + np.arange(len(records))
-        ids = checked_ids(numbers if records.id is None else records.ids[0])
+        ids = ids_as_stored(numbers if records.id is None else records.ids[0], state.ids)
         if replace:
             remove_stored(store, list(store.core.catalogue.numbers(ids)))
             state = store.core.catalogue.state()
-        store.require_new(ids)
+        store.require_new(ids, records.names[0])
         changed = store.refresh()
-        clusters = _learn_again(store, records, numbers, state.documents + len(records), pool)
-        again = clusters is not None
+        again = _learn_again(store, records, numbers, state.documents + len(records), pool)
         docs, found = store.candidates(keys)
         old, against = store.fetch(docs), Against(state.documents, len(docs))
         every = _together(old, ids, records)
-        if len(docs) or changed or again:
+        if len(docs) or changed or again is not None:
             features = store.features(every.columns, pool)
         pairs = [
             (
@@ -92,10 +102,10 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
             )
             for part in found
         ]
-        notes += _grown(store, state.documents + len(ids), again)
+        notes += _grown(store, state.documents + len(ids), again is not None)
         blocked = Blocked(every, spec, features, among, notes, against)
         blocked = _with_pairs(blocked, store, pairs, pool)
-        linked = _decided(blocked, store, clusters, (old.clusters, numbers), pool)
+        linked = _decided(blocked, store, again, (old.clusters, numbers), pool)
         store.insert(Stored(ids, records.columns, linked.clusters[blocked.new :]), keys)
     store.after_insert()
     return linked
@@ -114,10 +124,11 @@ def _grown(store: RecordStore, records: int, again: bool) -> tuple[str, ...]:
 
 def _learn_again(
     store: RecordStore, new: Records, numbers: np.ndarray, records: int, pool: Pool
-) -> np.ndarray | None:
+) -> _Again | None:
     """Learn weights from all records, if they are half as many again as the last time or more.
 
-    New records then join the clusters into which one linkage of all puts them.
+    New records then join the clusters into which one linkage of all puts them; but two records of a
+    complete cluster have to match, and those of an old one and of a new one may not.
 
     Weights that labels have changed stay, as the labels are not stored. So do weights where all
     records have too few candidates to learn from. Within a transaction, before the new records are
@@ -131,11 +142,10 @@ def _learn_again(
         pool: Threads.
 
     Returns:
-        Their clusters, int64[new]; None where the weights stay.
+        None where the weights stay.
     """
     model = store.model
-    by_labels = (model.factor, model.shift) != (1.0, 0.0)
-    if not len(new) or by_labels or records < _AGAIN * store.counted:
+    if not len(new) or model.by_labels or records < _AGAIN * store.counted:
         return None
     old = store.everything()
     columns = tuple(pa.concat_arrays(parts) for parts in zip(old.columns, new.columns, strict=True))
@@ -147,7 +157,9 @@ def _learn_again(
     if model.views and not linked.decision.model.views:
         return None
     store.learn(features, linked.decision)
-    return follow_clusters(linked.clusters, old.clusters, numbers)
+    if store.spec.cluster == "complete":
+        return _Again(None)
+    return _Again(follow_clusters(linked.clusters, old.clusters, numbers))
 
 
 def _together(old: Stored, ids: list[Id], new: Records) -> Records:
@@ -246,7 +258,7 @@ def _alike(
 def _decided(
     blocked: Blocked,
     store: RecordStore,
-    clusters: np.ndarray | None,
+    again: _Again | None,
     clusters_of: tuple[np.ndarray, np.ndarray],
     pool: Pool,
 ) -> Linked:
@@ -255,27 +267,28 @@ def _decided(
     Args:
         blocked: Records with their candidates.
         store: The index.
-        clusters: Those of the new records, if the weights were learnt from these, too.
+        again: Given, if the weights were learnt from the new records, too.
         clusters_of: int64[] of old and of new records: their clusters, and numbers for these.
         pool: Threads.
     """
-    (old, numbers), again = clusters_of, clusters is not None
+    old, numbers = clusters_of
     spec, found = blocked.spec, blocked.candidates
     compared = compare(blocked.features, spec, found.a, found.b, pool)
     agreements = agreements_of(found, compared, len(blocked.records), two_files=False)
-    counted = len(blocked.records) if again else blocked.new
+    counted = blocked.new if again is None else len(blocked.records)
     values, model = store.values.of(blocked.features, counted), store.model
-    if not again:
+    if again is None:
         model = rescaled(model, agreements, values, found.possible)
+        store.note_batch(numbers, model)
     threshold = index_threshold(store.threshold, compared.similarity)
     log_odds = model.log_odds(agreements, values)
     decision = Decision(compared, agreements, values, model, threshold, log_odds)
     scored = Scored(found.a, found.b, decision.margin(spec.decide_at))
-    if clusters is None:
+    if again is None or again.clusters is None:
         sizes = store.sizes(old)
         clusters = join_clusters(scored, old, sizes, numbers, spec.cluster)
     else:
-        clusters = np.concatenate([old, clusters])
+        clusters = np.concatenate([old, again.clusters])
         sizes = store.sizes(clusters)
     for cluster in clusters[blocked.new :].tolist():
         sizes[cluster] = sizes.get(cluster, 0) + 1

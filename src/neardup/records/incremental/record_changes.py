@@ -13,9 +13,11 @@ from neardup.index.bodies import Id
 from neardup.index.index_check import problems_of
 from neardup.records.blocks.record_blocks import Candidates, common_of
 from neardup.records.deciding import Decision
-from neardup.records.decision.model import Agreements
+from neardup.records.decision.frequencies import ValueCounts
+from neardup.records.decision.model import Agreements, Model
 from neardup.records.decision.threshold import index_threshold
 from neardup.records.explaining import check_two, explain_pair
+from neardup.records.features import Features
 from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_store import RecordStore
 from neardup.records.link_steps import Against, Blocked, Linked
@@ -24,9 +26,10 @@ from neardup.threads import Pool
 
 
 def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[str, Any]:
-    """Explain two records of an index with its weights, see `LinkRun.explain`.
+    """Explain two records of an index as they were decided, see `LinkRun.explain`.
 
-    They are a candidate if they share a bucket; other records do not matter.
+    Weights that were learnt again since then are the new ones. The two are a candidate if they
+    share a bucket.
 
     Raises:
         SpecError: The two ids are the same.
@@ -59,7 +62,7 @@ def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[s
             possible=1,
         )
         agreements = Agreements(a, b, compared.classes, compared.similarity)
-        values, model = store.values.of(features, len(docs)), store.model
+        model, values = _decided_with(store, docs, features, pool)
         log_odds = model.log_odds(agreements, values)
         threshold = index_threshold(store.threshold, compared.similarity)
         decision = Decision(compared, agreements, values, model, threshold, log_odds)
@@ -69,6 +72,26 @@ def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[s
         sizes = np.ones(len(docs), np.int64)
         linked = Linked(blocked, decision, pairs, found.clusters, sizes, ())
         return explain_pair(linked, where[0], where[1], texts)
+
+
+def _decided_with(
+    store: RecordStore, docs: np.ndarray, features: Features, pool: Pool
+) -> tuple[Model, ValueCounts]:
+    """Return the match weights, and the counts of values, that decided some records.
+
+    Args:
+        store: The index.
+        docs: Numbers of the records, int64[], ascending.
+        features: Of these.
+        pool: Threads.
+    """
+    model, batch = store.decided_with(int(docs[-1]))
+    if batch is None:
+        return model, store.values.of(features, len(docs))
+    every = np.union1d(docs, store.between(*batch))
+    of_every = store.features(store.fetch(every).columns, pool)
+    values = store.values.of(of_every, int(np.searchsorted(every, batch[0])))
+    return model, values._replace(counts=values.counts[np.searchsorted(every, docs)])
 
 
 def remove_stored(store: RecordStore, ids: Sequence[Id]) -> None:

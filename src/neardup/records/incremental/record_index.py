@@ -14,7 +14,7 @@ from neardup.arrays import array_of
 from neardup.errors import SpecError
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
-from neardup.index.incoming import checked_ids, typed_ids
+from neardup.index.incoming import ids_as_stored
 from neardup.records.incremental.record_store import RecordStore, open_store
 from neardup.threads import Pool
 
@@ -90,7 +90,9 @@ class RecordIndex:
         return pa.Table.from_arrays(columns, ["id", "cluster", "size"])
 
     def explain(self, a: int | str, b: int | str, *, texts: bool = True) -> dict[str, Any]:
-        """Explain why two records are one, or are not, by the weights of the index.
+        """Explain why two records are one, or are not, as they were decided.
+
+        Weights that were learnt again since then are the new ones.
 
         Args:
             a: Id of a record.
@@ -197,9 +199,7 @@ class RecordIndex:
     def _spelled(self, ids: Sequence[Any]) -> list[Id]:
         """Return ids as the index has them, of texts or numbers that spell them."""
         with self._store.core.reading() as state:
-            if state.ids == "int" and all(isinstance(id_, str) for id_ in ids):
-                return typed_ids(ids, state.ids)
-            return checked_ids([str(id_) if state.ids == "str" else id_ for id_ in ids])
+            return ids_as_stored(ids, state.ids)
 
     def evaluate(
         self,

@@ -37,6 +37,8 @@ DATABASE = "records.sqlite"
 _TABLES = (
     "CREATE TABLE learnt (name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum INTEGER NOT NULL)",
     "CREATE TABLE sizes (cluster INTEGER PRIMARY KEY, size INTEGER NOT NULL)",
+    # First and last number of records that came together, and the shares of matches among them.
+    "CREATE TABLE batches (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, priors TEXT NOT NULL)",
 )
 _COUNT = "INSERT INTO sizes VALUES (?, 1) ON CONFLICT (cluster) DO UPDATE SET size = size + 1"
 #: Records that are stored at a time, and whose candidates are looked up together.
@@ -163,6 +165,7 @@ class RecordStore:
             self._write("common", np.packbits(self._common).tobytes())
         for name, data in _learnt_of(features, decision).items():
             self._write(name, data)
+        self.core.catalogue.execute("DELETE FROM batches")
         rows = sorted({*self._about["rows"], "common"})
         self.core.catalogue.describe(
             {**self._about, **_counted_in(features, decision), "rows": rows}
@@ -180,6 +183,43 @@ class RecordStore:
     def model(self) -> Model:
         """Match weights."""
         return Model.from_dict(json.loads(self._read("model")))
+
+    def note_batch(self, numbers: np.ndarray, model: Model) -> None:
+        """Store which records came together, and how they were decided; within a transaction.
+
+        Args:
+            numbers: Of these records, int64[].
+            model: Match weights with the shares of matches among them.
+        """
+        if len(numbers):
+            priors = json.dumps([view.prior for view in model.views])
+            row = int(numbers[0]), int(numbers[-1]), priors
+            self.core.catalogue.execute("INSERT INTO batches VALUES (?, ?, ?)", row)
+
+    def decided_with(self, number: int) -> tuple[Model, tuple[int, int] | None]:
+        """Return what decided the pairs of a record with those before it.
+
+        Args:
+            number: Of the record.
+
+        Returns:
+            Match weights; first and last number of the records that came with it, None for one
+            that weights were learnt from.
+        """
+        text = "SELECT * FROM batches WHERE first <= ? ORDER BY first DESC LIMIT 1"
+        rows, model = self.core.catalogue.rows(text, (number,)), self.model
+        if not rows:
+            return model, None
+        first, last, priors = rows[0]
+        views = zip(model.views, json.loads(priors), strict=True)
+        changed = tuple(view._replace(prior=prior) for view, prior in views)
+        return model._replace(views=changed), (first, last)
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        """Return int64[], ascending: numbers of the records that are there of those in a range."""
+        text = "SELECT doc FROM documents WHERE doc BETWEEN ? AND ? ORDER BY doc"
+        rows = self.core.catalogue.rows(text, (first, last))
+        return np.array([doc for (doc,) in rows], np.int64)
 
     @property
     def values(self) -> KnownValues:
@@ -298,8 +338,8 @@ class RecordStore:
         for name in ("weights", "model", "values", *self._about["rows"]):
             self._read(name)
 
-    def require_new(self, ids: Sequence[Id]) -> None:
-        """Refuse ids that are there already, or of another kind.
+    def require_new(self, ids: Sequence[Id], name: str = "the records") -> None:
+        """Refuse ids that are there already, or of another kind; messages name their file, ``name``.
 
         Raises:
             DuplicateIdError: One is there.
@@ -308,9 +348,12 @@ class RecordStore:
         self.core.require_kind(ids)
         there = self.core.catalogue.numbers(ids)
         if there:
+            row = next(row for row, id_ in enumerate(ids) if id_ in there)
             raise DuplicateIdError(
-                f"the index has {len(there):,} of the ids already",
-                "leave out records that were linked before, or give each record an id of its own",
+                f"{name}: record {row + 1} has an id that the index has already, as "
+                f"{len(there):,} of {len(ids):,} have",
+                "leave out records that were linked before, or replace them: `RecordIndex.update`, "
+                "neardup index update",
             )
 
     def insert(self, new: Stored, keys: Keys) -> None:

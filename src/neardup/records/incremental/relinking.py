@@ -10,8 +10,12 @@ import pyarrow as pa
 from neardup.arrays import array_of
 from neardup.index.answers import id_values
 from neardup.inspect.agreement import pair_counts
+from neardup.records.deciding import Decision, agreements_of
+from neardup.records.decision.threshold import index_threshold
+from neardup.records.features import make_features
+from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_store import RecordStore
-from neardup.records.link_steps import block_records, decide
+from neardup.records.link_steps import Blocked, candidates_of, decide, grouped
 from neardup.records.record_files import Records
 from neardup.report.numbers import labelled
 from neardup.threads import Pool
@@ -26,6 +30,7 @@ class Relinked(NamedTuple):
         then: The same after one linkage of all.
         both: Those that are in one cluster both times.
         agreement: F1 of one against the other; 1 where nothing changes.
+        by_labels: Whether labels had set the weights: then these decide about all records.
         changed: A row for each record whose cluster would have other records: ``id``, ``cluster``,
             and ``then``, the cluster after it, by the number of its first record.
     """
@@ -35,6 +40,7 @@ class Relinked(NamedTuple):
     then: int
     both: int
     agreement: float
+    by_labels: bool
     changed: pa.Table
 
     def as_dict(self) -> dict[str, Any]:
@@ -48,6 +54,8 @@ class Relinked(NamedTuple):
             ("in both", f"{self.both:,}, agreement (F1) {self.agreement:.4f}"),
             ("records changed", f"{self.changed.num_rows:,}"),
         ]
+        if self.by_labels:
+            lines.append(("weights", "those by labels, as the index has them"))
         return labelled(lines, 20)
 
 
@@ -57,7 +65,7 @@ def relinked(store: RecordStore, pool: Pool) -> Relinked:
         found = store.everything()
         ids = id_values(found.ids, state.ids)
     records = Records(("the index",), (ids,), found.columns, len(found.ids), store.id)
-    then = decide(block_records(records, store.spec, pool), pool).clusters
+    then = _at_once(store, records, pool)
     now = np.unique(found.clusters, return_inverse=True)[1].reshape(-1)
     counts = pair_counts(now, then)
     f1 = counts.scores()["f1"]
@@ -67,7 +75,27 @@ def relinked(store: RecordStore, pool: Pool) -> Relinked:
         ["id", "cluster", "then"],
     )
     agreement = 1.0 if f1 is None else f1
-    return Relinked(len(now), counts.given, counts.true, counts.shared, agreement, table)
+    pairs = counts.given, counts.true, counts.shared
+    return Relinked(len(now), *pairs, agreement, store.model.by_labels, table)
+
+
+def _at_once(store: RecordStore, records: Records, pool: Pool) -> np.ndarray:
+    """Return int64[records]: clusters of one linkage of all records."""
+    spec, by_labels = store.spec, store.model.by_labels
+    columns = records.columns
+    features = store.features(columns, pool) if by_labels else make_features(columns, spec, pool)
+    found = candidates_of(records, features, spec, pool)
+    blocked = Blocked(records, spec, features, found, ())
+    if not by_labels:
+        return decide(blocked, pool).clusters
+    compared = compare(features, spec, found.a, found.b, pool)
+    agreements = agreements_of(found, compared, len(records), two_files=False)
+    values, model = store.values.of(features, len(records)), store.model
+    threshold = index_threshold(store.threshold, compared.similarity)
+    log_odds = model.log_odds(agreements, values)
+    return grouped(
+        blocked, Decision(compared, agreements, values, model, threshold, log_odds)
+    ).clusters
 
 
 def _differ(one: np.ndarray, two: np.ndarray) -> np.ndarray:

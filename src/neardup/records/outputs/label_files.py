@@ -56,10 +56,15 @@ def read_labels(given: Any, records: Records) -> Labels:
             of.ids = names[0]
             known = read_truth(cast(Results, of), given, None, "judged", "error", names[-1])
     except ColumnError as error:
-        raise ColumnError(str(error), _COLUMNS) from error
+        raise ColumnError(_of_labels(error), _COLUMNS) from error
     except UnknownIdError as error:
-        raise UnknownIdError(str(error), _UNKNOWN) from error
+        raise UnknownIdError(_of_labels(error), _UNKNOWN) from error
     a, b = known.docs, known.others
     if len(records.ids) > 1:
         b = b + records.first
     return Labels(np.minimum(a, b), np.maximum(a, b), known.right)
+
+
+def _of_labels(error: Exception) -> str:
+    """Return a message on the truth as one on labels, which name records."""
+    return str(error).replace("the truth: row", "`labels`: row").replace("no document", "no record")
