@@ -339,7 +339,7 @@ class RecordStore:
             self._read(name)
 
     def require_new(self, ids: Sequence[Id], name: str = "the records") -> None:
-        """Refuse ids that are there already, or of another kind; messages name their file, ``name``.
+        """Refuse ids that are there already, or of another kind; messages have the ``name``.
 
         Raises:
             DuplicateIdError: One is there.
