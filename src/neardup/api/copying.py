@@ -324,7 +324,9 @@ def passages(
         bridge: Most changed words between two passages from one source that are joined.
         stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc`` and ``strip_accents``.
         ignore: As for `neardup.dedup`, as is ``stop_passages``. Ignored text has no words.
-        cut: Cut the copied words.
+        cut: Cut the copied words, and what stands between them: ignored text too, though it may
+            stand nowhere else. A character that ``nfkc`` makes several words of is cut only if all
+            of them are.
         cut_boilerplate: Cut boilerplate, but for its first occurrence.
         mask: Put this text in place of each stretch that is cut.
         whole: ``"line"``, ``"sentence"`` or ``"paragraph"``: cut only complete ones.

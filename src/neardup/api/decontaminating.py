@@ -220,7 +220,7 @@ def decontaminate(
         kept[found.table.column("train_doc").to_numpy()] = False
     ends = found.cut.document, found.cut.start, found.cut.end
     noted = np.empty((len(found.cut.start), 4), np.int64)
-    cuts = TextCuts(corpus, *ends, kept, noted, mask or "")
+    cuts = TextCuts(corpus, *ends, kept, noted, mask or "", asked.shingle.nfkc)
     counts = {
         "documents": len(kept),
         "skipped": corpus.skipped,

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
+from neardup.copies.cuts.cutting import apart
 from neardup.copies.cuts.stretches import Stretches, no_stretches, union
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.identifiers import take_ids
@@ -265,10 +266,28 @@ class Items:
         doc = np.searchsorted(tokens.offsets, begin, side="right") - 1
         position = doc.astype(np.uint64) << _BITS | (begin - tokens.offsets[doc]).astype(np.uint64)
         position, size = union(position, size)
+        spec = self.words.spec
+        if spec.nfkc or spec.strip_accents:
+            self._leave_shared(texts, tokens, position, size)
+            position, size = position[size > 0], size[size > 0]
         doc = (position >> _BITS).astype(np.int64)
         runs_of = np.stack([(position & TOKEN).astype(np.int64), size], axis=1)
         where = characters(self.words, texts, doc, runs_of)
         return Stretches(position, size, where[:, 0].copy(), where[:, 1].copy())
+
+    def _leave_shared(
+        self, texts: pa.LargeStringArray, tokens: Ragged, position: np.ndarray, size: np.ndarray
+    ) -> None:
+        """Shorten stretches, in place, by words that share a character with one that stays."""
+        counts = np.diff(tokens.offsets)
+        of = np.repeat(np.arange(len(counts)), counts)
+        each = np.arange(len(of)) - tokens.offsets[of]
+        words = characters(self.words, texts, of, np.stack([each, np.ones_like(each)], axis=1))
+        for row, at in enumerate(position.tolist()):
+            document, first = divmod(at, int(TOKEN) + 1)
+            here = words[tokens.offsets[document] : tokens.offsets[document + 1]]
+            first, size[row] = apart(here, first, int(size[row]))
+            position[row] = document << int(_BITS) | first
 
 
 def _tokens(tokeniser: Tokeniser, texts: pa.LargeStringArray) -> Iterator[tuple[int, Ragged]]:

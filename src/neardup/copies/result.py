@@ -77,7 +77,8 @@ class Result:
             of[low : low + _STEP] = (position[low : low + _STEP] >> np.uint64(32)) - old
         ends = self.stretches.start, self.stretches.end
         found = self.scratch.empty((len(position), 4), np.int64)
-        return TextCuts(self.inputs.new, of, *ends, self.kept, found, self.cutting.mask or "")
+        mask = self.cutting.mask or ""
+        return TextCuts(self.inputs.new, of, *ends, self.kept, found, mask, self.spec.nfkc)
 
     def texts_of(self, positions: np.ndarray, old: bool = False) -> dict[int, str]:
         """Return the original texts of some documents, ascending positions in the input.
@@ -134,12 +135,18 @@ def make(
     found = find(inputs, spec, work)
     old, tokeniser = inputs.old_documents, Tokeniser(spec.shingle)
     stretches = st.no_stretches()
+    # Else no two words share a character.
+    changes = (spec.nfkc or spec.strip_accents) and cutting.whole is None
     if cutting.cuts:
         stretches = st.stretches_of(found, cutting, work.scratch)
     with work.clock.stage("find characters", len(found.tokens)) as advance:
         keys = chain.from_iterable(batch.asked() for batch in tables.rows_of(found))
         total = tables.ASKED * len(found.passages.position) + 2 * len(stretches.words)
-        offsets = Offsets(chain(keys, st.keys_of(stretches)), total, work.scratch)
+        beside: Iterator[np.ndarray] = iter(())
+        if changes:
+            beside = (asked for _, asked in st.keys_beside(stretches, found))
+            total += 2 * len(stretches.words)
+        offsets = Offsets(chain(keys, st.keys_of(stretches), beside), total, work.scratch)
         offsets.enter(found.known, spec.words)
         offsets.fill(inputs, tokeniser, work.pool, advance)
         if cutting.whole is not None:
@@ -148,6 +155,15 @@ def make(
             )
         else:
             stretches = st.with_characters(stretches, offsets, work.scratch)
+            if changes:
+                stretches = st.without_shared(
+                    stretches, offsets, inputs, found, tokeniser, work.pool
+                )
+    if cutting.cuts and (spec.ignore or spec.stop_passages):
+        found.notes.append(
+            "text that was ignored is cut with the copied words around it, though it may stand "
+            "nowhere else"
+        )
     dropped = st.dropped_documents(found, stretches, cutting, old)
     lost = _lost_words(found, stretches, dropped, cutting, old)
     with work.clock.stage("make tables"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from itertools import pairwise
 from typing import Any
@@ -113,7 +114,8 @@ def _origins(original: str, spec: ShingleSpec) -> tuple[np.ndarray, np.ndarray]:
         return found
 
     (expected,) = normal([original])
-    cuts = [i for i, c in enumerate(original) if i == 0 or not _combines(c)]
+    pairs = pairwise(" " + original)  # nothing combines with white space
+    cuts = [i for i, (one, two) in enumerate(pairs) if one.isspace() or not _combines(two)]
     while True:
         limits = [*cuts, len(original)]
         pieces = normal([original[a:b] for a, b in pairwise(limits)])
@@ -126,11 +128,13 @@ def _origins(original: str, spec: ShingleSpec) -> tuple[np.ndarray, np.ndarray]:
     return starts, stops
 
 
+@functools.cache
 def _combines(character: str) -> bool:
     """Whether a character may combine with the one before it."""
-    if unicodedata.category(character)[0] == "M" or unicodedata.combining(character):
+    first = unicodedata.normalize("NFKD", character)[0]
+    if unicodedata.category(character)[0] == "M" or unicodedata.combining(first):
         return True
-    return "\u1160" <= character <= "\u11ff"  # vowels and ends of syllables of Hangul
+    return "\u1160" <= first <= "\u11ff"  # vowels and ends of syllables of Hangul
 
 
 def characters(

@@ -77,6 +77,10 @@ def passages(
     run.json. Nothing is deleted by default: --cut and the other options of the selection write
     clean/ too, in the format of the input. After a crash the same command
     with --resume continues the run.
+
+    --cut removes what stands between two copied words too: with --ignore or --stop-passages also
+    ignored text, though it may stand nowhere else. With --nfkc a character that becomes several
+    words stays unless all of them are copied.
     """
     from neardup.api.copying import passages as find
 

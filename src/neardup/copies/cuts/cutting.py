@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from neardup.kernels.tokens import MARK, WORD, alphabet
+import numpy as np
+
+from neardup.kernels.tokens import MARK, SOLO, WORD, alphabet
 
 #: Ends of sentences, with what may follow them, and line ends. Abbreviations only cost a cut.
 _SENTENCE = re.compile(
@@ -74,7 +77,28 @@ def complete(
     return found
 
 
-def cut(text: str, stretches: Iterable[tuple[int, int]], mask: str = "") -> tuple[str, list[Cut]]:
+def apart(words: np.ndarray, first: int, size: int) -> tuple[int, int]:
+    """Return the first word, and the number, of those of a row that can be cut.
+
+    Where normalisation makes several words of one character, these share it. A word that shares a
+    character with one that stays has to stay too.
+
+    Args:
+        words: int64[words, 2]: start and end of each word of the document.
+        first: First word of the row.
+        size: Words of the row.
+    """
+    last = first + size
+    while 0 < first < last and words[first, 0] < words[first - 1, 1]:
+        first += 1
+    while first < last < len(words) and words[last, 0] < words[last - 1, 1]:
+        last -= 1
+    return first, last - first
+
+
+def cut(
+    text: str, stretches: Iterable[tuple[int, int]], mask: str = "", nfkc: bool = False
+) -> tuple[str, list[Cut]]:
     """Cut stretches out of a text, or put a mask in place of each.
 
     The white space behind a stretch goes with it where white space or the start of the text is
@@ -105,9 +129,9 @@ def cut(text: str, stretches: Iterable[tuple[int, int]], mask: str = "") -> tupl
                     start, between = blank, "\n"
         before = text[start - 1] if start > done else tail
         after = text[end : end + 1]
-        if between and joins(before, between[0]):
+        if between and joins(before, between[0], nfkc):
             between = " " + between
-        if joins(between[-1:] or before, after):
+        if joins(between[-1:] or before, after, nfkc):
             between += " "
         kept.append(text[done:start])
         length += start - done
@@ -120,10 +144,19 @@ def cut(text: str, stretches: Iterable[tuple[int, int]], mask: str = "") -> tupl
     return "".join(kept), cuts
 
 
-def joins(before: str, after: str) -> bool:
-    """Whether two characters that become neighbours are in one word."""
+def joins(before: str, after: str, nfkc: bool = False) -> bool:
+    """Whether two characters that become neighbours are in one word.
+
+    >>> joins("5", "\u338f"), joins("5", "\u338f", nfkc=True)  # a sign for "kg"
+    (False, True)
+    """
     if not before or not after:
         return False
+    if nfkc:
+        before = unicodedata.normalize("NFKC", before)[-1]
+        after = unicodedata.normalize("NFKC", after)[0]
+        if _kind(before) == SOLO and _kind(after) == MARK:  # they may become one character
+            return True
     return _kind(before) in (WORD, MARK) and _kind(after) in (WORD, MARK)
 
 

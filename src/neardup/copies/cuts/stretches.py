@@ -11,9 +11,10 @@ import numpy as np
 from neardup.copies.asked import CutSpec
 from neardup.copies.building import Passages, divided
 from neardup.copies.copy_tables import in_input_order
-from neardup.copies.cuts.cutting import complete
+from neardup.copies.cuts.cutting import apart, complete
 from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
+from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
 from neardup.files.scratch import Scratch
 from neardup.sketch.spans import ends_of
@@ -145,30 +146,16 @@ def complete_units(
     documents = np.unique(of)
     corpus = inputs.new
     ends = np.cumsum(corpus.counts)
-    tokens = found.tokens[found.numbers]
 
     def work(selected: PartitionRows) -> list[tuple[int, int, int, int, int]]:
-        assert selected.rows is not None
-        positions = selected.first + selected.rows
-        counts = tokens[old + positions].astype(np.int64)
-        rows = np.repeat(np.arange(len(positions)), 2 * counts)
-        begins = np.cumsum(2 * counts) - 2 * counts
-        asked = np.arange(int(2 * counts.sum())) - np.repeat(begins, 2 * counts)
-        texts = corpus.reader.texts(selected)
-        characters = ends_of(tokeniser, texts, rows, asked)
         units: list[tuple[int, int, int, int, int]] = []
-        for row, position in enumerate(positions.tolist()):
-            words = characters[begins[row] : begins[row] + 2 * counts[row]].reshape(-1, 2)
+        for position, text, words in _words_of(selected, corpus, old, found, tokeniser):
             low, high = np.searchsorted(of, [position, position + 1]).tolist()
             rows_cut = [
                 (int(words[first, 0]), int(words[first + size - 1, 1]))
-                for first, size in zip(
-                    (stretches.position[low:high] & _LOW).tolist(),
-                    stretches.words[low:high].tolist(),
-                    strict=True,
-                )
+                for first, size in _apart(stretches, low, high, words)
+                if size
             ]
-            text = texts[row].as_py()
             for start, end in complete(text, unit, map(tuple, words.tolist()), rows_cut):
                 first = int(np.searchsorted(words[:, 0], start))
                 last = int(np.searchsorted(words[:, 1], end, side="right"))
@@ -183,6 +170,97 @@ def complete_units(
         np.uint64
     )
     return Stretches(position, table[:, 2], table[:, 3], table[:, 4])
+
+
+def _words_of(
+    selected: PartitionRows,
+    corpus: InputCorpus,
+    old: int,
+    found: FoundPassages,
+    tokeniser: Tokeniser,
+) -> Iterator[tuple[int, str, np.ndarray]]:
+    """Yield documents: position, text, and int64[words, 2], where each word begins and ends."""
+    assert selected.rows is not None
+    positions = selected.first + selected.rows
+    counts = found.tokens[found.numbers[old + positions]].astype(np.int64)
+    rows = np.repeat(np.arange(len(positions)), 2 * counts)
+    begins = np.cumsum(2 * counts) - 2 * counts
+    asked = np.arange(int(2 * counts.sum())) - np.repeat(begins, 2 * counts)
+    texts = corpus.reader.texts(selected)
+    characters = ends_of(tokeniser, texts, rows, asked)
+    for row, position in enumerate(positions.tolist()):
+        words = characters[begins[row] : begins[row] + 2 * counts[row]].reshape(-1, 2)
+        yield position, texts[row].as_py(), words
+
+
+def _apart(
+    stretches: Stretches, low: int, high: int, words: np.ndarray
+) -> Iterator[tuple[int, int]]:
+    """Yield the first word, and the number, of what can be cut of stretches of one document."""
+    first = (stretches.position[low:high] & _LOW).tolist()
+    for begin, size in zip(first, stretches.words[low:high].tolist(), strict=True):
+        yield apart(words, begin, size)
+
+
+def keys_beside(
+    stretches: Stretches, found: FoundPassages
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield stretches, int64[], and keys: of the word before each, then of the one behind."""
+    for low in range(0, len(stretches.position), _STEP):
+        position, words = (column[low : low + _STEP] for column in stretches[:2])
+        behind = position + words.astype(np.uint64)
+        rows = np.flatnonzero(position & _LOW)
+        yield low + rows, key_of(position[rows] - np.uint64(1), True)
+        counts = found.tokens[found.numbers[(position >> np.uint64(32)).astype(np.int64)]]
+        rows = np.flatnonzero(behind & _LOW < counts.astype(np.uint64))
+        yield low + rows, key_of(behind[rows], False)
+
+
+def without_shared(
+    stretches: Stretches,
+    offsets: Offsets,
+    inputs: Inputs,
+    found: FoundPassages,
+    tokeniser: Tokeniser,
+    pool: Pool,
+) -> Stretches:
+    """Return the same without the words that share a character with a word that stays.
+
+    Normalisation can make several words of one character. It goes only if all of them do.
+    The arrays of the stretches are changed.
+    """
+    old, documents = inputs.old_documents, [np.empty(0, np.int64)]
+    for number, (rows, keys) in enumerate(keys_beside(stretches, found)):
+        at = offsets.of(keys)
+        shared = at < stretches.end[rows] if number % 2 else at > stretches.start[rows]
+        position = stretches.position[rows[shared]]
+        documents.append(np.unique((position >> np.uint64(32)).astype(np.int64)))
+    again = np.unique(np.concatenate(documents))
+    if not len(again):
+        return stretches
+    corpus = inputs.new
+
+    def work(selected: PartitionRows) -> None:
+        for position, _, words in _words_of(selected, corpus, old, found, tokeniser):
+            document = np.uint64(old + position) << np.uint64(32)
+            bounds = np.array([document, document + (np.uint64(1) << np.uint64(32))])
+            low, high = np.searchsorted(stretches.position, bounds).tolist()
+            for row, (first, size) in enumerate(_apart(stretches, low, high, words), low):
+                stretches.position[row] = document | np.uint64(first)
+                stretches.words[row] = size
+                if size:
+                    stretches.start[row] = words[first, 0]
+                    stretches.end[row] = words[first + size - 1, 1]
+
+    for _ in pool.ordered(work, corpus.reader.again(np.cumsum(corpus.counts), again - old)):
+        pass
+    left = 0
+    for low in range(0, len(stretches.position), _STEP):
+        here = low + np.flatnonzero(stretches.words[low : low + _STEP])
+        for column in stretches:
+            column[left : left + len(here)] = column[here]
+        left += len(here)
+    return Stretches(*(column[:left] for column in stretches))
 
 
 def dropped_documents(

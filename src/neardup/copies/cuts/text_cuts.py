@@ -48,6 +48,7 @@ class TextCuts:
         kept: bool[documents]: those that are written; the others are not cut.
         found: int64[stretches, 4]: of documents that were cut, the `Cut` of each stretch.
         mask: Text that replaces a stretch; may be empty.
+        nfkc: Whether words are those of the normalised text.
         done: bool[documents]: those that were cut.
     """
 
@@ -58,6 +59,7 @@ class TextCuts:
     kept: np.ndarray
     found: np.ndarray
     mask: str = ""
+    nfkc: bool = False
     done: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -130,6 +132,7 @@ class TextCuts:
         starts, stops = self.start[every].tolist(), self.end[every].tolist()
         for text, begin, end in zip(texts, begins, ends, strict=True):
             stretches = zip(starts[begin:end], stops[begin:end], strict=True)
-            new, self.found[low + begin : low + end] = cut(text, stretches, self.mask)
+            new, found = cut(text, stretches, self.mask, self.nfkc)
+            self.found[low + begin : low + end] = found
             yield new
         self.done[here] = True
