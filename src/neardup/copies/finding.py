@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,19 @@ class Inputs(NamedTuple):
         for corpus in self.all:
             corpus.reader.source.check_unchanged()
 
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Read again what was read before; FormatError names a file that has changed meanwhile.
+
+        Other texts than before can make any step fail, with an error that does not say why.
+        """
+        try:
+            yield
+        except Exception:
+            self.check_unchanged()
+            raise
+        self.check_unchanged()
+
 
 class FoundPassages(NamedTuple):
     """Passages of a corpus; numbers of documents are those of keep order, the old ones first."""
@@ -72,7 +86,8 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     finder = Finder(spec.words, tokeniser, work)
     sizes = [corpus.reader.source.total_bytes or 0 for corpus in inputs.all]
     anchors = finder.anchors(sum(sizes))
-    with work.clock.stage("find anchors", sum(sizes) or None, "bytes") as advance:
+    stage = work.clock.stage("find anchors", sum(sizes) or None, "bytes")
+    with inputs.unchanged(), stage as advance:
         _read_once(inputs, anchors, work, advance)
         entered = anchors.corpus()
         for corpus in inputs.all:
@@ -84,15 +99,16 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     groups = _groups(inputs, spec, entered.numbers, notes)
 
     def passages() -> tuple[np.ndarray, ...]:
-        with work.clock.stage("find repeated runs", entered.documents) as advance:
+        stage = work.clock.stage("find repeated runs", entered.documents)
+        with inputs.unchanged(), stage as advance:
             repeats = finder.repeats(
                 entered,
                 marked,
                 lambda first: _again(inputs, first, advance),
                 groups,
                 spec.boilerplate,
+                inputs.check_unchanged,
             )
-        inputs.check_unchanged()
         with work.clock.stage("join passages"):
             made = build(repeats, entered, spec, work, inputs.old_documents)
         return (*made[0], *made[1])

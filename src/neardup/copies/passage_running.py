@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,8 @@ class PassageRequest:
         check_threads(self.threads)
         with Pool(self.threads) as pool:
             manifest = None if state is None else self.state_manifest()
-            yield Work(pool, clock, self.memory or MEMORY, folder, state, manifest)
+            with closing(Work(pool, clock, self.memory or MEMORY, folder, state, manifest)) as work:
+                yield work
 
 
 @dataclass(frozen=True)

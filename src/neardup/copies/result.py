@@ -23,6 +23,7 @@ from neardup.copies.offsets import Offsets
 from neardup.copies.step_before import step_before
 from neardup.copies.work import Work
 from neardup.files.scratch import Scratch
+from neardup.io.source import changed
 from neardup.io.writers import write_tables
 from neardup.kernels.passages.following import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
@@ -117,7 +118,8 @@ class Result:
     def write(self, folder: Path, format: str | None, compression: str | None, work: Work) -> None:
         """Write all files into an empty folder."""
         if self.cutting.writes:  # first, since it notes the cuts
-            with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
+            stage = work.clock.stage("write clean corpus", self.inputs.new.documents)
+            with self.inputs.unchanged(), stage as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
         with work.clock.stage("write tables"):
             for name, table in self.tables.items():
@@ -136,12 +138,15 @@ def make(
     stretches = st.no_stretches()
     if cutting.cuts:
         stretches = st.stretches_of(found, cutting, work.scratch)
-    with work.clock.stage("find characters", len(found.tokens)) as advance:
+    stage = work.clock.stage("find characters", len(found.tokens))
+    with inputs.unchanged(), stage as advance:
         keys = chain.from_iterable(batch.asked() for batch in tables.rows_of(found))
         total = tables.ASKED * len(found.passages.position) + 2 * len(stretches.words)
         offsets = Offsets(chain(keys, st.keys_of(stretches)), total, work.scratch)
         offsets.enter(found.known, spec.words)
         offsets.fill(inputs, tokeniser, work.pool, advance)
+        if offsets.values.min(initial=0) < 0:  # of a word that is not there any more
+            raise changed("the input")
         if cutting.whole is not None:
             stretches = st.complete_units(
                 stretches, cutting.whole, inputs, found, tokeniser, work.pool

@@ -38,6 +38,16 @@ class Work:
         self.temporary = 0  # bytes of rows that were in files at the same time, at most
         self.rows = 0  # bytes of rows, those in memory too
         self.progress = Progress(self.state, self.manifest)
+        self._spills: list[Spill] = []
+
+    def close_later(self, spill: Spill) -> Spill:
+        """Close the files of rows at the end, if an error comes before; return the rows."""
+        self._spills.append(spill)
+        return spill
+
+    def close(self) -> None:
+        for spill in self._spills:
+            spill.forget()
 
     def note_rows(self, *spills: Spill) -> None:
         """Note the bytes of rows that are kept at the same time."""
