@@ -102,3 +102,13 @@ def test_fewer_words_in_a_file_with_the_same_size_and_time_are_refused(
     monkeypatch.setattr(module, name, changing)
     with pytest.raises(FormatError, match="the input has changed while it was read"):
         neardup.passages(path, id="id", words=8, memory="300MB")
+
+
+def test_the_remedy_for_a_changed_input_names_the_command_of_the_run(tmp_path: Path) -> None:
+    path, rows = _texts(tmp_path)
+    run = neardup.passages(path, out=tmp_path / "out", id="id", words=8)
+    _write(path, rows[:-1])
+    with pytest.raises(neardup.InputError, match="has changed since the run") as caught:
+        neardup.open(tmp_path / "out").explain("n5", texts=True)
+    assert caught.value.hint == "run neardup passages again"
+    assert len(run) == len(rows)
