@@ -112,3 +112,23 @@ def test_the_remedy_for_a_changed_input_names_the_command_of_the_run(tmp_path: P
         neardup.open(tmp_path / "out").explain("n5", texts=True)
     assert caught.value.hint == "run neardup passages again"
     assert len(run) == len(rows)
+
+
+def test_notes_on_documents_do_not_count_those_compared_against(tmp_path: Path) -> None:
+    old = [{"id": f"o{i}", "text": "two words", "who": None} for i in range(5)]
+    new = [{"id": "n0", "text": "too short", "who": None}]
+    new.append({"id": "n1", "text": "one two three four five six", "who": "a"})
+    paths = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    for path, rows in zip(paths, (old, new), strict=True):
+        _write(path, rows)
+    run = neardup.passages(paths[1], against=paths[0], id="id", words=4, within="who")
+    assert [note.partition(";")[0] for note in run.summary["notes"]] == [
+        "1 document has no who",
+        "1 document has fewer than 4 words",
+    ]
+
+
+def test_an_output_that_is_the_input_is_refused_as_such(tmp_path: Path) -> None:
+    path, _ = _texts(tmp_path)
+    with pytest.raises(neardup.OutputError, match=r"notes\.jsonl is an input\b(?! and)"):
+        neardup.passages(path, out=path, id="id", words=8)

@@ -14,7 +14,7 @@ from neardup.arrays import numbers
 from neardup.copies.asked import PassageSpec
 from neardup.copies.building import Counts, Passages, build, by_number
 from neardup.copies.repeated.equal_rows import Groups
-from neardup.copies.repeated.repeats import Anchors, Corpus, Finder
+from neardup.copies.repeated.repeats import Anchors, Finder
 from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock, Event
@@ -56,7 +56,7 @@ class Inputs(NamedTuple):
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Read again what was read before; FormatError names a file that has changed meanwhile.
+        """Read texts once more; FormatError names a file that has changed meanwhile.
 
         Other texts than before can make any step fail, with an error that does not say why.
         """
@@ -118,7 +118,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     tokens = by_number(entered, work.scratch)
     positions = work.scratch.empty(entered.documents, np.int64)
     positions[entered.numbers] = np.arange(entered.documents)
-    _note_short(spec, entered, notes)
+    _note_short(spec, entered.tokens[inputs.old_documents :], notes)
     found = Passages(*arrays[:split])
     _note_periodic(found, notes)
     counts = Counts(*arrays[split:])
@@ -197,19 +197,20 @@ def _groups(
         codes = codes.chunk(0) if codes.num_chunks else pa.array([], pa.int32()).dictionary_encode()
     indices: Any = codes.indices.fill_null(-1)
     of = numbers(indices, np.int32)
-    if none := int(np.count_nonzero(of < 0)):
+    if none := int(np.count_nonzero(of[inputs.old_documents :] < 0)):
         notes.append(f"{having(none, 'document')} no {name}; those without are compared with none")
     by_number = np.empty_like(of)
     by_number[positions] = of
     return Groups(by_number, spec.across is not None)
 
 
-def _note_short(spec: PassageSpec, corpus: Corpus, notes: list[str]) -> None:
-    if not corpus.documents:
+def _note_short(spec: PassageSpec, tokens: np.ndarray, notes: list[str]) -> None:
+    """Note documents that can't have passages; ``tokens``, int32[], are of the new ones."""
+    if not len(tokens):
         notes.append("the input has no documents")
-    elif int(corpus.tokens.max()) < spec.words:
+    elif int(tokens.max()) < spec.words:
         notes.append(f"no document has {spec.words} words; none can have a copied passage")
-    elif short := int(np.count_nonzero(corpus.tokens < spec.words)):
+    elif short := int(np.count_nonzero(tokens < spec.words)):
         notes.append(
             f"{having(short, 'document')} fewer than {spec.words} words; such are never copied; "
             "neardup dedup finds equal ones"
