@@ -175,7 +175,7 @@ class Results(ABC):
         command = record.get("command") if isinstance(record, dict) else None
         if not isinstance(command, str):
             return "run the command again"
-        # What is clustered again is the result of another run.
+        # Clusters are formed again from the result of another run.
         return f"run neardup {'dedup' if command == 'recluster' else command} again"
 
     def changed(self, file: str = "") -> InputError:
