@@ -132,3 +132,11 @@ def test_an_output_that_is_the_input_is_refused_as_such(tmp_path: Path) -> None:
     path, _ = _texts(tmp_path)
     with pytest.raises(neardup.OutputError, match=r"notes\.jsonl is an input\b(?! and)"):
         neardup.passages(path, out=path, id="id", words=8)
+
+
+def test_a_damaged_record_of_the_corpus_compared_against_is_named(tmp_path: Path) -> None:
+    path, _ = _texts(tmp_path)
+    neardup.passages(path, out=tmp_path / "out", id="id", words=8, cut=True)
+    (tmp_path / "out" / "run.json").write_text("{")
+    with pytest.raises(neardup.InputError, match=r"out/run\.json: not readable, or damaged"):
+        neardup.passages(path, against=tmp_path / "out", id="id", words=8)

@@ -32,7 +32,7 @@ from neardup.io.opening import Reading
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, located
 from neardup.memory_plan import memory_of
-from neardup.result_record import read_record
+from neardup.result_record import RECORD, read_record
 from neardup.results.any_run import AnyRun
 from neardup.results.dataframes import as_pandas, as_polars
 from neardup.results.shown import Shown
@@ -412,6 +412,11 @@ def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | 
                     "name the files that are compared with",
                 )
             against = folder / clean
+        elif (folder / RECORD).is_file() and (folder / "documents.parquet").is_file():
+            raise InputError(
+                f"{folder / RECORD}: not readable, or damaged",
+                "run the command again, or name the files that are compared with",
+            )
     return InputCorpus.open(against, reading, columns)
 
 
