@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,7 @@ def test_the_remedy_for_a_changed_input_names_the_command_of_the_run(tmp_path: P
         neardup.open(tmp_path / "out").explain("n5", texts=True)
     assert caught.value.hint == "run neardup passages again"
     assert len(run) == len(rows)
+    assert (run.summary["peak_private_memory"] > 50e6) == (sys.platform == "linux")
 
 
 def test_notes_on_documents_do_not_count_those_compared_against(tmp_path: Path) -> None:

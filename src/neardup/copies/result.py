@@ -126,6 +126,8 @@ class Result:
                 write_tables(folder / f"{name}.parquet", table())
         self.inputs.check_unchanged()
         self.record |= about_clock(work.clock)
+        if work.private is not None:
+            self.record["peak_private_memory"] = work.private.peak
         self.record = write_record(folder, COMMAND, self.record)
 
 

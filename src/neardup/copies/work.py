@@ -11,6 +11,7 @@ from neardup.copies.repeated.spill import Spill
 from neardup.engines.clock import Clock
 from neardup.files.scratch import Scratch
 from neardup.json_values import JSON
+from neardup.memory_plan import PrivatePeak
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
@@ -32,6 +33,7 @@ class Work:
     folder: Path | None = None  # for temporary files; None for that of the system
     state: RunState | None = None  # of a run that can be resumed
     manifest: Mapping[str, JSON] | None = None  # settings and inputs of the result
+    private: PrivatePeak | None = None  # watches the memory
 
     def __post_init__(self) -> None:
         self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.folder)
