@@ -288,7 +288,7 @@ def test_what_is_no_run(tmp_path: Path) -> None:
         (tmp_path / "run.json").write_text(damaged)
         with pytest.raises(InputError, match=r"run\.json: not readable, or damaged") as caught:
             neardup.open(tmp_path)
-        assert caught.value.hint == "run neardup dedup again"
+        assert caught.value.hint == "run the command again"
 
 
 def test_inputs_are_found_from_another_folder(

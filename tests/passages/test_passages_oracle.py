@@ -192,5 +192,9 @@ def test_sources_of_a_document() -> None:
     assert run.sources("a").num_rows == 0
     by_position = neardup.passages(texts, words=5).sources(3)
     assert by_position["source_id"].to_pylist() == [1, 0]
-    with pytest.raises(InputError, match="no document with this id"):
+    with pytest.raises(InputError, match="no document has the id z"):
         run.sources("z")
+    numbered = neardup.passages(texts, words=5)
+    for unknown in ("zz", 1.5, -1, None):
+        with pytest.raises(InputError, match="no document has the id"):
+            numbered.sources(unknown)  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ from neardup.io.opening import Reading
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, located
 from neardup.memory_plan import memory_of
-from neardup.result_record import read_record
+from neardup.result_record import RECORD, read_record
 from neardup.results.any_run import AnyRun
 from neardup.results.dataframes import as_pandas, as_polars
 from neardup.results.shown import Shown
@@ -107,16 +107,15 @@ class PassageRun(AnyRun):
         Raises:
             InputError: There is no such document.
         """
-        documents = self.documents.select(["doc_id", "words"])
-        chosen: Any = pc.equal(documents["doc_id"], pa.scalar(id).cast(documents["doc_id"].type))
-        words: list[Any] = documents.filter(chosen)["words"].to_pylist()
-        if not words:
-            raise InputError("there is no document with this id", "take one of `documents`")
-        of: Any = pc.equal(self.passages["doc_id"], pa.scalar(id).cast(documents["doc_id"].type))
+        documents = self.documents.select(["doc_id", "words"]).slice(
+            position_of(self._results, id), 1
+        )
+        words = documents["words"][0].as_py()
+        of: Any = pc.equal(self.passages["doc_id"], documents["doc_id"][0])
         found = self.passages.filter(of).group_by("source_id")
         table = found.aggregate([("words", "sum"), ("words", "count")])
         table = table.rename_columns(["source_id", "words", "passages"])
-        share: Any = pc.divide(table["words"].cast(pa.float64()), float(max(1, words[0])))
+        share: Any = pc.divide(table["words"].cast(pa.float64()), float(max(1, words)))
         table = table.append_column("share", share)
         table = table.sort_by([("words", "descending"), ("source_id", "ascending")])
         return table.select(["source_id", "words", "share", "passages"])
@@ -415,6 +414,11 @@ def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | 
                     "name the files that are compared with",
                 )
             against = folder / clean
+        elif (folder / RECORD).is_file() and (folder / "documents.parquet").is_file():
+            raise InputError(
+                f"{folder / RECORD}: not readable, or damaged",
+                "run the command again, or name the files that are compared with",
+            )
     return InputCorpus.open(against, reading, columns)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from neardup.arrays import numbers
 from neardup.copies.asked import PassageSpec
 from neardup.copies.building import Counts, Passages, build, by_number
 from neardup.copies.repeated.equal_rows import Groups
-from neardup.copies.repeated.repeats import Anchors, Corpus, Finder
+from neardup.copies.repeated.repeats import Anchors, Finder
 from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock, Event
@@ -53,6 +54,19 @@ class Inputs(NamedTuple):
         for corpus in self.all:
             corpus.reader.source.check_unchanged()
 
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Read texts once more; FormatError names a file that has changed meanwhile.
+
+        Other texts than before can make any step fail, with an error that does not say why.
+        """
+        try:
+            yield
+        except Exception:
+            self.check_unchanged()
+            raise
+        self.check_unchanged()
+
 
 class FoundPassages(NamedTuple):
     """Passages of a corpus; numbers of documents are those of keep order, the old ones first."""
@@ -72,7 +86,8 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     finder = Finder(spec.words, tokeniser, work)
     sizes = [corpus.reader.source.total_bytes or 0 for corpus in inputs.all]
     anchors = finder.anchors(sum(sizes))
-    with work.clock.stage("find anchors", sum(sizes) or None, "bytes") as advance:
+    stage = work.clock.stage("find anchors", sum(sizes) or None, "bytes")
+    with inputs.unchanged(), stage as advance:
         _read_once(inputs, anchors, work, advance)
         entered = anchors.corpus()
         for corpus in inputs.all:
@@ -84,15 +99,16 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     groups = _groups(inputs, spec, entered.numbers, notes)
 
     def passages() -> tuple[np.ndarray, ...]:
-        with work.clock.stage("find repeated runs", entered.documents) as advance:
+        stage = work.clock.stage("find repeated runs", entered.documents)
+        with inputs.unchanged(), stage as advance:
             repeats = finder.repeats(
                 entered,
                 marked,
                 lambda first: _again(inputs, first, advance),
                 groups,
                 spec.boilerplate,
+                inputs.check_unchanged,
             )
-        inputs.check_unchanged()
         with work.clock.stage("join passages"):
             made = build(repeats, entered, spec, work, inputs.old_documents)
         return (*made[0], *made[1])
@@ -102,7 +118,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     tokens = by_number(entered, work.scratch)
     positions = work.scratch.empty(entered.documents, np.int64)
     positions[entered.numbers] = np.arange(entered.documents)
-    _note_short(spec, entered, notes)
+    _note_short(spec, entered.tokens[inputs.old_documents :], notes)
     found = Passages(*arrays[:split])
     _note_periodic(found, notes)
     counts = Counts(*arrays[split:])
@@ -181,19 +197,20 @@ def _groups(
         codes = codes.chunk(0) if codes.num_chunks else pa.array([], pa.int32()).dictionary_encode()
     indices: Any = codes.indices.fill_null(-1)
     of = numbers(indices, np.int32)
-    if none := int(np.count_nonzero(of < 0)):
+    if none := int(np.count_nonzero(of[inputs.old_documents :] < 0)):
         notes.append(f"{having(none, 'document')} no {name}; those without are compared with none")
     by_number = np.empty_like(of)
     by_number[positions] = of
     return Groups(by_number, spec.across is not None)
 
 
-def _note_short(spec: PassageSpec, corpus: Corpus, notes: list[str]) -> None:
-    if not corpus.documents:
+def _note_short(spec: PassageSpec, tokens: np.ndarray, notes: list[str]) -> None:
+    """Note documents that can't have passages; ``tokens``, int32[], are of the new ones."""
+    if not len(tokens):
         notes.append("the input has no documents")
-    elif int(corpus.tokens.max()) < spec.words:
+    elif int(tokens.max()) < spec.words:
         notes.append(f"no document has {spec.words} words; none can have a copied passage")
-    elif short := int(np.count_nonzero(corpus.tokens < spec.words)):
+    elif short := int(np.count_nonzero(tokens < spec.words)):
         notes.append(
             f"{having(short, 'document')} fewer than {spec.words} words; such are never copied; "
             "neardup dedup finds equal ones"

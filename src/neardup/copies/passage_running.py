@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from neardup.engines.clock import Clock, Event
 from neardup.errors import ResumeError
 from neardup.files.private_files import system_errors
 from neardup.json_values import differences
+from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import local_output
 from neardup.output.record import digest_of
 from neardup.output.resuming import is_same, require_files, resumable
@@ -71,9 +72,11 @@ class PassageRequest:
         self, clock: Clock, folder: Path | None = None, state: RunState | None = None
     ) -> Iterator[Work]:
         check_threads(self.threads)
-        with Pool(self.threads) as pool:
+        with Pool(self.threads) as pool, PrivatePeak() as peak:
             manifest = None if state is None else self.state_manifest()
-            yield Work(pool, clock, self.memory or MEMORY, folder, state, manifest)
+            memory = self.memory or MEMORY
+            with closing(Work(pool, clock, memory, folder, state, manifest, peak)) as work:
+                yield work
 
 
 @dataclass(frozen=True)

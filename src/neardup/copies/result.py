@@ -23,6 +23,7 @@ from neardup.copies.offsets import Offsets
 from neardup.copies.step_before import step_before
 from neardup.copies.work import Work
 from neardup.files.scratch import Scratch
+from neardup.io.source import changed
 from neardup.io.writers import write_tables
 from neardup.kernels.passages.following import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
@@ -118,13 +119,16 @@ class Result:
     def write(self, folder: Path, format: str | None, compression: str | None, work: Work) -> None:
         """Write all files into an empty folder."""
         if self.cutting.writes:  # first, since it notes the cuts
-            with work.clock.stage("write clean corpus", self.inputs.new.documents) as advance:
+            stage = work.clock.stage("write clean corpus", self.inputs.new.documents)
+            with self.inputs.unchanged(), stage as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
         with work.clock.stage("write tables"):
             for name, table in self.tables.items():
                 write_tables(folder / f"{name}.parquet", table())
         self.inputs.check_unchanged()
         self.record |= about_clock(work.clock)
+        if work.private is not None:
+            self.record["peak_private_memory"] = work.private.peak
         self.record = write_record(folder, COMMAND, self.record)
 
 
@@ -139,7 +143,8 @@ def make(
     changes = (spec.nfkc or spec.strip_accents) and cutting.whole is None
     if cutting.cuts:
         stretches = st.stretches_of(found, cutting, work.scratch)
-    with work.clock.stage("find characters", len(found.tokens)) as advance:
+    stage = work.clock.stage("find characters", len(found.tokens))
+    with inputs.unchanged(), stage as advance:
         keys = chain.from_iterable(batch.asked() for batch in tables.rows_of(found))
         total = tables.ASKED * len(found.passages.position) + 2 * len(stretches.words)
         beside: Iterator[np.ndarray] = iter(())
@@ -149,6 +154,8 @@ def make(
         offsets = Offsets(chain(keys, st.keys_of(stretches), beside), total, work.scratch)
         offsets.enter(found.known, spec.words)
         offsets.fill(inputs, tokeniser, work.pool, advance)
+        if offsets.values.min(initial=0) < 0:  # of a word that is not there any more
+            raise changed("the input")
         if cutting.whole is not None:
             stretches = st.complete_units(
                 stretches, cutting.whole, inputs, found, tokeniser, work.pool

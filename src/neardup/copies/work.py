@@ -11,6 +11,7 @@ from neardup.copies.repeated.spill import Spill
 from neardup.engines.clock import Clock
 from neardup.files.scratch import Scratch
 from neardup.json_values import JSON
+from neardup.memory_plan import PrivatePeak
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
@@ -32,12 +33,23 @@ class Work:
     folder: Path | None = None  # for temporary files; None for that of the system
     state: RunState | None = None  # of a run that can be resumed
     manifest: Mapping[str, JSON] | None = None  # settings and inputs of the result
+    private: PrivatePeak | None = None  # watches the memory
 
     def __post_init__(self) -> None:
         self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.folder)
         self.temporary = 0  # bytes of rows that were in files at the same time, at most
         self.rows = 0  # bytes of rows, those in memory too
         self.progress = Progress(self.state, self.manifest)
+        self._spills: list[Spill] = []
+
+    def close_later(self, spill: Spill) -> Spill:
+        """Close the files of rows at the end, if an error comes before; return the rows."""
+        self._spills.append(spill)
+        return spill
+
+    def close(self) -> None:
+        for spill in self._spills:
+            spill.forget()
 
     def note_rows(self, *spills: Spill) -> None:
         """Note the bytes of rows that are kept at the same time."""

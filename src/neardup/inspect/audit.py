@@ -187,7 +187,7 @@ class _Tables:
         if len(self.kept) != results.documents:
             what = f"the table of clusters has {len(self.kept):,} rows"
             expected = f"expected {results.documents:,}"
-            raise InputError(f"{results.name}: {what}; {expected}", "run neardup dedup again")
+            raise InputError(f"{results.name}: {what}; {expected}", results.again)
         right = self.kept[self.duplicate_of] & (self.stated >= results.spec.threshold)
         self.wrong = np.flatnonzero(~self.kept & ~(right & (self.duplicate_of >= 0)))
 

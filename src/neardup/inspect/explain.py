@@ -244,7 +244,7 @@ def _pair(results: Results, forms: Forms, known: float | None) -> tuple[Comparis
     if known is not None and abs(known - found.similarity) > _SAME:
         what = f"{results.name}: a similarity computed now differs from the stored one"
         why = "the input or the library that normalises texts has changed"
-        raise InputError(what, f"{why}; run neardup dedup again")
+        raise InputError(what, f"{why}; {results.again}")
     if found.equal is not None and found.tokens_a:
         return found, CommonBuckets("exact")
     if not recipe.num_bands:

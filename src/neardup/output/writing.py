@@ -92,6 +92,8 @@ def check_outside(out: str | os.PathLike[str], given: Iterable[str]) -> None:
             continue
         top, real = _real(name.partition("**")[0] or os.curdir), _real(target)
         hidden = any(part.startswith(".") for part in real.parts[len(top.parts) :])  # not read
+        if real == top and Path(real).is_file():
+            raise OutputError(f"{target} is an input", "name another output folder")
         if real.is_relative_to(top) and not hidden:
             raise OutputError(
                 f"{target} is in {name}, which is an input: the next run would read it as well",

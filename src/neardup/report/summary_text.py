@@ -231,7 +231,7 @@ def of_passages(record: dict[str, Any]) -> Iterator[Row]:
     if counts.get("cut_words"):
         yield "cut", f"{counts['cut_words']:,}", f"words, {share(counts['cut_words'], words)}"
     if "dropped" in counts:
-        yield "removed", f"{counts['dropped']:,}", "documents"
+        yield "removed", f"{counts['dropped']:,}", "document" + "s" * (counts["dropped"] != 1)
     yield from _of_input(counts)
     yield "recall", "1", f"of the runs of {record['spec']['words']} words that occur earlier"
 

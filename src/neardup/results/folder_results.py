@@ -67,15 +67,11 @@ class FolderResults(Results):
                 self._check()
         if found != FORMAT and self.commands:
             which = f"made by another version of neardup (format {found}, this one has {FORMAT})"
-            raise InputError(f"{self.name}/{RECORD}: {which}", self._again)
+            raise InputError(f"{self.name}/{RECORD}: {which}", self.again)
 
     def _check(self) -> None:
         """Read the required members of the record."""
         _ = self.spec, self.recipe, self.documents
-
-    @property
-    def _again(self) -> str:
-        return f"run neardup {(self.commands or ('dedup',))[0]} again"
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not self.spec.enumerates or self._tables != "parquet":
@@ -129,14 +125,14 @@ class FolderResults(Results):
         except (FileNotFoundError, NotADirectoryError) as error:
             if name == RECORD:
                 raise self._no_run() from error
-            raise InputNotFoundError(f"{path} is gone", self._again) from error
+            raise InputNotFoundError(f"{path} is gone", self.again) from error
         except (OSError, pa.ArrowException, *_DAMAGED) as error:
             if isinstance(error, InputError):
                 raise
             if self.folder is None and is_of_transfer(error):
                 raise failed(path, error) from error
             what = f"{path}: not readable, or damaged"
-            raise InputError(what, self._again) from error
+            raise InputError(what, self.again) from error
 
     @property
     def _tables(self) -> str:
@@ -197,7 +193,7 @@ class FolderResults(Results):
         if ends.max(initial=0) != kept:
             raise InputError(
                 f"{self.name}/{CLEAN} does not have the {kept:,} documents that were kept",
-                self._again,
+                self.again,
             )
         return Selection(reader, ends, np.arange(kept))
 
@@ -209,7 +205,7 @@ class FolderResults(Results):
             if isinstance(path, Path) and not os.path.lexists(path) and not glob.has_magic(name):
                 return InputNotFoundError(
                     f"{path}, an input of {self.name}, is gone",
-                    f"put it back, or {self._again}",
+                    f"put it back, or {self.again}",
                 )
         return None
 

@@ -56,7 +56,7 @@ class SparkParts(FolderResults):
             with self._reading(part) as file:
                 tables.append(pq.read_table(file))
         if not tables:
-            raise InputError(f"{self.name}/{name} has no files", self._again)
+            raise InputError(f"{self.name}/{name} has no files", self.again)
         return pa.concat_tables(tables)
 
     def _below(self, name: str) -> list[str]:

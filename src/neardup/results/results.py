@@ -106,7 +106,7 @@ class Results(ABC):
             raise InputError(
                 f"{self.name}: the table of clusters is damaged: a document is a duplicate of one "
                 "that is not there",
-                "run neardup dedup again",
+                self.again,
             )
         return np.asarray(pc.fill_null(rows, -1).to_numpy(), dtype=np.int64)
 
@@ -168,10 +168,20 @@ class Results(ABC):
         """int64[documents]: position of each document in the input; None if equal to its number."""
         return None
 
+    @property
+    def again(self) -> str:
+        """The remedy for results that are damaged, or no longer those of their input."""
+        record = getattr(self, "record", None)  # not there, or of any type, if it is damaged
+        command = record.get("command") if isinstance(record, dict) else None
+        if not isinstance(command, str):
+            return "run the command again"
+        # Clusters are formed again from the result of another run.
+        return f"run neardup {'dedup' if command == 'recluster' else command} again"
+
     def changed(self, file: str = "") -> InputError:
         """Return the error for an input, or a file of it, that is no longer as the run read it."""
         what = file or f"the input of {self.name}"
-        return InputError(f"{what} has changed since the run", "run neardup dedup again")
+        return InputError(f"{what} has changed since the run", self.again)
 
     @functools.cached_property
     def reader(self) -> Reader:

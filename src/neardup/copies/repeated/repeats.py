@@ -29,6 +29,7 @@ from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.spill import Flush, Spill
 from neardup.copies.work import Work
 from neardup.files.scratch import Slabs
+from neardup.io.source import changed
 from neardup.kernels.passages.anchoring import divide, equal_contents, mark, needed_anchors
 from neardup.kernels.passages.chains import renumber
 from neardup.kernels.passages.hashing import RUNS, TOGETHER
@@ -125,8 +126,9 @@ class Finder:
     ) -> Spill:
         parts = int(np.clip(-(-size // _PART), 1, _MOST_PARTS))
         path = None if name is None else self.work.progress.path(name)
-        return Spill(
-            columns, parts, self.work.spilled, self.work.folder, path=path, flushes=flushes
+        memory, folder = self.work.spilled, self.work.folder
+        return self.work.close_later(
+            Spill(columns, parts, memory, folder, path=path, flushes=flushes)
         )
 
     def anchors(self, size: int) -> Anchors:
@@ -148,6 +150,7 @@ class Finder:
         read: Callable[[int], Iterator[tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]]],
         groups: Groups | None = None,
         boilerplate: int = 0,
+        check: Callable[[], None] = lambda: None,
     ) -> Repeats:
         """Read the texts with marked anchors again, and find their repeated runs.
 
@@ -158,6 +161,10 @@ class Finder:
                 int64[].
             groups: Which documents are compared with each other; None for all.
             boilerplate: Documents from which on groups don't count for a run; 0 for never.
+            check: Raises an error if the texts are others now; is called once they were read.
+
+        Raises:
+            FormatError: A document has other anchors than the first time.
         """
         starts = np.append(0, corpus.ends)
         limits = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
@@ -186,7 +193,7 @@ class Finder:
                 else ((low, high, tokens, self.anchors_of(tokens)) for low, high, tokens in found)
             )
             numbers = first + rows
-            return number, self._runs(batches, numbers, of_rows, counts[rows])
+            return number, self._runs(batches, numbers, of_rows, (needed, counts[rows]))
 
         for number, found in self.work.pool.ordered(work, read(done), self.work.begun):
             if found is not None:
@@ -194,6 +201,7 @@ class Finder:
                 runs.add_divided([words], ends)
             if runs.is_full:
                 self.work.progress.put_runs(runs, number + 1)
+        check()  # what follows takes the positions of both passes for those of one text
         return self._sources(runs, corpus, Rule(self.length.words, groups, boilerplate))
 
     def _runs(
@@ -201,17 +209,20 @@ class Finder:
         batches: Iterable[tuple[int, int, Ragged, RunAnchors]],
         numbers: np.ndarray,
         marks: np.ndarray,
-        every: np.ndarray,
+        limits: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return records of the runs of marked anchors, by part, and where each part begins.
 
-        ``every`` has the number of anchors of each document, int32[], and ``marks`` a mark for
-        each; batches may lack the last ones of a document.
+        ``limits`` has the needed anchors of each document, int64[], and the number of all, int32[];
+        ``marks`` has a mark for each of these. Batches may lack anchors behind the needed ones.
         """
         records = self._records()
         records.begin()
-        begins = np.cumsum(every, dtype=np.int64) - every
+        needed, every = limits
+        fewest, begins = np.minimum(needed, every), np.cumsum(every, dtype=np.int64) - every
         for first, last, tokens, (keys, since, counts) in batches:
+            if np.any(counts > every[first:last]) or np.any(counts < fewest[first:last]):
+                raise changed("the input")
             if np.array_equal(counts, every[first:last]):
                 chosen = marks[begins[first] : begins[first] + int(counts.sum())]
             else:
@@ -281,7 +292,9 @@ class Finder:
         fragments = fragments_of(corpus.stretches, numbers, documents, scratch)
         copies = 0 if fragments is None else len(fragments.copies)
         segments = self._spill(SEGMENT, 16 * runs.rows + 80 * copies)
-        chains = Spill(CHAIN, segments.parts, self.work.spilled, self.work.folder)
+        chains = self.work.close_later(
+            Spill(CHAIN, segments.parts, self.work.spilled, self.work.folder)
+        )
         # A part for each range of documents, which are then sorted one by one.
         share = np.uint64(-(-documents // segments.parts) << 32)
 
