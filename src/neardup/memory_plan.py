@@ -36,6 +36,9 @@ _ITEM_BYTE = 16
 _INDEXED = 1000
 #: Of each record of a linkage, and of each byte of its fields.
 _RECORD, _FIELD_BYTE = 2500, 60
+#: Of a search for passages: the process, and of each thread, once and by the anchors of its texts;
+#: an input with partitions of the usual size has so many bytes.
+_PASSAGES, _OF_THREAD, _OF_ANCHORS, _USUAL_INPUT = 100_000_000, 30_000_000, 900_000_000, 256 << 20
 #: Of a band key.
 KEY = 8
 #: Share of the memory above the minimum that documents are cached in, which are not read again; and
@@ -64,6 +67,18 @@ def parse_size(size: int | str, name: str) -> int:
 def memory_of(memory: int | str | None) -> int | None:
     """Return the bytes of the setting ``memory``; None where it is left to `plan_memory`."""
     return None if memory is None else parse_size(memory, "memory")
+
+
+def least_for_passages(size: int, words: int, threads: int) -> int:
+    """Return the private bytes that a search for passages takes by itself, about.
+
+    Args:
+        size: Bytes of the input; of a small one, each thread has little at a time.
+        words: Tokens of a run: the fewer, the more anchors a text has.
+        threads: Number of threads.
+    """
+    share = min(1.0, size / _USUAL_INPUT)
+    return _PASSAGES + int(threads * share * (_OF_THREAD + _OF_ANCHORS // words))
 
 
 def show_size(size: int) -> str:

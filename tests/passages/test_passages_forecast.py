@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import neardup
 from common import Command, write_lines
 
 
@@ -73,3 +74,13 @@ def test_the_disk_is_that_of_the_run(template: int, tmp_path: Path, command: Com
     assert command("passages", path, "-o", tmp_path / "out", "--memory", "4MB").code == 0
     used = json.loads((tmp_path / "out" / "run.json").read_text())["temporary_bytes"]
     assert 0.8 * planned[0] < used < 1.1 * planned[0]
+
+
+def test_too_little_memory_is_noted(tmp_path: Path, command: Command) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"text": "some words of note {n}"}}\n' for n in range(50)))
+    run = neardup.passages(path, words=3, memory="1MB")
+    assert any("1 MB, and a run takes about 100 MB by itself" in note for note in run.notes)
+    assert not any("by itself" in note for note in neardup.passages(path, words=3).notes)
+    plan = json.loads(command("plan", path, "--passages", 3, "--memory", "1MB", "--json").out)
+    assert plan["memory"] >= 100_000_000

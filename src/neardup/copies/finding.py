@@ -22,6 +22,7 @@ from neardup.engines.metadata import joined
 from neardup.engines.order_notes import order_notes
 from neardup.engines.ordering import document_order
 from neardup.io.source import Partition
+from neardup.memory_plan import least_for_passages, show_size
 from neardup.report.numbers import having
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import Spec
@@ -95,6 +96,12 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
         marked = anchors.marked()
     del anchors  # its arrays are not needed any more
     notes: list[str] = []
+    least = least_for_passages(sum(sizes), spec.words, work.pool.threads)
+    if work.memory < least:
+        notes.append(
+            f"`memory` is {show_size(work.memory)}, and a run takes about {show_size(least)} by "
+            "itself: more than the limit was taken; fewer threads take less"
+        )
     entered.numbers[:] = _numbers(inputs, spec, notes)
     groups = _groups(inputs, spec, entered.numbers, notes)
 

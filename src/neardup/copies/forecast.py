@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,10 +19,11 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.io.opening import Reading
 from neardup.io.source import Partition
-from neardup.memory_plan import show_size
+from neardup.memory_plan import least_for_passages, show_size
 from neardup.report.numbers import counted, percent
 from neardup.report.summary_text import NO_DOCUMENTS
 from neardup.results.shown import Shown
+from neardup.threads import available_cores
 
 #: Documents, bytes of text and partitions that are looked at, at most.
 _DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
@@ -86,7 +87,9 @@ def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits)
         counts = make(asked.inputs, spec, asked.cutting, work).record["counts"]
     took = time.monotonic() - begin
     seconds = read + took * documents / max(1, len(table))
-    return _estimate(counts | {"rows": work.rows}, (documents, text, scale), seconds, limits)
+    plan = _estimate(counts | {"rows": work.rows}, (documents, text, scale), seconds, limits)
+    least = least_for_passages(plan.text, spec.words, limits.threads or available_cores())
+    return replace(plan, memory=max(plan.memory, least))
 
 
 def _sample(corpus: InputCorpus, names: tuple[str, ...]) -> tuple[pa.Table, int, int, float]:
