@@ -80,7 +80,9 @@ def test_too_little_memory_is_noted(tmp_path: Path, command: Command) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f'{{"text": "some words of note {n}"}}\n' for n in range(50)))
     run = neardup.passages(path, words=3, memory="1MB")
-    assert any("1 MB, and a run takes about 100 MB by itself" in note for note in run.notes)
-    assert not any("by itself" in note for note in neardup.passages(path, words=3).notes)
+    assert any(
+        "1 MB, and a run takes about 100 MB by itself" in note for note in run.summary["notes"]
+    )
+    assert not any("by itself" in note for note in neardup.passages(path, words=3).summary["notes"])
     plan = json.loads(command("plan", path, "--passages", 3, "--memory", "1MB", "--json").out)
     assert plan["memory"] >= 100_000_000
