@@ -364,12 +364,15 @@ def test_what_the_cache_cannot_hold_is_dropped(
     monkeypatch.setattr(os, "posix_fadvise", noted)
     monkeypatch.setattr(opening, "_CACHED", 0)
 
-    def texts(memory: int) -> list[str | None]:
+    def texts(memory: int, spare: bool = True) -> list[str | None]:
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=memory))
         source = opening.open_source(paths, Columns(("text",)), partition_bytes=1000)
+        if spare:
+            source.spare_cache()
         return [text for part in source.partitions() for text in part.read().text.to_pylist()]
 
     held = texts(4 * size)
+    assert texts(2 * size, spare=False) == held
     assert not dropped
     assert texts(2 * size) == held
     first, second = (path.stat().st_ino for path in paths)

@@ -120,7 +120,7 @@ def open_source(
             copied(file, copy_folder / f"input-{number}") if file.size is None else file
             for number, file in enumerate(files)
         ]
-    return FileSource(_uncached(files), columns, partition_bytes)
+    return FileSource(files, columns, partition_bytes)
 
 
 def _uncached(files: list[SourceFile]) -> list[SourceFile]:
@@ -182,6 +182,9 @@ class FileSource(Source):
         self._used: set[int] = set()
         self._layouts: dict[int, Layout] = {}
         self._hive: dict[int, dict[str, str | None]] = {}
+
+    def spare_cache(self) -> None:
+        self.files = _uncached(self.files)
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)
