@@ -22,8 +22,8 @@ TRIES = 6
 def apart(path: Path, out: Path, end: float) -> float:
     """The share of a process's wall time that its record does not account for.
 
-    ``end`` are seconds that no record can hold: it is written before the files of the run are
-    removed and the system takes back the memory.
+    ``end`` are seconds that no record can hold: the system counts the start in hundredths, and the
+    record is written before the files of the run are removed and the memory is given back.
     """
     begin = time.monotonic()
     done = subprocess.run(
@@ -39,7 +39,7 @@ def apart(path: Path, out: Path, end: float) -> float:
     return max(0.0, abs(wall - sum(seconds.values())) - end) / wall
 
 
-@pytest.mark.parametrize(("documents", "end"), [(100, 0.0), (40_000, 0.04)])
+@pytest.mark.parametrize(("documents", "end"), [(100, 0.03), (40_000, 0.06)])
 def test_seconds_add_up_to_the_wall_time(
     documents: int, end: float, kernels: None, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -171,6 +172,26 @@ def test_repeated_texts_have_their_real_size(
     parts = list(opened(path, 1 << 16, id="id").partitions())
     sizes = [part.read(("id",)).text.nbytes for part in parts]
     assert sum(sizes) > 39_000_000 and max(sizes) < 4 << 16
+
+
+def test_few_texts_are_looked_at_where_a_dictionary_soon_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ordinary files begin with a dictionary that the first thousand texts fill."""
+    texts = [f"{i} " * 300 for i in range(9000)]
+    path = write(tmp_path / "a.parquet", pa.table({"text": texts}))
+    seen: list[int] = []
+    batches = pq.ParquetFile.iter_batches
+
+    def counted(self: pq.ParquetFile, *options: Any, **more: Any) -> Iterator[pa.RecordBatch]:
+        for batch in batches(self, *options, **more):
+            seen.append(len(batch))
+            yield batch
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", counted)
+    parts = list(opened(path, 1 << 19).partitions())
+    assert 0 < sum(seen) <= 2000
+    assert [text for part in parts for text in part.read().text.to_pylist()] == texts
 
 
 def test_many_short_texts_are_cut(tmp_path: Path) -> None:

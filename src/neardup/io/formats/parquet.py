@@ -377,17 +377,18 @@ def _repeated_bytes(
                 break
         return found, False
 
+    # Each batch copies the dictionary; where values are no indices, it has all their bytes. Where
+    # values hardly repeat, the dictionary ends after about as many rows as it has values.
+    if 2 * known < rows:
+        found, ended = total(max(_LOOK_ROWS, known // 4), 2 * known)
+        if ended:
+            return found
     chunk = reader.metadata.row_group(group).column(_leaves(reader.metadata)[name])
     if chunk.total_uncompressed_size - int(lengths.sum()) <= _LOOK_BYTES:
         # Few values, if any, are no indices.
         found, ended = total(rows, rows)
         if not ended:
             return found
-    # Each batch copies the dictionary; where values are no indices, it has all their bytes. Where
-    # values hardly repeat, the dictionary ends after about as many rows as it has values.
-    found, ended = total(max(_LOOK_ROWS, known // 4), 2 * known)
-    if ended:
-        return found
     about = _LOOK_BYTES // max(1, int(lengths.mean()))
     found, ended = total(max(_LOOK_ROWS, min(about, _MOST_ROWS)), rows)
     return total(_LOOK_ROWS, rows)[0] if ended else found
