@@ -137,7 +137,9 @@ class MemoryPlan:
             require_memory(self.memory, self.minimum, f"{self.workload.documents:,} documents")
 
 
-def require_memory(memory: int, minimum: int, what: str) -> None:
+def require_memory(
+    memory: int, minimum: int, what: str, remedy: str = "allow more memory, or split the input"
+) -> None:
     """Raise SpecError where memory is below the minimum, both in bytes.
 
     ``what`` names the task of that estimate.
@@ -146,7 +148,7 @@ def require_memory(memory: int, minimum: int, what: str) -> None:
         enough = -(-minimum // 10**6)  # rounded up, to be a value that suffices
         raise SpecError(
             f"`memory` is {show_size(memory)}; at least {enough} MB are needed (estimated: {what})",
-            "allow more memory, or split the input",
+            remedy,
         )
 
 

@@ -330,11 +330,14 @@ def _slow_down(seconds: float) -> None:
 
 def _child(command: dict[str, Any]) -> None:
     from neardup.cli import main
+    from neardup.copies import work
     from neardup.io import opening
     from neardup.output import tables
 
     # Several partitions and tables, for a small corpus.
     opening._SMALLEST_PARTITION, tables._ROWS = PARTITION, 2048
+    # With the least memory, copied passages of a few kilobytes go to files.
+    work.SPILL_SHARE = work.SCRATCH_SHARE = 600
     os.chdir(command["cwd"])
     new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     for descriptor, name, flags in (

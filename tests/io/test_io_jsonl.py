@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import psutil
 import pyarrow as pa
 import pytest
 from io_samples import opened, rows_of, texts_of
 
 import neardup
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
-from neardup.io import opening
 from neardup.io.formats.json_text import common_schema, conform
 from neardup.io.outputs import check_output
-from neardup.io.source import Columns
 
 SIZES = [64, 300, 8 << 20]
 cut = pytest.mark.parametrize("size", SIZES)
@@ -342,41 +337,3 @@ def test_members_that_are_there_already(tmp_path: Path) -> None:
     check_output(damaged, None, added.schema)  # reading says what is wrong
     with pytest.raises(FormatError, match="line 2 is not valid JSON"):
         texts_of(damaged)
-
-
-@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the system takes no advice")
-def test_what_the_cache_cannot_hold_is_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a source that is larger than memory, a range is given up when the next one was read."""
-    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    for path in paths:
-        path.write_text("".join(f'{{"text": "text number {n}"}}\n' for n in range(500)))
-    size, dropped = paths[0].stat().st_size, set[tuple[int, int]]()
-    advise = os.posix_fadvise
-
-    def noted(descriptor: int, start: int, length: int, advice: int) -> None:
-        if advice == os.POSIX_FADV_DONTNEED:
-            file = os.fstat(descriptor).st_ino
-            dropped.update((file, byte) for byte in range(start, start + length))
-        advise(descriptor, start, length, advice)
-
-    monkeypatch.setattr(os, "posix_fadvise", noted)
-    monkeypatch.setattr(opening, "_CACHED", 0)
-
-    def texts(memory: int, spare: bool = True) -> list[str | None]:
-        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=memory))
-        source = opening.open_source(paths, Columns(("text",)), partition_bytes=1000)
-        if spare:
-            source.spare_cache()
-        return [text for part in source.partitions() for text in part.read().text.to_pylist()]
-
-    held = texts(4 * size)
-    assert texts(2 * size, spare=False) == held
-    assert not dropped
-    assert texts(2 * size) == held
-    first, second = (path.stat().st_ino for path in paths)
-    every = {(file, byte) for file in (first, second) for byte in range(size)}
-    left = {byte for file, byte in every - dropped if file == second}
-    assert 0 < len(left) < 1100
-    assert every - dropped == {(second, byte) for byte in range(size - len(left), size)}

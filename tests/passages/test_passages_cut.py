@@ -397,7 +397,9 @@ def test_threads_and_memory_give_the_same_bytes(tmp_path: Path, kernels: None) -
         tmp_path / "n.jsonl", [{"id": i, "text": t} for i, t in enumerate(texts(3, 400))]
     )
     found = []
-    for number, options in enumerate(({"threads": 1}, {"threads": 8}, {"memory": "64MB"})):
+    for number, options in enumerate(
+        ({"threads": 1}, {"threads": 8}, {"memory": "200MB", "threads": 1})
+    ):
         out = tmp_path / str(number)
         neardup.passages(path, id="id", words=4, cut=True, out=out, **options)  # type: ignore[arg-type]
         files = {p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*.*")}

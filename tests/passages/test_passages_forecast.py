@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 import neardup
 from common import Command, write_lines
+from neardup.copies import work
+from neardup.copies.asked import CutSpec, PassageSpec
+from neardup.copies.finding import Inputs
+from neardup.copies.passage_running import MEMORY, PassageRequest
+from neardup.corpora.corpus import InputCorpus
+from neardup.engines.clock import Clock
+from neardup.errors import SpecError
+from neardup.io.opening import Reading
 
 
 @pytest.fixture
@@ -64,25 +73,44 @@ def test_the_hint(notes: Path, tmp_path: Path, command: Command) -> None:
 
 
 @pytest.mark.parametrize("template", [0, 200])
-def test_the_disk_is_that_of_the_run(template: int, tmp_path: Path, command: Command) -> None:
+def test_the_disk_is_that_of_the_run(
+    template: int, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where all documents have the same words, whose runs are stored with one another."""
     rng = random.Random(3)
     form = " ".join(f"form{i}" for i in range(template))
     texts = (" ".join(f"w{rng.randrange(10**6)}" for _ in range(200)) for _ in range(3000))
     path = write_lines(tmp_path / "notes.jsonl", [{"text": f"{form} {text}"} for text in texts])
     planned = json.loads(command("plan", path, "--passages", 25, "--json").out)["disk"]
-    assert command("passages", path, "-o", tmp_path / "out", "--memory", "4MB").code == 0
+    monkeypatch.setattr(work, "SPILL_SHARE", 2000)  # of 1 GB
+    assert command("passages", path, "-o", tmp_path / "out").code == 0
     used = json.loads((tmp_path / "out" / "run.json").read_text())["temporary_bytes"]
     assert 0.8 * planned[0] < used < 1.1 * planned[0]
 
 
-def test_too_little_memory_is_noted(tmp_path: Path, command: Command) -> None:
+def test_too_little_memory_is_refused(tmp_path: Path, command: Command) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f'{{"text": "some words of note {n}"}}\n' for n in range(50)))
-    run = neardup.passages(path, words=3, memory="1MB")
-    assert any(
-        "1 MB, and a run takes about 100 MB by itself" in note for note in run.summary["notes"]
+    says = "is 1 MB; at least 101 MB are needed (estimated: 2 threads, runs of 3 words)"
+    for out in (None, tmp_path / "out"):
+        with pytest.raises(SpecError, match=re.escape(says)):
+            neardup.passages(path, words=3, memory="1MB", threads=2, out=out)
+    assert not (tmp_path / "out").exists()
+    for options in (
+        ["passages", path, "-o", tmp_path / "out", "--words", 3],
+        ["plan", path, "--passages", 3],
+    ):
+        said = command(*options, "--memory", "1MB", "--threads", 2)
+        assert said.code == 2 and f"--memory {says}" in said.err and "fewer threads" in said.err
+        assert command(*options, "--memory", "101MB", "--threads", 2).code == 0
+
+
+def test_many_threads_need_more_than_the_default(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"text": "some words of a long text " * 10**6}))
+    asked = PassageRequest(
+        Inputs(InputCorpus.open(path, Reading())), PassageSpec(), CutSpec(), threads=300
     )
-    assert not any("by itself" in note for note in neardup.passages(path, words=3).summary["notes"])
-    plan = json.loads(command("plan", path, "--passages", 3, "--memory", "1MB", "--json").out)
-    assert plan["memory"] >= 100_000_000
+    assert asked.least > MEMORY
+    with asked.work(Clock()) as given:
+        assert given.memory == asked.least

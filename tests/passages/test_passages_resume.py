@@ -25,8 +25,8 @@ WAYS: tuple[tuple[str, ...], ...] = (
     ("--order-by", "rank", "--within", "who", "--annotate"),
     ("--cut", "--whole", "sentence", "--drop-below", "5", "--keep-sources", "--bridge", "2"),
 )
-#: So little that rows go to files at once.
-COMMON = ("--id", "id", "--words", "6", "--memory", "2MB", "--by", "who")
+#: So little that rows go to files at once, see `killing`.
+COMMON = ("--id", "id", "--words", "6", "--memory", "150MB", "--by", "who")
 
 
 def rows(seed: int, count: int) -> list[dict[str, Any]]:

@@ -338,8 +338,8 @@ def passages(
         format: Format of the corpus, as for `neardup.dedup`, as is ``compression``.
         overwrite: Replace the output of an earlier call.
         resume: Continue an interrupted call.
-        memory: Memory that may be used, in bytes or as text; 1 GB by default. The result does not
-            depend on it.
+        memory: Memory that may be used, in bytes or as text; by default 1 GB, or more if that many
+            threads take more. The result does not depend on it.
         work: Where ``out`` is a URL: local folder for the files of a call that is at work.
 
     Returns:

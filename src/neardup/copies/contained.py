@@ -100,7 +100,7 @@ class Items:
         sizes, anchors = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
         for _, partition in corpus.reader.partitions():
             documents = corpus.read(partition)
-            corpus.enter(partition, documents)
+            corpus.enter(*corpus.about(partition, documents))
             for _, units in _tokens(self.tokeniser, documents.text):
                 sizes.append(np.diff(units.offsets))
                 if self._by_anchors:
@@ -153,7 +153,7 @@ class Items:
         done = 0
         partitions = (partition for _, partition in corpus.reader.partitions())
         for partition, documents, found, cut in self._pool.ordered(work, partitions):
-            corpus.enter(partition, documents)
+            corpus.enter(*corpus.about(partition, documents))
             before = np.uint64(done) << _BITS
             yield found._replace(doc=found.doc + done), cut._replace(position=cut.position + before)
             done += len(documents.text)

@@ -22,7 +22,6 @@ from neardup.engines.metadata import joined
 from neardup.engines.order_notes import order_notes
 from neardup.engines.ordering import document_order
 from neardup.io.source import Partition
-from neardup.memory_plan import least_for_passages, show_size
 from neardup.report.numbers import having
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import Spec
@@ -98,12 +97,6 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
         marked = anchors.marked()
     del anchors  # its arrays are not needed any more
     notes: list[str] = []
-    least = least_for_passages(sum(sizes), spec.words, work.pool.threads)
-    if work.memory < least:
-        notes.append(
-            f"`memory` is {show_size(work.memory)}, and a run takes about {show_size(least)} by "
-            "itself: more than the limit was taken; fewer threads take less"
-        )
     entered.numbers[:] = _numbers(inputs, spec, notes)
     groups = _groups(inputs, spec, entered.numbers, notes)
 
@@ -142,7 +135,7 @@ def _read_once(
     """Find the anchors of the partitions that were not read before an interruption."""
     before = work.progress.entered()
     for entered in before:
-        inputs.all[entered.corpus].enter_again(entered.about, entered.table)
+        inputs.all[entered.corpus].enter(entered.about, entered.table)
         anchors.enter(entered)
     if work.progress.is_marked:
         return
@@ -151,12 +144,13 @@ def _read_once(
 
         def read(partition: Partition, corpus: InputCorpus = corpus) -> Any:
             documents = corpus.read(partition)
-            return partition, documents, anchors.of(documents.text)
+            return partition.size, corpus.about(partition, documents), anchors.of(documents.text)
 
         every = (partition for number, partition in corpus.reader.partitions() if number >= done)
-        for partition, documents, found in work.pool.ordered(read, every, work.begun):
-            anchors.add(found, number_of_corpus, *corpus.enter(partition, documents))
-            advance(partition.size)
+        for size, about, found in work.pool.ordered(read, every, work.begun):
+            corpus.enter(*about)
+            anchors.add(found, number_of_corpus, *about)
+            advance(size)
 
 
 def _again(

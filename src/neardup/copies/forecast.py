@@ -76,7 +76,11 @@ def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits)
         corpus: The input.
         spec: What counts as copied.
         limits: Memory and threads of the run.
+
+    Raises:
+        SpecError: The memory does not suffice.
     """
+    PassageRequest(Inputs(corpus), spec, CutSpec(), **limits._asdict()).check()
     begin = time.monotonic()
     table, documents, text, scale = _sample(corpus, spec.columns)
     read = time.monotonic() - begin

@@ -17,7 +17,7 @@ from neardup.engines.clock import Clock, Event
 from neardup.errors import ResumeError
 from neardup.files.private_files import system_errors
 from neardup.json_values import differences
-from neardup.memory_plan import PrivatePeak
+from neardup.memory_plan import PrivatePeak, least_for_passages, require_memory
 from neardup.output.publishing import local_output
 from neardup.output.record import digest_of
 from neardup.output.resuming import is_same, require_files, resumable
@@ -27,11 +27,12 @@ from neardup.output.writing import (
     complete_outputs,
     finish_outputs,
 )
+from neardup.report.numbers import counted
 from neardup.result_record import read_record
 from neardup.spec import plain_values
 from neardup.state.output_folder import STAGED, check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
-from neardup.threads import Pool, check_threads
+from neardup.threads import Pool, available_cores, check_threads
 
 #: Changes with the rows and the records of a run that is not complete: others can't be continued.
 _STORED_FORM = 2
@@ -67,14 +68,27 @@ class PassageRequest:
         """Return the same, and the form of the steps that are stored until the run ends."""
         return self.manifest() | {"stored_form": _STORED_FORM}
 
+    @property
+    def least(self) -> int:
+        """The private bytes that a run takes by itself, about."""
+        size = sum(corpus.reader.source.total_bytes or 0 for corpus in self.inputs.all)
+        return least_for_passages(size, self.spec.words, self.threads or available_cores())
+
+    def check(self) -> None:
+        """Raise SpecError where the memory that is allowed does not suffice."""
+        check_threads(self.threads)
+        if self.memory is not None:
+            threads = counted(self.threads or available_cores(), "thread")
+            what = f"{threads}, runs of {self.spec.words} words"
+            require_memory(self.memory, self.least, what, "allow more memory, or use fewer threads")
+
     @contextmanager
     def work(
         self, clock: Clock, folder: Path | None = None, state: RunState | None = None
     ) -> Iterator[Work]:
-        check_threads(self.threads)
         with Pool(self.threads) as pool, PrivatePeak() as peak:
             manifest = None if state is None else self.state_manifest()
-            memory = self.memory or MEMORY
+            memory = self.memory or max(MEMORY, self.least)
             with closing(Work(pool, clock, memory, folder, state, manifest, peak)) as work:
                 yield work
 
@@ -91,6 +105,7 @@ class Target:
 
 def run_in_memory(asked: PassageRequest, clock: Clock) -> Result:
     """Find passages; nothing is written."""
+    asked.check()
     with asked.work(clock) as work:
         return make(asked.inputs, asked.spec, asked.cutting, work, asked.by)
 
@@ -101,7 +116,9 @@ def run_in_folder(asked: PassageRequest, target: Target, clock: Clock) -> None:
     Raises:
         OutputError: The output exists, or can't be written.
         ResumeError: The run to resume has other settings or inputs, or is damaged.
+        SpecError: The memory does not suffice.
     """
+    asked.check()
     for corpus in asked.inputs.all:
         files = [file.path for file in corpus.reader.source.files]
         check_inputs(target.out, files, WRITES)

@@ -122,9 +122,13 @@ class Result:
             stage = work.clock.stage("write clean corpus", self.inputs.new.documents)
             with self.inputs.unchanged(), stage as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
+
+        def write_table(name: str) -> None:
+            write_tables(folder / f"{name}.parquet", self.tables[name]())
+
         with work.clock.stage("write tables"):
-            for name, table in self.tables.items():
-                write_tables(folder / f"{name}.parquet", table())
+            for _ in work.pool.ordered(write_table, self.tables):
+                pass
         self.inputs.check_unchanged()
         self.record |= about_clock(work.clock)
         if work.private is not None:

@@ -18,7 +18,7 @@ from neardup.threads import Pool
 #: Parts of the memory that rows of a kind, and arrays, may take before they go to files.
 SPILL_SHARE, SCRATCH_SHARE = 8, 4
 #: Bytes of memory for each partition that is begun, if these are more than usual.
-_BEGUN = 80 * 10**6
+_BEGUN = 40 * 10**6
 #: Bytes that suffice for all but cached tokens, which take a half of the rest.
 _SUFFICES = 10**9
 
@@ -65,7 +65,7 @@ class Work:
     def begun(self) -> int:
         """Partitions that may be begun; with more memory there is work while rows are written."""
         threads = self.pool.threads
-        return max(2 * threads + 1, min(6 * threads, self.memory // _BEGUN))
+        return max(2 * threads + 1, min(12 * threads, self.memory // _BEGUN))
 
     @property
     def parts(self) -> int:

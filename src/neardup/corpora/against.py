@@ -82,7 +82,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
         end = state.next
     for _, partition in corpus.reader.partitions():
         documents = corpus.read(partition)
-        corpus.enter(partition, documents)
+        corpus.enter(*corpus.about(partition, documents))
         lengths.append(pc.utf8_length(documents.text))
         for low in range(0, len(documents.text), BATCH):
             texts = documents.text.slice(low, BATCH)

@@ -106,24 +106,18 @@ class InputCorpus:
         size = int(documents * scale), int(text * scale), int(columns * scale)
         return Workload(*size, 0, number, char, False, text + columns, documents, shingle.ignores)
 
-    def enter(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
-        """Note that a partition was read; in the order of the input.
-
-        Returns:
-            State for `enter_again`.
-        """
+    def about(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
+        """Return what `enter` takes of a partition that was read; for any thread."""
         about = [partition.file, partition.start, len(documents.text), documents.skipped]
         columns: dict[str, Any] = {}
         if self.id_column:
             ids = documents.columns.column(self.id_column)
             columns[_ID] = id_array(ids, self.id_column)
         columns |= {name: documents.columns.column(name) for name in self.extra}
-        table = pa.table(columns)
-        self.enter_again(about, table)
-        return about, table
+        return about, pa.table(columns)
 
-    def enter_again(self, about: list[int], table: pa.Table) -> None:
-        """Note that a partition was read before."""
+    def enter(self, about: list[int], table: pa.Table) -> None:
+        """Note that a partition was read; in the order of the input."""
         file, start, count, skipped = about
         self.partitions.append((file, start))
         self.counts.append(count)

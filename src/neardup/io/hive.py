@@ -60,6 +60,9 @@ class HivePartition(Partition):
     def schema(self) -> pa.Schema:
         return self._inner.schema()
 
+    def ask(self) -> None:
+        self._inner.ask()
+
     def halves(self) -> list[Partition]:
         return [HivePartition(half, self._values) for half in self._inner.halves()]
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 from neardup.errors import InputError, SpecError, spelled
 from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
+from neardup.io.reading_ahead import ReadAhead
 from neardup.io.source import MAX_DOCUMENT, Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import copied
 from neardup.memory_plan import parse_size
@@ -123,16 +124,17 @@ def open_source(
     return FileSource(files, columns, partition_bytes)
 
 
-def _uncached(files: list[SourceFile]) -> list[SourceFile]:
-    """Mark files that are together too large for the cache of the system."""
+def _read_ahead(files: list[SourceFile]) -> list[SourceFile]:
+    """Have files read ahead that are together too large for the cache of the system."""
     total = sum(file.size or 0 for file in files)
-    if total < _CACHED or not hasattr(os, "posix_fadvise"):
+    if total < _CACHED or not hasattr(os, "O_DIRECT"):
         return files
     import psutil
 
     if total < psutil.virtual_memory().total // 4 * 3:
         return files
-    return [replace(file, uncached=not file.is_remote) for file in files]
+    ahead = ReadAhead()
+    return [file if file.is_remote else replace(file, ahead=ahead) for file in files]
 
 
 def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
@@ -184,7 +186,7 @@ class FileSource(Source):
         self._hive: dict[int, dict[str, str | None]] = {}
 
     def spare_cache(self) -> None:
-        self.files = _uncached(self.files)
+        self.files = _read_ahead(self.files)
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)
@@ -206,7 +208,9 @@ class FileSource(Source):
     def _of_file(self, number: int) -> Iterator[Partition]:
         file = self.files[number]
         if number in self._cut:
-            yield from self._cut[number]
+            for partition in self._cut[number]:
+                partition.ask()
+                yield partition
             return
         # Partitions without bytes and rows are cached.
         light = file.is_plain and file.format != "arrow"
@@ -218,6 +222,7 @@ class FileSource(Source):
                 partition = HivePartition(partition, values)
             if light:
                 found.append(partition)
+            partition.ask()
             yield partition
         if light:
             self._cut[number] = found

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import FormatError, InputError, InputNotFoundError, SpecError
+from neardup.io.reading_ahead import ReadAhead
 from neardup.io.remote import is_remote, stamps
 
 
@@ -32,7 +33,8 @@ class SourceFile:
     copy: str | None = None  # the copy of a pipe, which is read instead
     content: bytes | None = field(default=None, repr=False)  # all bytes of a pipe
     delimiter: str = ""  # of CSV and TSV, where it is another one than by the format
-    uncached: bool = False  # of a source that is too large for the cache of the system
+    #: Reads a file of a source that is too large for the cache of the system.
+    ahead: ReadAhead | None = field(default=None, repr=False, compare=False)
 
     @property
     def local_path(self) -> str:
@@ -179,6 +181,9 @@ class Partition(ABC):
     @abstractmethod
     def schema(self) -> pa.Schema:
         """Return the schema of `table`; JSON lines are parsed for it."""
+
+    def ask(self) -> None:  # noqa: B027
+        """Say that the partition will soon be read, for files that are read ahead."""
 
     def halves(self) -> "Sequence[Partition]":
         """Return both halves of the records of a text; nothing where it can't be divided."""

@@ -148,10 +148,9 @@ def bom_size(name: str, head: bytes) -> int:
 
 
 class _ThreadState(threading.local):
-    """A buffer, since new pages cost more than reading into them, and the range read before."""
+    """A buffer: new pages cost more than reading into them."""
 
     data = np.empty(0, np.uint8)
-    earlier: tuple[str, int, int] = "", 0, 0
 
 
 _state = _ThreadState()
@@ -159,6 +158,10 @@ _state = _ThreadState()
 
 def read_range(file: SourceFile, start: int, size: int) -> Raw:
     """Bytes of a plain file, in a buffer that stays valid until this thread calls again."""
+    if file.ahead is not None:
+        found = file.ahead.take(file.local_path, start, size)
+        if found is not None:
+            return Raw(found, size)
     data = _state.data
     # One huge record must not take its memory for the rest of the run.
     if len(data) < size + PAD or len(data) > max(4 * size, _KEPT):
@@ -167,22 +170,8 @@ def read_range(file: SourceFile, start: int, size: int) -> Raw:
         raw.seek(start)
         if _fill(raw, view_of(data, 0, size)) < size:
             raise changed(file.path)
-        if file.uncached:
-            _drop_earlier(file.local_path, start, size)
     data[size : size + PAD] = 0
     return Raw(data, size)
-
-
-def _drop_earlier(path: str, start: int, size: int) -> None:
-    """Drop pages from the cache: they push out temporary files, and are freed slowly later.
-
-    They are those that the thread read before: new ones wait in a list of their core, which the
-    system would have emptied first, and the thread would wait for that.
-    """
-    (path, start, size), _state.earlier = _state.earlier, (path, start, size)
-    if path:
-        with suppress(OSError), Path(path).open("rb", buffering=0) as file:
-            os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
 
 
 def cut_lines(file: SourceFile, partition_bytes: int, limit: RecordLimit) -> Iterator[Extent]:
@@ -194,10 +183,7 @@ def cut_lines(file: SourceFile, partition_bytes: int, limit: RecordLimit) -> Ite
             end = min(start + partition_bytes, total)
             if end < total:  # Google's store refuses to go to the end
                 raw.seek(end)
-            # Several threads read the extents: the system does not see that all will be read.
-            with suppress(OSError, AttributeError):
-                ahead = _AHEAD * partition_bytes
-                os.posix_fadvise(raw.fileno(), end, ahead, os.POSIX_FADV_WILLNEED)
+            _advise(file, raw, end, _AHEAD * partition_bytes)
             is_long = False
             while end < total and not is_long and (block := raw.read(_BLOCK)):
                 before, newline, _ = block.partition(b"\n")
@@ -219,6 +205,16 @@ def cut_lines(file: SourceFile, partition_bytes: int, limit: RecordLimit) -> Ite
                 start += gap
         if skipped:
             yield Extent(start, 0, gap=gap, skipped=skipped)
+
+
+def _advise(file: SourceFile, raw: Any, start: int, size: int) -> None:
+    """Ask the system to read bytes: it does not see that threads will want all extents.
+
+    Of files that are read past its cache, it should read no more than each call asks for.
+    """
+    with suppress(OSError, AttributeError):
+        what = os.POSIX_FADV_WILLNEED if file.ahead is None else os.POSIX_FADV_RANDOM
+        os.posix_fadvise(raw.fileno(), start, size, what)
 
 
 def _too_long(file: SourceFile, start: int, line: int | None, limit: RecordLimit) -> FormatError:

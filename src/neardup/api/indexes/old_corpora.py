@@ -150,7 +150,7 @@ def index_of_corpus(corpus: InputCorpus, spec: Spec, opened: ExitStack) -> OldIn
         done = 0
         for _, partition in corpus.reader.partitions():
             documents = corpus.read(partition)
-            corpus.enter(partition, documents)
+            corpus.enter(*corpus.about(partition, documents))
             numbers: list[Id] = list(range(done, done + len(documents.text)))
             index._insert([Batch(numbers, as_text(documents.text, index._items))], "error")
             done += len(numbers)

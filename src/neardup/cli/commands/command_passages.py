@@ -65,7 +65,8 @@ from neardup.cli.showing import show_events, show_record
 @o.kept("--drop-above SHARE", help="Leave out documents of which a larger share is copied.")
 @o.kept("--drop-below WORDS", type=int, help="Leave out documents with fewer words left.")
 @o.kept("--keep-sources", help="Leave no document out that has the only occurrence of cut words.")
-@o.resource_options
+@o.of_resources("--memory SIZE", help="Memory that may be used, such as 4GB. [default: 1GB]")
+@o.threads_option
 @o.quiet_option
 def passages(
     inputs: tuple[str, ...], out: str, text: str, json_: bool, quiet: bool, **options: Any

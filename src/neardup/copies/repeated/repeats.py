@@ -464,7 +464,7 @@ class Anchors:
         )
 
     def add(self, found: Read, corpus: int, about: list[int], table: pa.Table) -> None:
-        """Enter a partition: what `of` and `InputCorpus.enter` have returned of it."""
+        """Enter a partition: what `of` and `InputCorpus.about` have returned of it."""
         finder = self._finder
         if found.cached:
             finder.cache.put(len(self._ends), found.cached)

@@ -141,6 +141,10 @@ class BytePartition(Partition):
     def schema(self) -> pa.Schema:
         return self.table(None, len(self.bounds(self.raw()))).schema
 
+    def ask(self) -> None:
+        if self._file.ahead is not None and self._extent.content is None:
+            self._file.ahead.ask(self._file.local_path, self._extent.start, self._extent.size)
+
     def halves(self) -> list[Partition]:
         found, every, extent = self.found(self.raw()), self._all_bytes(), self._extent
         if len(found) < 2:

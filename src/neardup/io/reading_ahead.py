@@ -1,0 +1,132 @@
+"""Ranges of large files, read past the cache of the system before a thread wants them.
+
+The pages of a source that is larger than memory push out others, such as those of temporary files;
+and where all pages are in use, freeing one for each page that is read takes a tenth of the CPU.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from neardup.arrays import PAD
+
+#: Direct reading begins at a multiple of this, in the file and in memory.
+_ALIGNED = 4096
+#: Ranges that are begun and not taken yet, at most.
+_READY = 3
+#: A range that was not taken while so many others were is not needed.
+_LATE = 64
+#: Bytes of a buffer that is used again, and the number of these.
+_KEPT, _FREE = 64 << 20, 8
+
+#: Path, first byte, number of bytes.
+Range: TypeAlias = tuple[str, int, int]
+
+
+class ReadAhead:
+    """Reads ranges in the order in which they are asked for, in a thread of its own.
+
+    Whoever wants a range that is not being read yet reads it without that thread.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: dict[Range, None] = {}
+        self._begun: dict[Range, tuple[Future[np.ndarray], int]] = {}
+        self._taken = 0
+        self._free: list[np.ndarray] = []
+        self._last = threading.local()
+        self._thread = ThreadPoolExecutor(1, "neardup-ahead")
+
+    def __reduce__(self) -> tuple[type[ReadAhead], tuple[()]]:
+        return ReadAhead, ()
+
+    def ask(self, path: str, start: int, size: int) -> None:
+        """Say that a range will be taken, after those that were asked for before."""
+        if size > _KEPT:  # several of them would take much memory
+            return
+        with self._lock:
+            self._asked[path, start, size] = None
+            self._begin()
+
+    def take(self, path: str, start: int, size: int) -> np.ndarray | None:
+        """Return uint8[size + PAD or more]: the bytes, and zeros behind them.
+
+        They are valid until the same thread calls again. None where the system reads nothing
+        directly, or where the file is shorter now.
+        """
+        of = path, start, size
+        if (last := getattr(self._last, "buffer", None)) is not None:
+            self._last.buffer = None
+            self._release(last)
+        with self._lock:
+            self._taken += 1
+            future, _ = self._begun.pop(of, (None, 0))
+            self._asked.pop(of, None)
+            self._begin()
+        try:
+            is_ready = future is not None and not future.cancel()
+            found = future.result() if is_ready and future else self._read(of)
+        except (OSError, EOFError):
+            return None
+        self._last.buffer = found
+        data = found[start % _ALIGNED :]
+        data[size : size + PAD] = 0
+        return data
+
+    def _begin(self) -> None:
+        """Begin to read the ranges that come next, as many as may wait."""
+        for of, (future, taken) in list(self._begun.items()):
+            if self._taken - taken > _LATE:
+                del self._begun[of]
+                future.cancel()
+        while self._asked and len(self._begun) < _READY:
+            of = next(iter(self._asked))
+            del self._asked[of]
+            self._begun[of] = self._thread.submit(self._read, of), self._taken
+
+    def _read(self, of: Range) -> np.ndarray:
+        path, start, size = of
+        begin = start - start % _ALIGNED
+        needed = start - begin + size
+        length = -(-needed // _ALIGNED) * _ALIGNED
+        buffer = self._buffer(length + PAD)
+        view, filled = memoryview(cast(Any, buffer)), 0
+        with _opened(path) as file:
+            while filled < needed:
+                count = os.preadv(file, [view[filled:length]], begin + filled)
+                filled += count
+                if not count or (filled < needed and filled % _ALIGNED):
+                    raise EOFError(path)
+        return buffer
+
+    def _buffer(self, size: int) -> np.ndarray:
+        with self._lock:
+            for number, buffer in enumerate(self._free):
+                if len(buffer) >= size:
+                    return self._free.pop(number)
+        # Ranges of a source have about the same size.
+        found = np.empty(size + size // 8 + _ALIGNED, np.uint8)
+        return found[-found.ctypes.data % _ALIGNED :]
+
+    def _release(self, buffer: np.ndarray) -> None:
+        with self._lock:
+            if len(buffer) <= _KEPT and len(self._free) < _FREE:
+                self._free.append(buffer)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[int]:
+    file = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        yield file
+    finally:
+        with suppress(OSError):
+            os.close(file)

@@ -1,0 +1,160 @@
+"""Sources that are larger than memory: read ahead, past the cache, with the same bytes."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import os
+import pickle
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+import neardup
+from neardup.arrays import PAD
+from neardup.errors import FormatError
+from neardup.io import opening, reading_ahead
+from neardup.io.reading_ahead import ReadAhead
+from neardup.io.source import Columns, Source
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "O_DIRECT"), reason="the system has no direct reading"
+)
+
+
+def can_read(folder: Path) -> bool:
+    path = folder / "direct"
+    path.write_bytes(b"x")
+    return ReadAhead().take(str(path), 0, 1) is not None
+
+
+@pytest.fixture
+def direct(tmp_path: Path) -> None:
+    if not can_read(tmp_path):
+        pytest.skip("the file system of temporary files has no direct reading")
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_CACHED", 0)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1000, available=0))
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_ranges_are_those_of_the_file(direct: None, tmp_path: Path, threads: int) -> None:
+    """Asked for or not, taken in any order or never, of any size and position."""
+    path = tmp_path / "a"
+    path.write_bytes(random.Random(1).randbytes(300_001))
+    data, ahead, choose = path.read_bytes(), ReadAhead(), random.Random(2)
+    every: list[tuple[int, int]] = []
+    for _ in range(400):
+        start = choose.choice([choose.randrange(len(data)), choose.randrange(74) * 4096])
+        every.append((start, choose.choice([0, 1, 4096, choose.randrange(50_000)])))
+    every = [(start, min(size, len(data) - start)) for start, size in every]
+    every.append((0, len(data)))
+
+    def check(number: int) -> None:
+        start, size = every[number]
+        if number % 3:
+            ahead.ask(str(path), start, size)
+        if number % 7 == 1:
+            return
+        found = ahead.take(str(path), start, size)
+        assert found is not None
+        assert found[: size + PAD].tobytes() == data[start : start + size] + bytes(PAD)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(check, range(len(every))))
+
+
+def test_few_ranges_wait(direct: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(bytes(1_000_000))
+    begun: list[int] = []
+    read = ReadAhead._read
+
+    def noted(self: ReadAhead, of: reading_ahead.Range) -> object:
+        begun.append(of[1])
+        return read(self, of)
+
+    monkeypatch.setattr(ReadAhead, "_read", noted)
+    ahead = ReadAhead()
+    for start in range(0, 1_000_000, 5000):
+        ahead.ask(str(path), start, 5000)
+    ahead._thread.submit(lambda: None).result()
+    assert begun == [0, 5000, 10_000]
+    for start in range(5000, 1_000_000, 5000):  # the first one is given up
+        assert ahead.take(str(path), start, 5000) is not None
+    assert sorted(begun) == [*range(0, 1_000_000, 5000)]
+    assert not ahead._begun and not ahead._asked and len(ahead._free) <= 3
+
+
+def test_what_cannot_be_read_directly(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"text")
+    ahead = ReadAhead()
+    for name, start, size in ((path, 0, 5), (path, 9000, 1), (tmp_path / "none", 0, 1)):
+        assert ahead.take(str(name), start, size) is None
+        ahead.ask(str(name), start, size)
+        assert ahead.take(str(name), start, size) is None
+    for other in (pickle.loads(pickle.dumps(ahead)), copy.deepcopy(ahead)):
+        assert isinstance(other, ReadAhead)
+
+
+def source_of(paths: list[Path], spare: bool) -> Source:
+    source = opening.open_source(paths, Columns(("text",)), partition_bytes=1000)
+    if spare:
+        source.spare_cache()
+    return source
+
+
+def test_a_source_that_is_larger_than_memory_is_read_ahead(
+    direct: None, little_memory: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each pass; a part of a folder name and a compressed file are read as ever."""
+    folder = tmp_path / "site=north"
+    folder.mkdir()
+    paths = [tmp_path / "a.jsonl", folder / "b.csv", tmp_path / "c.jsonl.gz"]
+    texts = [f"text number {n}" for n in range(500)]
+    paths[0].write_text("".join(f'{{"text": "{text}"}}\n' for text in texts))
+    paths[1].write_text("text\n" + "".join(f"{text}\n" for text in texts))
+    paths[2].write_bytes(gzip.compress(paths[0].read_bytes()))
+    taken = list[str]()
+    take = ReadAhead.take
+
+    def noted(self: ReadAhead, path: str, start: int, size: int) -> object:
+        taken.append(Path(path).name)
+        assert (path, start, size) in {*self._begun, *self._asked} or not start
+        return take(self, path, start, size)
+
+    monkeypatch.setattr(ReadAhead, "take", noted)
+    for spare in (False, True):
+        source = source_of(paths, spare)
+        for _ in range(2):
+            taken.clear()
+            parts = source.partitions()
+            assert [t for part in parts for t in part.read().text.to_pylist()] == 3 * texts
+            assert {*taken} == ({"a.jsonl", "b.csv"} if spare else set())
+
+
+def test_a_file_that_became_shorter_is_refused(little_memory: None, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "some text"}\n' * 500)
+    parts = list(source_of([path], True).partitions())
+    path.write_text('{"text": "some text"}\n' * 50)
+    with pytest.raises(FormatError, match=r"a\.jsonl"):
+        parts[-1].read()
+
+
+def test_passages_are_the_same(little_memory: None, tmp_path: Path) -> None:
+    choose = random.Random(3)
+    words = [" ".join(choose.choices("abcdefghijklmnop", k=40)) for _ in range(300)]
+    words += [f"{choose.choice(words)} {choose.choice(words)}" for _ in range(300)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"text": "{text}"}}\n' for text in words))
+    expected = neardup.passages(words, words=5)
+    assert neardup.passages(path, words=5).passages.equals(expected.passages)
