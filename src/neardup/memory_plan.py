@@ -93,14 +93,26 @@ def show_size(size: int) -> str:
     return f"{size} B"
 
 
+#: Limit and use of a container, in which its own limit counts.
+_LIMIT, _USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+
+
+def memory_of_machine() -> int:
+    """Return the bytes of memory of the machine, or of the container."""
+    import psutil
+
+    total = psutil.virtual_memory().total
+    with suppress(OSError, ValueError):
+        total = min(total, int(_LIMIT.read_text()))
+    return total
+
+
 def _half_of_free() -> int:
     import psutil
 
     free = psutil.virtual_memory().available
-    # In a container its own limit counts.
     with suppress(OSError, ValueError):
-        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-        free = min(free, limit - int(Path("/sys/fs/cgroup/memory.current").read_text()))
+        free = min(free, int(_LIMIT.read_text()) - int(_USED.read_text()))
     return max(free, 0) // 2
 
 

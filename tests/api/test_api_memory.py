@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pytest
 
 import neardup
+from neardup import memory_plan
 from neardup.errors import SpecError
 
 TEXTS = [f"some words of a text that has the number {n} and others behind it" for n in range(50)]
@@ -58,3 +60,15 @@ def test_an_index_of_records_takes_no_memory_setting(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="settings of the index"):
         neardup.link({"text": ["a text"]}, against=index, memory="4GB")
     index.close()
+
+
+@pytest.mark.parametrize(("limit", "found"), [("5000\n", 5000), ("max\n", None), (None, None)])
+def test_the_limit_of_a_container_counts(
+    limit: str | None, found: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.max"
+    if limit is not None:
+        path.write_text(limit)
+    monkeypatch.setattr(memory_plan, "_LIMIT", path)
+    expected = psutil.virtual_memory().total if found is None else found
+    assert memory_plan.memory_of_machine() == expected

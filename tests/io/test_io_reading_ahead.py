@@ -9,9 +9,7 @@ import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
-import psutil
 import pytest
 
 import neardup
@@ -41,7 +39,7 @@ def direct(tmp_path: Path) -> None:
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_CACHED", 0)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1000, available=0))
+    monkeypatch.setattr(opening, "memory_of_machine", lambda: 1000)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -93,6 +91,29 @@ def test_few_ranges_wait(direct: None, tmp_path: Path, monkeypatch: pytest.Monke
     assert not ahead._begun and not ahead._asked and len(ahead._free) <= 3
 
 
+def test_ranges_that_are_left_out_cost_little(
+    direct: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(bytes(1_000_000))
+    begun: list[int] = []
+    read = ReadAhead._read
+
+    def noted(self: ReadAhead, of: reading_ahead.Range) -> object:
+        begun.append(of[1])
+        return read(self, of)
+
+    monkeypatch.setattr(ReadAhead, "_read", noted)
+    ahead = ReadAhead()
+    for start in range(0, 1_000_000, 1000):
+        ahead.ask(str(path), start, 1000)
+    for start in range(0, 1_000_000, 50_000):
+        assert ahead.take(str(path), start, 1000) is not None
+    ahead._thread.submit(lambda: None).result()
+    assert len(begun) <= 20 + 20 * reading_ahead._READY
+    assert len(ahead._asked) < 100
+
+
 def test_what_cannot_be_read_directly(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"text")
@@ -105,15 +126,12 @@ def test_what_cannot_be_read_directly(tmp_path: Path) -> None:
         assert isinstance(other, ReadAhead)
 
 
-def source_of(paths: list[Path], spare: bool) -> Source:
-    source = opening.open_source(paths, Columns(("text",)), partition_bytes=1000)
-    if spare:
-        source.spare_cache()
-    return source
+def source_of(paths: list[Path]) -> Source:
+    return opening.open_source(paths, Columns(("text",)), partition_bytes=1000)
 
 
 def test_a_source_that_is_larger_than_memory_is_read_ahead(
-    direct: None, little_memory: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    direct: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In each pass; a part of a folder name and a compressed file are read as ever."""
     folder = tmp_path / "site=north"
@@ -132,19 +150,21 @@ def test_a_source_that_is_larger_than_memory_is_read_ahead(
         return take(self, path, start, size)
 
     monkeypatch.setattr(ReadAhead, "take", noted)
-    for spare in (False, True):
-        source = source_of(paths, spare)
+    monkeypatch.setattr(opening, "_CACHED", 0)
+    for memory in (10**9, 1000):
+        monkeypatch.setattr(opening, "memory_of_machine", lambda: memory)  # noqa: B023
+        source = source_of(paths)
         for _ in range(2):
             taken.clear()
             parts = source.partitions()
             assert [t for part in parts for t in part.read().text.to_pylist()] == 3 * texts
-            assert {*taken} == ({"a.jsonl", "b.csv"} if spare else set())
+            assert {*taken} == ({"a.jsonl", "b.csv"} if memory == 1000 else set())
 
 
 def test_a_file_that_became_shorter_is_refused(little_memory: None, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "some text"}\n' * 500)
-    parts = list(source_of([path], True).partitions())
+    parts = list(source_of([path]).partitions())
     path.write_text('{"text": "some text"}\n' * 50)
     with pytest.raises(FormatError, match=r"a\.jsonl"):
         parts[-1].read()

@@ -84,8 +84,6 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     """Find the passages of a corpus."""
     tokeniser = Tokeniser(spec.shingle)
     finder = Finder(spec.words, tokeniser, work)
-    for corpus in inputs.all:
-        corpus.reader.source.spare_cache()
     sizes = [corpus.reader.source.total_bytes or 0 for corpus in inputs.all]
     anchors = finder.anchors(sum(sizes))
     stage = work.clock.stage("find anchors", sum(sizes) or None, "bytes")

@@ -13,7 +13,7 @@ from neardup.io.paths import all_exist, find_files
 from neardup.io.reading_ahead import ReadAhead
 from neardup.io.source import MAX_DOCUMENT, Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import copied
-from neardup.memory_plan import parse_size
+from neardup.memory_plan import memory_of_machine, parse_size
 
 PARTITION_BYTES = 8 << 20
 #: Partitions of a source, about: enough for all threads, and not too many to keep track of.
@@ -129,9 +129,7 @@ def _read_ahead(files: list[SourceFile]) -> list[SourceFile]:
     total = sum(file.size or 0 for file in files)
     if total < _CACHED or not hasattr(os, "O_DIRECT"):
         return files
-    import psutil
-
-    if total < psutil.virtual_memory().total // 4 * 3:
+    if total < memory_of_machine() // 4 * 3:
         return files
     ahead = ReadAhead()
     return [file if file.is_remote else replace(file, ahead=ahead) for file in files]
@@ -171,7 +169,7 @@ class FileSource(Source):
     """A source from files; all of them are plain texts, or none."""
 
     def __init__(self, files: list[SourceFile], columns: Columns, partition_bytes: int) -> None:
-        self.files = files
+        self.files = _read_ahead(files)
         formats = {file.format for file in files}
         self.format = formats.pop() if len(formats) == 1 else "mixed"
         self.columns = columns
@@ -184,9 +182,6 @@ class FileSource(Source):
         self._used: set[int] = set()
         self._layouts: dict[int, Layout] = {}
         self._hive: dict[int, dict[str, str | None]] = {}
-
-    def spare_cache(self) -> None:
-        self.files = _read_ahead(self.files)
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)

@@ -6,6 +6,7 @@ and where all pages are in use, freeing one for each page that is read takes a t
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Iterator
@@ -21,8 +22,8 @@ from neardup.arrays import PAD
 _ALIGNED = 4096
 #: Ranges that are begun and not taken yet, at most.
 _READY = 3
-#: A range that was not taken while so many others were is not needed.
-_LATE = 64
+#: A range is not needed any more when one is taken that was asked for so much later.
+_LATE = 32
 #: Bytes of a buffer that is used again, and the number of these.
 _KEPT, _FREE = 64 << 20, 8
 
@@ -38,9 +39,10 @@ class ReadAhead:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._asked: dict[Range, None] = {}
-        self._begun: dict[Range, tuple[Future[np.ndarray], int]] = {}
-        self._taken = 0
+        self._count = 0
+        #: Ranges to read, and those that are begun, with their numbers in the order of `ask`.
+        self._asked: dict[Range, int] = {}
+        self._begun: dict[Range, tuple[int, Future[np.ndarray]]] = {}
         self._free: list[np.ndarray] = []
         self._last = threading.local()
         self._thread = ThreadPoolExecutor(1, "neardup-ahead")
@@ -53,7 +55,9 @@ class ReadAhead:
         if size > _KEPT:  # several of them would take much memory
             return
         with self._lock:
-            self._asked[path, start, size] = None
+            self._asked.pop((path, start, size), None)
+            self._asked[path, start, size] = self._count
+            self._count += 1
             self._begin()
 
     def take(self, path: str, start: int, size: int) -> np.ndarray | None:
@@ -67,9 +71,8 @@ class ReadAhead:
             self._last.buffer = None
             self._release(last)
         with self._lock:
-            self._taken += 1
-            future, _ = self._begun.pop(of, (None, 0))
-            self._asked.pop(of, None)
+            number, future = self._begun.pop(of, (0, None))
+            self._forget(max(number, self._asked.pop(of, 0)) - _LATE)
             self._begin()
         try:
             is_ready = future is not None and not future.cancel()
@@ -83,14 +86,18 @@ class ReadAhead:
 
     def _begin(self) -> None:
         """Begin to read the ranges that come next, as many as may wait."""
-        for of, (future, taken) in list(self._begun.items()):
-            if self._taken - taken > _LATE:
-                del self._begun[of]
-                future.cancel()
         while self._asked and len(self._begun) < _READY:
             of = next(iter(self._asked))
+            number = self._asked.pop(of)
+            self._begun[of] = number, self._thread.submit(self._read, of)
+
+    def _forget(self, first: int) -> None:
+        """Forget the ranges before a number."""
+        for of in [of for of, (number, _) in self._begun.items() if number < first]:
+            _, future = self._begun.pop(of)
+            future.cancel()
+        for of in list(itertools.takewhile(lambda of: self._asked[of] < first, self._asked)):
             del self._asked[of]
-            self._begun[of] = self._thread.submit(self._read, of), self._taken
 
     def _read(self, of: Range) -> np.ndarray:
         path, start, size = of

@@ -230,13 +230,6 @@ class Source(ABC):
     def layout(self, file: int) -> Layout:
         """Return how the records of a file, or of a frame (-1), are written without conversion."""
 
-    def spare_cache(self) -> None:  # noqa: B027
-        """Read files past the system's cache, if that is too small for them.
-
-        For a run with large temporary files, whose pages would be pushed out. Others read faster
-        without: a part of the source is in the cache.
-        """
-
     def present(self, file: int, names: Sequence[str]) -> list[str]:
         """Return those names that are columns of the first records of a file."""
         return []

@@ -88,7 +88,7 @@ class LargeBuckets:
         ``kept``, int32[buckets], is the number of kept documents of each bucket.
         """
         # Only the buckets of these have become fuller.
-        numbers = np.unique(self._of[first:last])
+        numbers = self._of[first:last].ravel()
         numbers = numbers[numbers >= 0]
         fuller = numbers[self._first[numbers] >= 0]
         self._most = max(self._most, int(kept[fuller].max(initial=0)))

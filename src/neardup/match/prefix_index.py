@@ -14,7 +14,7 @@ from neardup.threads import Local, Pool
 #: Counters of shingles: at least, and at most.
 _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
 #: Documents that a thread searches for at a time.
-_STEP = 64
+_STEP = 16
 #: Members of a family that are counted on trial, those that are searched for, and those that are
 #: counted for an index: a shingle that is rare among so many is rare.
 _COUNTED, _TRIED, _MOST_COUNTED = 1024, 64, 8192
