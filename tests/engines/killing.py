@@ -337,7 +337,7 @@ def _child(command: dict[str, Any]) -> None:
     # Several partitions and tables, for a small corpus.
     opening._SMALLEST_PARTITION, tables._ROWS = PARTITION, 2048
     # With the least memory, copied passages of a few kilobytes go to files.
-    work.SPILL_SHARE = work.SCRATCH_SHARE = 600
+    work.SPILL_SHARE = work.SCRATCH_SHARE = 3000
     os.chdir(command["cwd"])
     new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     for descriptor, name, flags in (

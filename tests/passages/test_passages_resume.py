@@ -111,7 +111,7 @@ def test_killed_runs_end_with_the_same_bytes(
         forge.run(*command(notes, out, way), "--resume").check()
         assert outputs(out) == expected, (number, way)
         assert not (out / ".run").exists()
-    assert stages["marked"] > 1
+    assert stages["marked"] > 1 and (KILLS < 40 or stages["runs"] > 1)
 
 
 def _done(out: Path) -> set[str]:
