@@ -10,10 +10,12 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import neardup
 from neardup.arrays import PAD
+from neardup.engines.reading import Reader
 from neardup.errors import FormatError
 from neardup.io import opening, reading_ahead
 from neardup.io.reading_ahead import ReadAhead
@@ -133,32 +135,50 @@ def source_of(paths: list[Path]) -> Source:
 def test_a_source_that_is_larger_than_memory_is_read_ahead(
     direct: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In each pass; a part of a folder name and a compressed file are read as ever."""
+    """JSON lines, those partitions that are needed; other files are read as ever."""
     folder = tmp_path / "site=north"
     folder.mkdir()
-    paths = [tmp_path / "a.jsonl", folder / "b.csv", tmp_path / "c.jsonl.gz"]
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.csv", tmp_path / "c.jsonl.gz", folder / "d.jsonl"]
     texts = [f"text number {n}" for n in range(500)]
     paths[0].write_text("".join(f'{{"text": "{text}"}}\n' for text in texts))
     paths[1].write_text("text\n" + "".join(f"{text}\n" for text in texts))
     paths[2].write_bytes(gzip.compress(paths[0].read_bytes()))
-    taken = list[str]()
+    paths[3].write_bytes(paths[0].read_bytes())
+    taken = list[tuple[str, bool]]()
     take = ReadAhead.take
 
     def noted(self: ReadAhead, path: str, start: int, size: int) -> object:
-        taken.append(Path(path).name)
-        assert (path, start, size) in {*self._begun, *self._asked} or not start
+        was_asked = (path, start, size) in {*self._begun, *self._asked}
+        taken.append((Path(path).name, was_asked))
         return take(self, path, start, size)
 
     monkeypatch.setattr(ReadAhead, "take", noted)
     monkeypatch.setattr(opening, "_CACHED", 0)
     for memory in (10**9, 1000):
         monkeypatch.setattr(opening, "memory_of_machine", lambda: memory)  # noqa: B023
-        source = source_of(paths)
-        for _ in range(2):
-            taken.clear()
-            parts = source.partitions()
-            assert [t for part in parts for t in part.read().text.to_pylist()] == 3 * texts
-            assert {*taken} == ({"a.jsonl", "b.csv"} if memory == 1000 else set())
+        taken.clear()
+        reader = Reader(source_of(paths))
+        read = [part.read().text.to_pylist() for _, part in reader.partitions()]
+        assert [text for some in read for text in some] == 4 * texts
+        assert {name for name, _ in taken} == ({"a.jsonl", "d.jsonl"} if memory == 1000 else set())
+        taken.clear()
+        positions = np.arange(0, 2000, 150)
+        again = reader.again(np.cumsum([len(some) for some in read]), positions)
+        found = [text for part in again for text in reader.texts(part).to_pylist()]
+        assert found == [(4 * texts)[position] for position in positions]
+        assert all(was_asked for _, was_asked in taken) and bool(taken) == (memory == 1000)
+
+
+def test_a_fork_reads_by_itself(direct: None, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"text" * 5_000_000)
+    ahead = ReadAhead()
+    ahead.ask(str(path), 0, 20_000_000)
+    child = os.fork()
+    if not child:
+        found = ahead.take(str(path), 0, 20_000_000)
+        os._exit(0 if found is not None and found[:4].tobytes() == b"text" else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_file_that_became_shorter_is_refused(little_memory: None, tmp_path: Path) -> None:

@@ -174,6 +174,15 @@ def test_repeated_texts_have_their_real_size(
     assert sum(sizes) > 39_000_000 and max(sizes) < 4 << 16
 
 
+def test_repeated_texts_count_up_to_the_end_of_the_dictionary(tmp_path: Path) -> None:
+    """Also those of the batch in which it ends."""
+    texts = ["words " * 30_000, *(f"{n:06} {'y' * 30}" for n in range(19_000))]
+    texts += texts[:1] * 1000 + [f"z{n:06} {'y' * 30}" for n in range(30_000)]
+    path = write(tmp_path / "a.parquet", pa.table({"text": texts}))
+    parts = list(opened(path, 1 << 20).partitions())
+    assert 150 < len(parts) < 250  # of 183 MB
+
+
 def test_few_texts_are_looked_at_where_a_dictionary_soon_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

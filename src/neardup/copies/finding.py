@@ -144,8 +144,13 @@ def _read_once(
             documents = corpus.read(partition)
             return partition.size, corpus.about(partition, documents), anchors.of(documents.text)
 
-        every = (partition for number, partition in corpus.reader.partitions() if number >= done)
-        for size, about, found in work.pool.ordered(read, every, work.begun):
+        def every(corpus: InputCorpus = corpus, done: int = done) -> Iterator[Partition]:
+            for number, partition in corpus.reader.partitions():
+                if number >= done:
+                    partition.ask()
+                    yield partition
+
+        for size, about, found in work.pool.ordered(read, every(), work.begun):
             corpus.enter(*about)
             anchors.add(found, number_of_corpus, *about)
             advance(size)
@@ -165,6 +170,7 @@ def _again(
                 return partition.texts(rows, count)
 
             if first + number >= begin:
+                partition.ask()
                 yield first + number, texts
             advance(count)
         first += len(corpus.counts)

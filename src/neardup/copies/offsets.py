@@ -130,6 +130,7 @@ class Offsets:
                 selected = PartitionRows(number, partition, begin, None, count)
                 done = self._bounds(every, first, selected)
                 if done[1] > done[0]:
+                    partition.ask()
                     yield selected
                 if done[1] == high - low:
                     return

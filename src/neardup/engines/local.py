@@ -195,6 +195,8 @@ class _Sketching:
                     if number in there or (shard is not None and not shard.has(number)):
                         advance(partition.size)
                     else:
+                        if documents is None:
+                            partition.ask()
                         yield number, partition, documents
 
             most = 0 if self._small else self._pool.threads + 1

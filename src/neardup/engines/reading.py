@@ -63,6 +63,7 @@ class Reader:
         for number, partition in self.partitions():
             low, high = bounds[number], bounds[number + 1]
             if high > low:
+                partition.ask()
                 first, last = starts[number : number + 2].tolist()
                 rows = positions[low:high] - first
                 yield PartitionRows(number, partition, first, rows, last - first)

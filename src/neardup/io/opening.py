@@ -125,14 +125,20 @@ def open_source(
 
 
 def _read_ahead(files: list[SourceFile]) -> list[SourceFile]:
-    """Have files read ahead that are together too large for the cache of the system."""
+    """Have JSON lines read ahead that are with the others too large for the system's cache.
+
+    CSV is cut by reading all of it, which brings it into the cache.
+    """
     total = sum(file.size or 0 for file in files)
     if total < _CACHED or not hasattr(os, "O_DIRECT"):
         return files
     if total < memory_of_machine() // 4 * 3:
         return files
     ahead = ReadAhead()
-    return [file if file.is_remote else replace(file, ahead=ahead) for file in files]
+    return [
+        replace(file, ahead=ahead) if file.format == "jsonl" and not file.is_remote else file
+        for file in files
+    ]
 
 
 def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
@@ -203,9 +209,7 @@ class FileSource(Source):
     def _of_file(self, number: int) -> Iterator[Partition]:
         file = self.files[number]
         if number in self._cut:
-            for partition in self._cut[number]:
-                partition.ask()
-                yield partition
+            yield from self._cut[number]
             return
         # Partitions without bytes and rows are cached.
         light = file.is_plain and file.format != "arrow"
@@ -217,7 +221,6 @@ class FileSource(Source):
                 partition = HivePartition(partition, values)
             if light:
                 found.append(partition)
-            partition.ask()
             yield partition
         if light:
             self._cut[number] = found

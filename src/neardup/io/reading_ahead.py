@@ -38,6 +38,7 @@ class ReadAhead:
     """
 
     def __init__(self) -> None:
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._count = 0
         #: Ranges to read, and those that are begun, with their numbers in the order of `ask`.
@@ -52,6 +53,8 @@ class ReadAhead:
 
     def ask(self, path: str, start: int, size: int) -> None:
         """Say that a range will be taken, after those that were asked for before."""
+        if self._pid != os.getpid():  # a fork has no threads of its parent
+            self.__init__()  # type: ignore[misc]
         if size > _KEPT:  # several of them would take much memory
             return
         with self._lock:
@@ -67,6 +70,8 @@ class ReadAhead:
         directly, or where the file is shorter now.
         """
         of = path, start, size
+        if self._pid != os.getpid():
+            self.__init__()  # type: ignore[misc]
         if (last := getattr(self._last, "buffer", None)) is not None:
             self._last.buffer = None
             self._release(last)
@@ -125,8 +130,10 @@ class ReadAhead:
 
     def _release(self, buffer: np.ndarray) -> None:
         with self._lock:
-            if len(buffer) <= _KEPT and len(self._free) < _FREE:
+            if len(buffer) <= _KEPT:
                 self._free.append(buffer)
+            if len(self._free) > _FREE:
+                self._free.pop(min(range(len(self._free)), key=lambda i: len(self._free[i])))
 
 
 @contextmanager

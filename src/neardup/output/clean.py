@@ -144,6 +144,7 @@ class CleanCorpus:
             first, last = starts[number : number + 2].tolist()
             rows_kept = np.flatnonzero(self.kept[first:last])
             if len(rows_kept):
+                partition.ask()
                 rows = None if len(rows_kept) == last - first else rows_kept
                 yield PartitionRows(number, partition, first, rows, last - first)
 

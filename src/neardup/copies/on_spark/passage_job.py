@@ -417,11 +417,12 @@ class _Job:
             notes.append(f"{without}; those without come last")
         if name is not None:
             nulls = f.count_if(f.col("group").isNull())
-            if none := sum(c.ranks.agg(nulls).first()[0] for c in corpora):
+            if none := corpora[-1].ranks.agg(nulls).first()[0]:
                 notes.append(
                     f"{having(none, 'document')} no {name}; those without are compared with none"
                 )
-        sizes: Any = anchors.agg(f.max("tokens"), f.count_if(f.col("tokens") < words)).first()
+        new = anchors.where(f.col("rank") >= sum(c.documents for c in corpora[:-1]))
+        sizes: Any = new.agg(f.max("tokens"), f.count_if(f.col("tokens") < words)).first()
         longest, short = sizes
         if longest is None:
             notes.append("the input has no documents")

@@ -325,6 +325,11 @@ def _look(reader: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Record
     return next(batches, None)
 
 
+def _lengths(strings: Any) -> np.ndarray:
+    """Return int32[n]: the bytes of each of some strings that are no slice."""
+    return np.diff(np.frombuffer(strings.buffers()[1], np.int32)[: len(strings) + 1])
+
+
 def _repeated_bytes(
     reader: pq.ParquetFile,
     group: int,
@@ -351,7 +356,7 @@ def _repeated_bytes(
         return 0
     rows = reader.metadata.row_group(group).num_rows
     known = len(first.dictionary)
-    lengths = np.diff(np.frombuffer(first.dictionary.buffers()[1], np.int32)[: known + 1])
+    lengths = _lengths(first.dictionary)
     if lengths.max() <= partition_bytes // max(1, rows):
         return int(lengths.mean() * rows)
     most = int(lengths.max()) * rows
@@ -368,10 +373,14 @@ def _repeated_bytes(
         """Return the bytes of the indices of so many rows, and whether values came behind them."""
         found = seen = 0
         for column in columns(size):
-            if not pa.types.is_dictionary(column.type) or len(column.dictionary) != known:
+            if not pa.types.is_dictionary(column.type):
+                return found, True
+            if np.array_equal(_lengths(column.dictionary)[:known], lengths):
+                indices = numbers(column.indices.drop_null())
+                found += int(lengths[indices[indices < known]].sum())
+            if len(column.dictionary) != known:
                 # From here on values are no indices, and their size is the encoded one.
                 return found, True
-            found += int(lengths[numbers(column.indices.drop_null())].sum())
             seen += len(column)
             if seen >= most:
                 break
@@ -391,7 +400,7 @@ def _repeated_bytes(
             return found
     about = _LOOK_BYTES // max(1, int(lengths.mean()))
     found, ended = total(max(_LOOK_ROWS, min(about, _MOST_ROWS)), rows)
-    return total(_LOOK_ROWS, rows)[0] if ended else found
+    return total(max(_LOOK_ROWS, known // 4), rows)[0] if ended else found
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
