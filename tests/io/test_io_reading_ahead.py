@@ -71,17 +71,23 @@ def test_ranges_are_those_of_the_file(direct: None, tmp_path: Path, threads: int
         list(pool.map(check, range(len(every))))
 
 
-def test_few_ranges_wait(direct: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a"
-    path.write_bytes(bytes(1_000_000))
-    begun: list[int] = []
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Where the ranges begin that were read, by whichever thread."""
+    found: list[int] = []
     read = ReadAhead._read
 
     def noted(self: ReadAhead, of: reading_ahead.Range) -> object:
-        begun.append(of[1])
+        found.append(of[1])
         return read(self, of)
 
     monkeypatch.setattr(ReadAhead, "_read", noted)
+    return found
+
+
+def test_few_ranges_wait(direct: None, tmp_path: Path, begun: list[int]) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(bytes(1_000_000))
     ahead = ReadAhead()
     for start in range(0, 1_000_000, 5000):
         ahead.ask(str(path), start, 5000)
@@ -94,18 +100,10 @@ def test_few_ranges_wait(direct: None, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_ranges_that_are_left_out_cost_little(
-    direct: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    direct: None, tmp_path: Path, begun: list[int]
 ) -> None:
     path = tmp_path / "a"
     path.write_bytes(bytes(1_000_000))
-    begun: list[int] = []
-    read = ReadAhead._read
-
-    def noted(self: ReadAhead, of: reading_ahead.Range) -> object:
-        begun.append(of[1])
-        return read(self, of)
-
-    monkeypatch.setattr(ReadAhead, "_read", noted)
     ahead = ReadAhead()
     for start in range(0, 1_000_000, 1000):
         ahead.ask(str(path), start, 1000)
