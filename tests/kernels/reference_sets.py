@@ -232,12 +232,12 @@ def rank_prefixes(values: Values, counts: Values, length: int) -> list[int]:
     return sorted(ranks)[:length]
 
 
-def add_to_chains(prefixes: Sequence[tuple[int, Values]]) -> dict[int, list[tuple[int, int]]]:
-    """Documents by shingle, with its first place in the prefix of each; last added first."""
-    chains: dict[int, list[tuple[int, int]]] = {}
+def add_to_chains(prefixes: Sequence[tuple[int, Values]]) -> dict[int, list[int]]:
+    """Documents by shingle; last added first."""
+    chains: dict[int, list[int]] = {}
     for doc, values in prefixes:
         for value in values:
-            chains.setdefault(value, []).insert(0, (doc, values.index(value)))
+            chains.setdefault(value, []).insert(0, doc)
     return chains
 
 

@@ -421,24 +421,17 @@ def prefix_lengths(lists: Sequence[Sequence[int]], threshold: float) -> list[int
 
 
 def chains_of(room: int) -> prefixes.PrefixChains:
-    return prefixes.PrefixChains(
-        np.full(64, -1, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.uint64),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-    )
+    return prefixes.PrefixChains(np.full(64, -1, np.int32), np.empty((room, 3), np.int32))
 
 
-def walked(chains: prefixes.PrefixChains) -> dict[int, list[tuple[int, int]]]:
-    """Documents and places by shingle, in the order of the chains."""
-    found: dict[int, list[tuple[int, int]]] = {}
+def walked(chains: prefixes.PrefixChains) -> dict[int, list[int]]:
+    """Documents by shingle, in the order of the chains."""
+    found: dict[int, list[int]] = {}
     for head in chains.head.tolist():
         entry = head
         while entry >= 0:
-            where = int(chains.doc[entry]), int(chains.position[entry])
-            found.setdefault(int(chains.value[entry]), []).append(where)
-            entry = int(chains.next[entry])
+            entry, doc, tag = chains.entries[entry].tolist()
+            found.setdefault(tag, []).append(doc)
     return found
 
 
@@ -456,7 +449,7 @@ def test_count_shingles_rank_prefixes_add_to_chains_and_probe(seed: int) -> None
 
     lengths = prefix_lengths([lists[d] for d in docs], threshold)
     starts = np.cumsum([0, *lengths]).astype(np.int64)
-    found = prefixes.Prefixes(docs, starts, np.zeros(starts[-1], np.uint64))
+    found = prefixes.Prefixes(docs, starts[:-1], starts[1:], np.zeros(starts[-1], np.uint64))
     cut = len(docs) // 3
     prefixes.rank_prefixes(sets, counters, found, 0, cut)
     assert not found.values[starts[cut] :].any()
@@ -472,14 +465,10 @@ def test_count_shingles_rank_prefixes_add_to_chains_and_probe(seed: int) -> None
     half = np.arange(len(docs)) < cut
     entries = 0
     for some in (chosen & half, chosen & ~half):
-        lists_of = [found.values[starts[k] : starts[k + 1]] for k in np.flatnonzero(some)]
-        ends = np.cumsum([0, *map(len, lists_of)]).astype(np.int64)
-        values = np.concatenate([np.empty(0, np.uint64), *lists_of])
-        entries = prefixes.add_to_chains(
-            prefixes.Prefixes(docs[some], ends, values), chains, entries
-        )
+        entries = prefixes.add_to_chains(found.take(some), chains, entries)
     prefixes_of = [(int(d), r) for d, r, c in zip(docs, ranked, chosen, strict=True) if c]
-    assert walked(chains) == reference.add_to_chains(prefixes_of)
+    tags = [(doc, [value % 2**31 for value in values]) for doc, values in prefixes_of]
+    assert walked(chains) == reference.add_to_chains(tags)
     assert entries == sum(len(values) for _, values in prefixes_of)
 
     indexed = [doc for doc, _ in prefixes_of]

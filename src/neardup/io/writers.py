@@ -11,6 +11,7 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
+from neardup.files.direct_files import DirectFile
 from neardup.files.private_files import open_private, system_errors
 from neardup.io.formats.json_text import conform, json_rows
 from neardup.io.source import Layout, Records, TextFiles
@@ -29,7 +30,7 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
     def __init__(self, path: Path | None, layout: Layout) -> None:
         self._path, self._layout = path, layout
         with self._errors(), ExitStack() as undo:
-            self._file: IO[bytes] = io.BytesIO() if path is None else open_private(path)
+            self._file: IO[bytes] = io.BytesIO() if path is None else cast(Any, DirectFile(path))
             undo.callback(self._file.close)
             self._sink = self._opened()
             undo.pop_all()

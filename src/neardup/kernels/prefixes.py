@@ -1,8 +1,8 @@
 """Indexes by shingles: of documents by their rarest ones, and of queries by all of theirs.
 
 Two sets that reach a threshold have a shingle in common among the rarest ones of each (the prefix
-filter: Bayardo et al., WWW 2007), and its positions in the two bound how many they can have in
-common (the positional filter of PPJoin: Xiao et al., WWW 2008). Documents that share a template
+filter: Bayardo et al., WWW 2007), and the number of these bounds how many they can have in common
+(as in PPJoin: Xiao et al., WWW 2008). Documents that share a template
 share its frequent shingles, not the rare ones: few pairs are left to be compared.
 
 And an inverted index of queries, for documents of a stream that share shingles with them. There, a
@@ -22,34 +22,40 @@ from neardup.kernels.resolving import share_a_bucket
 #: Of a shingle by rarity, the bits below its frequency.
 HASH_BITS = np.uint64(44)
 _LOW = np.uint64((1 << 44) - 1)
+#: Bits of a shingle that an entry of a chain has.
+_TAG = np.uint64((1 << 31) - 1)
 
 
 class Prefixes(NamedTuple):
     """The rarest shingles of some documents, rarest first."""
 
     docs: np.ndarray  # int32[k]: the documents
-    starts: np.ndarray  # int64[k + 1]: where the prefix of each begins
+    begin: np.ndarray  # int64[k]: where the prefix of each begins
+    end: np.ndarray  # int64[k]: where it ends
     values: np.ndarray  # uint64[]: shingles by rarity, see `rank_prefixes`
+
+    def take(self, rows):
+        """Return those of some documents; nothing is copied."""
+        return Prefixes(self.docs[rows], self.begin[rows], self.end[rows], self.values)
 
 
 class PrefixChains(NamedTuple):
-    """Documents by the shingles of their prefixes; entries of one slot form a chain."""
+    """Documents by the shingles of their prefixes; entries of one slot form a chain.
+
+    The numbers of an entry are stored together: a search follows chains through gigabytes. Its
+    numbers are the entry before it in the chain, -1 at the end; the document; and the lowest bits
+    of the shingle, which is enough as pairs are compared in the end.
+    """
 
     head: np.ndarray  # int32[power of two]: last entry of each slot; -1 where there is none
-    next: np.ndarray  # int32[entries]: the entry before it in the chain; -1 at the end
-    value: np.ndarray  # uint64[entries]: the shingle
-    doc: np.ndarray  # int32[entries]: the document
-    # int32[entries]: position of the shingle in the document's prefix; of equal ones the first, so
-    # that what follows it is never counted too low.
-    position: np.ndarray
+    entries: np.ndarray  # int32[entries, 3]: see above
 
 
 class Search(NamedTuple):
     """Working memory of one thread that searches, int32[m] each."""
 
     seen: np.ndarray  # the document whose search found this one last; -1 at the beginning
-    shared: np.ndarray  # shingles that the two share so far; -1 where they can't reach it
-    needed: np.ndarray  # shingles that they need to share
+    shared: np.ndarray  # shingles that the prefixes of the two share
     found: np.ndarray  # documents that share a shingle
 
 
@@ -68,6 +74,30 @@ def _sort(values, count):
                 j -= gap
             values[j] = value
         gap //= 3
+
+
+@inner
+def _select(values, count, smallest):
+    """Bring the smallest of ``values[:count]`` to the front, in any order: Hoare's selection."""
+    low, high = 0, count - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if smallest - 1 <= j:
+            high = j
+        elif smallest - 1 >= i:
+            low = i
+        else:
+            break
 
 
 @kernel
@@ -110,9 +140,11 @@ def rank_prefixes(sets, counts, prefixes, first, last):
             value = sets.values[sets.begin[d] + i]
             frequency = np.uint64(min(counts[value & mask], most))
             ranks[i] = frequency << HASH_BITS | value >> np.uint64(20) & _LOW
-        _sort(ranks, sets.size[d])
-        low = prefixes.starts[k]
-        for i in range(prefixes.starts[k + 1] - low):
+        low = prefixes.begin[k]
+        length = prefixes.end[k] - low
+        _select(ranks, sets.size[d], length)
+        _sort(ranks, length)
+        for i in range(length):
             prefixes.values[low + i] = ranks[i]
 
 
@@ -127,16 +159,11 @@ def add_to_chains(prefixes, chains, entries):
     """
     mask = np.uint64(chains.head.shape[0] - 1)
     for k in range(prefixes.docs.shape[0]):
-        low = prefixes.starts[k]
-        position = np.int64(0)
-        for i in range(low, prefixes.starts[k + 1]):
-            if i > low and prefixes.values[i] != prefixes.values[i - 1]:
-                position = i - low
-            slot = mix(prefixes.values[i]) & mask
-            chains.next[entries] = chains.head[slot]
-            chains.value[entries] = prefixes.values[i]
-            chains.doc[entries] = prefixes.docs[k]
-            chains.position[entries] = position
+        for value in prefixes.values[prefixes.begin[k] : prefixes.end[k]]:
+            slot = mix(value) & mask
+            entry = chains.entries[entries]
+            entry[0], entry[1] = chains.head[slot], prefixes.docs[k]
+            entry[2] = np.int32(value & _TAG)
             chains.head[slot] = entries
             entries += 1
     return entries
@@ -146,30 +173,39 @@ def add_to_chains(prefixes, chains, entries):
 def _candidates(x, prefix, chains, sizes, threshold, search):
     """Collect the documents before x that may reach the threshold with it; return how many."""
     mask = np.uint64(chains.head.shape[0] - 1)
-    seen, shared, needed = search.seen, search.shared, search.needed
-    nx = np.int64(sizes[x])
+    seen, shared = search.seen, search.shared
+    going = prefix.shape[0]
+    entries, tags = np.empty(going, np.int32), np.empty(going, np.int32)
+    for p in range(going):
+        entries[p] = chains.head[mix(prefix[p]) & mask]
+        tags[p] = np.int32(prefix[p] & _TAG)
     count = 0
-    for p in range(prefix.shape[0]):
-        entry = chains.head[mix(prefix[p]) & mask]
-        while entry >= 0:
-            y = chains.doc[entry]
-            if y < x and chains.value[entry] == prefix[p]:
-                ny = np.int64(sizes[y])
+    # A step along all chains, then the next: so the waits for memory overlap.
+    while going:
+        left = 0
+        for p in range(going):
+            if entries[p] < 0:
+                continue
+            entry, tag = chains.entries[entries[p]], tags[p]
+            if entry[2] == tag and entry[1] < x:
+                y = entry[1]
                 if seen[y] != x:
-                    seen[y] = x
-                    needed[y] = needed_overlap(nx + ny, threshold)
-                    shared[y] = 0 if needed[y] <= min(nx, ny) else -1
-                    if shared[y] == 0:
-                        search.found[count] = y
-                        count += 1
-                if shared[y] >= 0:
-                    rest = min(nx - p, ny - chains.position[entry])
-                    shared[y] = shared[y] + 1 if shared[y] + rest >= needed[y] else -1
-            entry = chains.next[entry]
-    kept = 0
+                    seen[y], shared[y] = x, 0
+                    search.found[count] = y
+                    count += 1
+                shared[y] += 1
+            entries[left], tags[left] = entry[0], tag
+            left += 1
+        going = left
+    # All that the two share, and that is in the prefix that ends with the rarer shingle, is in both
+    # prefixes and was counted; the rest of the two bounds what else they can share.
+    kept, nx = 0, np.int64(sizes[x])
+    rest_of_x = nx - prefix.shape[0]
     for i in range(count):
         y = search.found[i]
-        if shared[y] > 0:
+        ny = np.int64(sizes[y])
+        rest = max(rest_of_x, np.int64(threshold * ny) + 1)
+        if needed_overlap(nx + ny, threshold) <= min(nx, ny, shared[y] + rest):
             search.found[kept] = y
             kept += 1
     return kept
@@ -207,7 +243,7 @@ def probe(
     filled = 0
     for k in range(first, last):
         x = prefixes.docs[k]
-        prefix = prefixes.values[prefixes.starts[k] : prefixes.starts[k + 1]]
+        prefix = prefixes.values[prefixes.begin[k] : prefixes.end[k]]
         count = _candidates(x, prefix, chains, sets.size, threshold, search)
         if every and filled + count > edges[0].shape[0]:
             search.seen[:] = -1  # the document is searched for again

@@ -162,7 +162,7 @@ def join(
     counters = count_shingles(sets, docs, pool)
     every = make_prefixes(sets, docs, threshold, counters, pool)
     entries = len(every.values)
-    chains = with_capacity(empty_chains(entries), entries, allocate)
+    chains = with_capacity(empty_chains(entries, allocate), entries, allocate)
     pool.submit(lambda: prefixes.add_to_chains(every, chains, 0)).result()
     memory = Local(lambda: search_memory(documents, allocate))
     none = Answers(np.empty(0, np.int32), np.empty(0))

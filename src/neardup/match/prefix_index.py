@@ -13,6 +13,11 @@ from neardup.threads import Local, Pool
 
 #: Counters of shingles: at least, and at most.
 _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
+#: Chains at most; with more entries in each, a search waits for memory.
+_MANY_CHAINS = 1 << 28
+#: Documents, searched for or not, whose rarest shingles are found together; and about how many
+#: shingles these may have in all.
+_RANKED, _RANKED_SHINGLES = 4096, 1 << 23
 #: Documents that a thread searches for at a time.
 _STEP = 16
 #: Members of a family that are counted on trial, those that are searched for, and those that are
@@ -46,6 +51,8 @@ class RarestIndex:
         self.by_index = self._members.copy()
         self._memory = Local(lambda: search_memory(len(of), allocate))
         self._entries = 0
+        #: Prefixes of the documents from a number to another one.
+        self._ranked: tuple[int, int, Prefixes] | None = None
         #: Whether there is anything in the index.
         self.active = False
 
@@ -76,7 +83,7 @@ class RarestIndex:
         theirs = np.zeros_like(full)
         theirs[self._of[self.by_index]] = True  # and that of -1
         self._members = _members(self._of, theirs & self._large)
-        self._entries, self.active = 0, False
+        self._entries, self.active, self._ranked = 0, False, None
 
     def add(self, docs: np.ndarray, answers: Answers) -> None:
         """Add the kept ones of some documents that are decided, int32[], each once."""
@@ -91,12 +98,11 @@ class RarestIndex:
             counted = members[:: max(1, -(-len(members) // _MOST_COUNTED))]
             self._counters = count_shingles(self._sets, counted, self._pool)
             capacity = int(_prefix_lengths(self._sets.size[members], self._threshold).sum())
-            self._chains = empty_chains(capacity)
+            self._chains = empty_chains(capacity, self._allocate)
             self.active = True
         prefixes = self._prefixes(docs[self._similar_size[docs] & (answers.duplicate_of[docs] < 0)])
-        self._chains = with_capacity(
-            self._chains, self._entries + len(prefixes.values), self._allocate
-        )
+        more = int((prefixes.end - prefixes.begin).sum())
+        self._chains = with_capacity(self._chains, self._entries + more, self._allocate)
         self._entries = kernels.add_to_chains(prefixes, self._chains, self._entries)
 
     def first_matches(
@@ -115,11 +121,27 @@ class RarestIndex:
         self._pool.ranges(search, len(docs), _STEP)
 
     def _prefixes(self, docs: np.ndarray) -> Prefixes:
+        """Return the rarest shingles of some documents, and find those of the ones that follow."""
+        if not len(docs) or docs[-1] - docs[0] >= _RANKED:
+            return self._made(docs)
+        first, last, ranked = self._ranked or (0, 0, None)
+        if ranked is None or docs[0] < first or docs[-1] >= last:
+            first, last = int(docs[0]), int(docs[0]) + _RANKED
+            of_index = self._similar_size[first:last] | self.by_index[first:last]
+            coming = first + np.flatnonzero(of_index).astype(np.int32)
+            sizes = np.cumsum(self._sets.size[coming], dtype=np.int64)
+            if sizes[-1] > _RANKED_SHINGLES:
+                last = max(int(docs[-1]), int(coming[np.searchsorted(sizes, _RANKED_SHINGLES)])) + 1
+            ranked = self._made(coming[coming < last])
+            self._ranked = first, last, ranked
+        return ranked.take(np.searchsorted(ranked.docs, docs))
+
+    def _made(self, docs: np.ndarray) -> Prefixes:
         return make_prefixes(self._sets, docs, self._threshold, self._counters, self._pool)
 
 
 def search_memory(documents: int, allocate: Allocate = np.empty) -> Search:
-    """Return the working memory of one thread that searches among so many documents: 16 bytes each.
+    """Return the working memory of one thread that searches among so many documents: 12 bytes each.
 
     ``allocate`` makes arrays, as `numpy.empty`.
     """
@@ -140,30 +162,29 @@ def make_prefixes(
     sets: Sets, docs: np.ndarray, threshold: float, counters: np.ndarray, pool: Pool
 ) -> Prefixes:
     """Find the rarest shingles of some documents, by the counters of `count_shingles`."""
-    starts = np.zeros(len(docs) + 1, dtype=np.int64)
-    np.cumsum(_prefix_lengths(sets.size[docs], threshold), out=starts[1:])
-    prefixes = Prefixes(docs, starts, np.empty(int(starts[-1]), dtype=np.uint64))
+    end = np.cumsum(_prefix_lengths(sets.size[docs], threshold))
+    begin = np.append(0, end)[:-1]
+    values = np.empty(int(end[-1]) if len(end) else 0, dtype=np.uint64)
+    prefixes = Prefixes(docs, begin, end, values)
     pool.ranges(partial(kernels.rank_prefixes, sets, counters, prefixes), len(docs), _STEP)
     return prefixes
 
 
-def empty_chains(capacity: int) -> PrefixChains:
+def empty_chains(capacity: int, empty: Allocate = np.empty) -> PrefixChains:
     """Return chains for about so many entries, which have none yet, see `with_capacity`."""
-    head = np.full(_power_of_two(capacity, _FEW_COUNTERS, _MANY_COUNTERS), -1, dtype=np.int32)
-    none = np.empty(0, dtype=np.int32)
-    return PrefixChains(head, none, np.empty(0, dtype=np.uint64), none, none)
+    head = empty(_power_of_two(capacity // 2, _FEW_COUNTERS, _MANY_CHAINS), np.int32)
+    head[:] = -1
+    return PrefixChains(head, np.empty((0, 3), dtype=np.int32))
 
 
 def with_capacity(chains: PrefixChains, entries: int, empty: Allocate = np.empty) -> PrefixChains:
     """Return chains of the same entries, with capacity for so many."""
-    present = len(chains.next)
+    present = len(chains.entries)
     if entries <= present:
         return chains
-    more = max(entries, 2 * present, 1 << 16) - present
-    grown = [empty(present + more, array.dtype) for array in chains[1:]]
-    for array, longer in zip(chains[1:], grown, strict=True):
-        longer[:present] = array
-    return PrefixChains(chains.head, *grown)
+    grown = empty((max(entries, 2 * present, 1 << 16), 3), np.int32)
+    grown[:present] = chains.entries
+    return PrefixChains(chains.head, grown)
 
 
 def _members(of: np.ndarray, buckets: np.ndarray) -> np.ndarray:

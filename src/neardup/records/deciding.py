@@ -35,7 +35,7 @@ from neardup.records.decision.seeding import (
     seeds_at,
     without_groups,
 )
-from neardup.records.decision.threshold import Threshold, find_valley
+from neardup.records.decision.threshold import Threshold, find_valley, index_threshold
 from neardup.records.features import Features
 from neardup.records.field_similarity import Compared, Pairs, compare, with_words
 from neardup.records.fields import LinkSpec
@@ -88,6 +88,23 @@ class Decision:
     def margin(self, decide_at: float) -> np.ndarray:
         """Return float64[candidates]: log odds above those of a probability."""
         return np.asarray(self.log_odds - logit(decide_at))
+
+
+def by_known_weights(
+    compared: Compared, agreements: Agreements, values: ValueCounts, model: Model, threshold: float
+) -> Decision:
+    """Decide candidates by match weights that were learnt before, as those of an index.
+
+    Args:
+        compared: Similarities of the candidates.
+        agreements: Their classes of agreement.
+        values: Records by value.
+        model: The match weights.
+        threshold: The valley of the similarities from which these were learnt.
+    """
+    valley = index_threshold(threshold, compared.similarity)
+    log_odds = model.log_odds(agreements, values)
+    return Decision(compared, agreements, values, model, valley, log_odds)
 
 
 def decide_candidates(

@@ -24,10 +24,9 @@ from neardup.records.blocks.record_blocks import (
     lowest_similarity,
     worth,
 )
-from neardup.records.deciding import Decision, agreements_of
+from neardup.records.deciding import agreements_of, by_known_weights
 from neardup.records.decision.clusters import Scored, follow_clusters, join_clusters, matches
 from neardup.records.decision.learning import rescaled
-from neardup.records.decision.threshold import index_threshold
 from neardup.records.features import make_features
 from neardup.records.field_notes import empty_notes
 from neardup.records.field_similarity import compare
@@ -280,9 +279,7 @@ def _decided(
     if again is None:
         model = rescaled(model, agreements, values, found.possible)
         store.note_batch(numbers, model)
-    threshold = index_threshold(store.threshold, compared.similarity)
-    log_odds = model.log_odds(agreements, values)
-    decision = Decision(compared, agreements, values, model, threshold, log_odds)
+    decision = by_known_weights(compared, agreements, values, model, store.threshold)
     scored = Scored(found.a, found.b, decision.margin(spec.decide_at))
     if again is None or again.clusters is None:
         sizes = store.sizes(old)

@@ -12,10 +12,9 @@ from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.index_check import problems_of
 from neardup.records.blocks.record_blocks import Candidates, common_of
-from neardup.records.deciding import Decision
+from neardup.records.deciding import by_known_weights
 from neardup.records.decision.frequencies import ValueCounts
 from neardup.records.decision.model import Agreements, Model
-from neardup.records.decision.threshold import index_threshold
 from neardup.records.explaining import check_two, explain_pair
 from neardup.records.features import Features
 from neardup.records.field_similarity import compare
@@ -63,9 +62,7 @@ def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[s
         )
         agreements = Agreements(a, b, compared.classes, compared.similarity)
         model, values = _decided_with(store, docs, features, pool)
-        log_odds = model.log_odds(agreements, values)
-        threshold = index_threshold(store.threshold, compared.similarity)
-        decision = Decision(compared, agreements, values, model, threshold, log_odds)
+        decision = by_known_weights(compared, agreements, values, model, store.threshold)
         pairs = np.flatnonzero(decision.margin(store.spec.decide_at)[: len(one)] >= 0)
         against = Against(total, len(docs))
         blocked = Blocked(records, store.spec, features, candidates, (), against)

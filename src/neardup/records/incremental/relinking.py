@@ -10,8 +10,7 @@ import pyarrow as pa
 from neardup.arrays import array_of
 from neardup.index.answers import id_values
 from neardup.inspect.agreement import pair_counts
-from neardup.records.deciding import Decision, agreements_of
-from neardup.records.decision.threshold import index_threshold
+from neardup.records.deciding import agreements_of, by_known_weights
 from neardup.records.features import make_features
 from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_store import RecordStore
@@ -90,12 +89,9 @@ def _at_once(store: RecordStore, records: Records, pool: Pool) -> np.ndarray:
         return decide(blocked, pool).clusters
     compared = compare(features, spec, found.a, found.b, pool)
     agreements = agreements_of(found, compared, len(records), two_files=False)
-    values, model = store.values.of(features, len(records)), store.model
-    threshold = index_threshold(store.threshold, compared.similarity)
-    log_odds = model.log_odds(agreements, values)
-    return grouped(
-        blocked, Decision(compared, agreements, values, model, threshold, log_odds)
-    ).clusters
+    values = store.values.of(features, len(records))
+    decision = by_known_weights(compared, agreements, values, store.model, store.threshold)
+    return grouped(blocked, decision).clusters
 
 
 def _differ(one: np.ndarray, two: np.ndarray) -> np.ndarray:

@@ -1,0 +1,113 @@
+"""New files whose bytes go to the disk past the cache of the system.
+
+Whoever writes gigabytes and then waits until they are on the disk gains nothing from that cache:
+each byte is copied once more, other pages are pushed out, and the last gigabytes are written while
+no thread works.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+#: Direct reading and writing begin at a multiple of this, in the file and in memory.
+ALIGNED = 4096
+#: Bytes that are gathered for a write; smaller files go through the cache.
+_BUFFER = 4 << 20
+
+
+def aligned_buffer(size: int) -> np.ndarray:
+    """Return uint8[size or more] that begins at a multiple of ``ALIGNED``, with anything in it."""
+    found = np.empty(size + ALIGNED, np.uint8)
+    return found[-found.ctypes.data % ALIGNED :]
+
+
+class DirectFile(io.RawIOBase):
+    """A new file, for its owner only; the old content of one of that name is lost.
+
+    File systems that write nothing directly get all through the cache. The file is complete, and
+    perhaps not on the disk yet, when it is closed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0)
+        self._file = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
+        self._is_direct = _set_direct(self._file, True)
+        self._buffer = aligned_buffer(_BUFFER)[:_BUFFER]
+        self._filled = self._size = 0
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the number of bytes that were written."""
+        return self._size
+
+    def fileno(self) -> int:
+        """Return the descriptor of the system."""
+        return self._file
+
+    def write(self, data: Any) -> int:
+        """Append bytes, all of them; return their number."""
+        rest = np.frombuffer(data, np.uint8)
+        size = len(rest)
+        while len(rest):
+            count = min(len(rest), _BUFFER - self._filled)
+            self._buffer[self._filled : self._filled + count] = rest[:count]
+            self._filled += count
+            rest = rest[count:]
+            if self._filled == _BUFFER:
+                self._put()
+        self._size += size
+        return size
+
+    def close(self) -> None:
+        """Write what was gathered, and close the file; a second call does nothing."""
+        if self.closed:
+            return
+        try:
+            self._end_direct()
+            self._put()
+        finally:
+            super().close()
+            os.close(self._file)
+
+    def _put(self) -> None:
+        """Write the bytes that were gathered."""
+        left = memoryview(cast(Any, self._buffer))[: self._filled]
+        while left:
+            try:
+                count = os.write(self._file, left)
+            except OSError as error:
+                if error.errno != errno.EINVAL or not self._is_direct:
+                    raise
+                count = 0
+            left = left[count:]
+            if count % ALIGNED or not count:
+                self._end_direct()
+        self._filled = 0
+
+    def _end_direct(self) -> None:
+        if self._is_direct:
+            self._is_direct = _set_direct(self._file, False)
+
+
+def _set_direct(file: int, is_direct: bool) -> bool:
+    """Have a file written directly, or not any more; return whether it is."""
+    if not hasattr(os, "O_DIRECT"):
+        return False
+    import fcntl
+
+    flags = fcntl.fcntl(file, fcntl.F_GETFL)
+    flags = flags | os.O_DIRECT if is_direct else flags & ~os.O_DIRECT
+    try:
+        fcntl.fcntl(file, fcntl.F_SETFL, flags)
+    except OSError:  # the file system knows no direct writing
+        return False
+    return is_direct
