@@ -34,7 +34,7 @@ class Prefixes(NamedTuple):
     end: np.ndarray  # int64[k]: where it ends
     values: np.ndarray  # uint64[]: shingles by rarity, see `rank_prefixes`
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> "Prefixes":
         """Return those of some documents; nothing is copied."""
         return Prefixes(self.docs[rows], self.begin[rows], self.end[rows], self.values)
 

@@ -11,6 +11,7 @@ from neardup.cluster.edges import Allocate, Edges, Triple, batches
 from neardup.engines.identifiers import take_ids
 from neardup.engines.local import Outcome
 from neardup.errors import OutputSizeError
+from neardup.threads import Pool
 
 #: Rows of a slice.
 _ROWS = 1 << 18
@@ -55,13 +56,12 @@ def schema_of(outcome: Outcome, name: str) -> pa.Schema:
     return pa.schema([pa.field(each, types[each], nullable=each in null) for each in names])
 
 
-def tables_of(outcome: Outcome, name: str) -> Iterator[pa.Table]:
+def tables_of(outcome: Outcome, name: str, pool: Pool) -> Iterator[pa.Table]:
     """Yield one of `TABLES`, some rows at a time; nothing where it is empty."""
     schema = schema_of(outcome, name)
     rows, columns = TABLES[name](outcome)
-    for first in range(0, rows, _ROWS):
-        found = columns(slice(first, min(first + _ROWS, rows)))
-        yield pa.Table.from_arrays(found, schema=schema)
+    slices = (slice(first, min(first + _ROWS, rows)) for first in range(0, rows, _ROWS))
+    return pool.ordered(lambda some: pa.Table.from_arrays(columns(some), schema=schema), slices)
 
 
 def _clusters(outcome: Outcome) -> tuple[int, Columns]:

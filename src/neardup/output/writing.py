@@ -204,5 +204,6 @@ def _write_table(outcome: Outcome, folder: Path, format: str, name: str) -> None
     schema = tables.schema_of(outcome, name)
     # In few columns do values repeat often enough for a dictionary.
     varied = tuple(column for column in schema.names if column != "file")
-    found = tables.tables_of(outcome, name)
-    write_tables(folder / f"{name}.{format}", found, format, schema, varied)
+    with Pool(outcome.threads) as pool:
+        found = tables.tables_of(outcome, name, pool)
+        write_tables(folder / f"{name}.{format}", found, format, schema, varied)

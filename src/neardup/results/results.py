@@ -256,7 +256,8 @@ class MemoryResults(Results):
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         if name not in self._tables:
             empty = tables.schema_of(self.outcome, name).empty_table()
-            made = tables.tables_of(self.outcome, name)
-            self._tables[name] = pa.concat_tables([empty, *made])
+            with Pool(self.outcome.threads) as pool:
+                made = tables.tables_of(self.outcome, name, pool)
+                self._tables[name] = pa.concat_tables([empty, *made])
         found = self._tables[name]
         return found if columns is None else found.select(list(columns))
