@@ -83,6 +83,8 @@ def test_resolving_equals_the_definition(
         monkeypatch.setattr(prefix_index, "_VISIT", float(rng.choice([0.0, 0.01, 8.0])))
         monkeypatch.setattr(prefix_index, "_ADD", int(rng.choice([-1, 0, 8000])))
         monkeypatch.setattr(prefix_index, "_MOST_COUNTED", int(rng.choice([5, 8192])))
+        monkeypatch.setattr(prefix_index, "_RANKED", int(rng.choice([1, 5, 4096])))
+        monkeypatch.setattr(prefix_index, "_RANKED_SHINGLES", int(rng.choice([1, 60, 1 << 23])))
     monkeypatch.setattr(pairs, "_TOGETHER", int(rng.choice([1, 2000, 1 << 18])))
     monkeypatch.setattr(resolving, "_BATCH", int(rng.choice([1, 7, 64])))
     monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 5, 32])))

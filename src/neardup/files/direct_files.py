@@ -102,12 +102,12 @@ def _set_direct(file: int, is_direct: bool) -> bool:
     """Have a file written directly, or not any more; return whether it is."""
     if not hasattr(os, "O_DIRECT"):
         return False
-    import fcntl
-
-    flags = fcntl.fcntl(file, fcntl.F_GETFL)
-    flags = flags | os.O_DIRECT if is_direct else flags & ~os.O_DIRECT
     try:
+        import fcntl
+
+        flags = fcntl.fcntl(file, fcntl.F_GETFL)
+        flags = flags | os.O_DIRECT if is_direct else flags & ~os.O_DIRECT
         fcntl.fcntl(file, fcntl.F_SETFL, flags)
-    except OSError:  # the file system knows no direct writing
+    except (ImportError, OSError):  # the file system knows no direct writing
         return False
     return is_direct

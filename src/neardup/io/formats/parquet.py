@@ -369,38 +369,39 @@ def _repeated_bytes(
         ):
             yield batch.column(0)
 
-    def total(size: int, most: int) -> tuple[int, bool]:
-        """Return the bytes of the indices of so many rows, and whether values came behind them."""
+    def total(size: int, most: int) -> tuple[int, bool, bool]:
+        """Return the bytes of the indices of so many rows, if values follow, and if all count."""
         found = seen = 0
         for column in columns(size):
             if not pa.types.is_dictionary(column.type):
-                return found, True
-            if np.array_equal(_lengths(column.dictionary)[:known], lengths):
-                indices = numbers(column.indices.drop_null())
-                found += int(lengths[indices[indices < known]].sum())
+                return found, True, False
+            if not np.array_equal(_lengths(column.dictionary)[:known], lengths):
+                return found, True, False
+            indices = numbers(column.indices.drop_null())
+            found += int(lengths[indices[indices < known]].sum())
             if len(column.dictionary) != known:
                 # From here on values are no indices, and their size is the encoded one.
-                return found, True
+                return found, True, True
             seen += len(column)
             if seen >= most:
                 break
-        return found, False
+        return found, False, True
 
     # Each batch copies the dictionary; where values are no indices, it has all their bytes. Where
     # values hardly repeat, the dictionary ends after about as many rows as it has values.
     if 2 * known < rows:
-        found, ended = total(max(_LOOK_ROWS, known // 4), 2 * known)
-        if ended:
+        found, ended, is_all = total(max(_LOOK_ROWS, known // 4), 2 * known)
+        if ended and is_all:
             return found
     chunk = reader.metadata.row_group(group).column(_leaves(reader.metadata)[name])
     if chunk.total_uncompressed_size - int(lengths.sum()) <= _LOOK_BYTES:
         # Few values, if any, are no indices.
-        found, ended = total(rows, rows)
-        if not ended:
+        found, _, is_all = total(rows, rows)
+        if is_all:
             return found
     about = _LOOK_BYTES // max(1, int(lengths.mean()))
-    found, ended = total(max(_LOOK_ROWS, min(about, _MOST_ROWS)), rows)
-    return total(max(_LOOK_ROWS, known // 4), rows)[0] if ended else found
+    found, _, is_all = total(max(_LOOK_ROWS, min(about, _MOST_ROWS)), rows)
+    return found if is_all else total(max(_LOOK_ROWS, known // 4), rows)[0]
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
