@@ -104,7 +104,7 @@ def ten_million() -> Iterator[Line]:
     presets = (load("ten_million-10000000") or {}).get("presets", {})
     for preset in ("clinical", "web"):
         seconds = presets.get(preset, {}).get("median", {}).get("seconds")
-        yield line(f"10,000,000 notes, 4 GB of memory, {preset}", seconds, 180, "s")
+        yield line(f"10,000,000 notes, 4 GB of memory, {preset}", seconds, 130, "s")
 
 
 def growth() -> Iterator[Line]:

@@ -68,7 +68,7 @@ class DirectFile(io.RawIOBase):
         return size
 
     def close(self) -> None:
-        """Write what was gathered, and close the file; a second call does nothing."""
+        """Write the gathered bytes, and close the file; a second call does nothing."""
         if self.closed:
             return
         try:

@@ -153,7 +153,7 @@ def join(
 ) -> FoundPairs:
     """Find all pairs that reach the threshold, whether they share a bucket or not.
 
-    An exact join with prefix filter; some 28 bytes of memory for each shingle in a prefix. The cost
+    An exact join with prefix filter; some 24 bytes of memory for each shingle in a prefix. The cost
     depends on the corpus: near linear where documents have rare shingles, quadratic in families
     around the threshold, since all their pairs are in the result.
     """

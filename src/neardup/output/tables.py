@@ -61,7 +61,7 @@ def tables_of(outcome: Outcome, name: str, pool: Pool) -> Iterator[pa.Table]:
     schema = schema_of(outcome, name)
     rows, columns = TABLES[name](outcome)
     slices = (slice(first, min(first + _ROWS, rows)) for first in range(0, rows, _ROWS))
-    return pool.ordered(lambda some: pa.Table.from_arrays(columns(some), schema=schema), slices)
+    return pool.ordered(lambda each: pa.Table.from_arrays(columns(each), schema=schema), slices)
 
 
 def _clusters(outcome: Outcome) -> tuple[int, Columns]:
