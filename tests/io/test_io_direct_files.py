@@ -53,7 +53,7 @@ def test_writes_that_the_system_cuts_short(
     write, data = os.write, np.random.default_rng(most).bytes(3 * BUFFER + 11)
     monkeypatch.setattr(os, "write", lambda file, some: write(file, bytes(some[: max(most, 1)])))
     file = DirectFile(tmp_path / "file")
-    file._is_direct = direct_files._set_direct(file.fileno(), False)
+    file._is_direct = direct_files._set_direct(file._file, False)
     file.write(data)
     file.close()
     assert (tmp_path / "file").read_bytes() == data
@@ -93,6 +93,55 @@ def test_errors_of_the_system_are_not_hidden(
     file = DirectFile(tmp_path / "file")
     with pytest.raises(OSError, match=os.strerror(code)):
         file.write(bytes(BUFFER))
-    with pytest.raises(OSError, match=os.strerror(code)):
-        file.close()
+    file.close()
     assert file.closed
+
+
+def test_a_failed_write_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else bytes that are in the file already would follow themselves."""
+    write, calls = os.write, []
+
+    def refusing(file: int, some: memoryview) -> int:
+        calls.append(len(some))
+        if len(calls) == 2:
+            raise OSError(errno.ENOSPC, "full")
+        return write(file, some[:ALIGNED])
+
+    data = np.random.default_rng(0).bytes(BUFFER)
+    file = DirectFile(tmp_path / "file")
+    monkeypatch.setattr(os, "write", refusing)
+    with pytest.raises(OSError, match="full"):
+        file.write(data)
+    monkeypatch.setattr(os, "write", write)
+    file.close()
+    assert (tmp_path / "file").read_bytes() == data[:ALIGNED]
+
+
+def test_a_closed_file_writes_to_no_other(tmp_path: Path) -> None:
+    """The system gives its number to the next file that is opened."""
+    file = DirectFile(tmp_path / "file")
+    number = file._file
+    file.close()
+    with (tmp_path / "other").open("wb") as other:
+        assert other.fileno() == number
+        with pytest.raises(ValueError, match="closed"):
+            file.write(bytes(2 * BUFFER))
+    assert not (tmp_path / "other").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_fork_leaves_the_bytes_to_its_parent(tmp_path: Path) -> None:
+    file = DirectFile(tmp_path / "file")
+    file.write(b"once")
+    child = os.fork()
+    if not child:
+        file.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    file.close()
+    assert (tmp_path / "file").read_bytes() == b"once"
+
+
+def test_a_file_that_can_not_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        DirectFile(tmp_path / "missing" / "file")

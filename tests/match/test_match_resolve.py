@@ -7,6 +7,7 @@ import pytest
 from numba import config
 
 import oracle
+from neardup.errors import InputError
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
 from neardup.match import large_buckets, pairs, prefix_index
@@ -189,6 +190,17 @@ def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -
     }
     assert listed == edges
     assert kept.duplicate_of.tolist() == oracle.resolve(len(python_sets), edges)[0]
+
+
+def test_an_index_of_too_many_shingles_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its entries are numbered by int32; without a check some documents would not be found."""
+    monkeypatch.setattr(prefix_index, "_MANY_ENTRIES", 2)
+    sets = make_sets(ragged([{1, 2, 3}, {1, 2, 4}, {5, 6, 7}]))
+    with (
+        Pool(1) as pool,
+        pytest.raises(InputError, match="are 3; an index takes at most 2"),
+    ):
+        join(sets, 0.7, pool)
 
 
 def test_arrays_of_pairs_do_not_stay_empty(monkeypatch: pytest.MonkeyPatch) -> None:

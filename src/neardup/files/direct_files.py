@@ -35,11 +35,13 @@ class DirectFile(io.RawIOBase):
     """
 
     def __init__(self, path: Path) -> None:
+        self._file, self._is_direct = -1, False
+        self._filled = self._size = 0
+        self._pid = os.getpid()
+        self._buffer = aligned_buffer(_BUFFER)[:_BUFFER]
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0)
         self._file = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
         self._is_direct = _set_direct(self._file, True)
-        self._buffer = aligned_buffer(_BUFFER)[:_BUFFER]
-        self._filled = self._size = 0
 
     def writable(self) -> bool:
         """Return True."""
@@ -49,12 +51,13 @@ class DirectFile(io.RawIOBase):
         """Return the number of bytes that were written."""
         return self._size
 
-    def fileno(self) -> int:
-        """Return the descriptor of the system."""
-        return self._file
-
     def write(self, data: Any) -> int:
-        """Append bytes, all of them; return their number."""
+        """Append bytes, all of them; return their number.
+
+        After an error of the system the file is incomplete, and is of no use.
+        """
+        if self.closed:  # the system may have given its number to another file
+            raise ValueError("the file is closed")
         rest = np.frombuffer(data, np.uint8)
         size = len(rest)
         while len(rest):
@@ -71,16 +74,22 @@ class DirectFile(io.RawIOBase):
         """Write the gathered bytes, and close the file; a second call does nothing."""
         if self.closed:
             return
+        file = self._file
         try:
-            self._end_direct()
-            self._put()
+            # In a fork: the bytes that were gathered before it are those of its parent.
+            if file >= 0 and self._pid == os.getpid():
+                self._end_direct()
+                self._put()
         finally:
             super().close()
-            os.close(self._file)
+            self._file = -1
+            if file >= 0:
+                os.close(file)
 
     def _put(self) -> None:
-        """Write the bytes that were gathered."""
+        """Write the bytes that were gathered; after an error, they are not written again."""
         left = memoryview(cast(Any, self._buffer))[: self._filled]
+        self._filled = 0
         while left:
             try:
                 count = os.write(self._file, left)
@@ -91,7 +100,6 @@ class DirectFile(io.RawIOBase):
             left = left[count:]
             if count % ALIGNED or not count:
                 self._end_direct()
-        self._filled = 0
 
     def _end_direct(self) -> None:
         if self._is_direct:

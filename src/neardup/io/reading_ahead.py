@@ -17,9 +17,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from neardup.arrays import PAD
+from neardup.files.direct_files import ALIGNED, aligned_buffer
 
-#: Direct reading begins at a multiple of this, in the file and in memory.
-_ALIGNED = 4096
 #: Ranges that are begun and not taken yet, at most.
 _READY = 3
 #: A range is not needed any more when one is taken that was asked for so much later.
@@ -85,7 +84,7 @@ class ReadAhead:
         except (OSError, EOFError):
             return None
         self._last.buffer = found
-        data = found[start % _ALIGNED :]
+        data = found[start % ALIGNED :]
         data[size : size + PAD] = 0
         return data
 
@@ -106,16 +105,16 @@ class ReadAhead:
 
     def _read(self, of: Range) -> np.ndarray:
         path, start, size = of
-        begin = start - start % _ALIGNED
+        begin = start - start % ALIGNED
         needed = start - begin + size
-        length = -(-needed // _ALIGNED) * _ALIGNED
+        length = -(-needed // ALIGNED) * ALIGNED
         buffer = self._buffer(length + PAD)
         view, filled = memoryview(cast(Any, buffer)), 0
         with _opened(path) as file:
             while filled < needed:
                 count = os.preadv(file, [view[filled:length]], begin + filled)
                 filled += count
-                if not count or (filled < needed and filled % _ALIGNED):
+                if not count or (filled < needed and filled % ALIGNED):
                     raise EOFError(path)
         return buffer
 
@@ -125,8 +124,7 @@ class ReadAhead:
                 if len(buffer) >= size:
                     return self._free.pop(number)
         # Ranges of a source have about the same size.
-        found = np.empty(size + size // 8 + _ALIGNED, np.uint8)
-        return found[-found.ctypes.data % _ALIGNED :]
+        return aligned_buffer(size + size // 8)
 
     def _release(self, buffer: np.ndarray) -> None:
         with self._lock:

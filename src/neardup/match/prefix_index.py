@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from neardup.cluster.edges import Allocate
+from neardup.errors import InputError
 from neardup.kernels import prefixes as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.prefixes import PrefixChains, Prefixes, Search
@@ -15,6 +16,8 @@ from neardup.threads import Local, Pool
 _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
 #: Chains at most; with more entries in each, a search waits for memory.
 _MANY_CHAINS = 1 << 28
+#: Entries of all chains: their numbers are int32.
+_MANY_ENTRIES = (1 << 31) - 1
 #: Documents, searched for or not, whose rarest shingles are found together; and about how many
 #: shingles these may have in all.
 _RANKED, _RANKED_SHINGLES = 4096, 1 << 23
@@ -178,11 +181,16 @@ def empty_chains(capacity: int, empty: Allocate = np.empty) -> PrefixChains:
 
 
 def with_capacity(chains: PrefixChains, entries: int, empty: Allocate = np.empty) -> PrefixChains:
-    """Return chains of the same entries, with capacity for so many."""
+    """Return chains of the same entries, with capacity for so many; InputError for too many."""
     present = len(chains.entries)
     if entries <= present:
         return chains
-    grown = empty((max(entries, 2 * present, 1 << 16), 3), np.int32)
+    if entries > _MANY_ENTRIES:
+        raise InputError(
+            f"the rarest shingles are {entries:,}; an index takes at most {_MANY_ENTRIES:,}",
+            "raise `threshold`, use fewer or shorter texts, or neardup.spark",
+        )
+    grown = empty((max(entries, min(2 * present, _MANY_ENTRIES), 1 << 16), 3), np.int32)
     grown[:present] = chains.entries
     return PrefixChains(chains.head, grown)
 

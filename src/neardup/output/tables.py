@@ -14,7 +14,7 @@ from neardup.errors import OutputSizeError
 from neardup.threads import Pool
 
 #: Rows of a slice.
-_ROWS = 1 << 18
+_ROWS = 1 << 17
 #: Edges that are written at most.
 _MOST_EDGES = 100_000_000
 #: Columns that an annotated corpus has in addition to those of the input.
@@ -61,7 +61,12 @@ def tables_of(outcome: Outcome, name: str, pool: Pool) -> Iterator[pa.Table]:
     schema = schema_of(outcome, name)
     rows, columns = TABLES[name](outcome)
     slices = (slice(first, min(first + _ROWS, rows)) for first in range(0, rows, _ROWS))
-    return pool.ordered(lambda each: pa.Table.from_arrays(columns(each), schema=schema), slices)
+
+    def made(rows: slice) -> pa.Table:
+        return pa.Table.from_arrays(columns(rows), schema=schema)
+
+    # One is made while another one is written; more of them would take memory.
+    return pool.ordered(made, slices, 2)
 
 
 def _clusters(outcome: Outcome) -> tuple[int, Columns]:
