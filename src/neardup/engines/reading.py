@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.engines.metadata import CorpusMetadata
-from neardup.files.scratch import Scratch, populate
+from neardup.files.scratch import Scratch
 from neardup.io.formats.json_text import common_schema
 from neardup.io.source import Documents, Partition, Source
 from neardup.kernels.jaccard import Sets
@@ -117,9 +117,7 @@ class SetBuilder:
         low = int(np.searchsorted(self._in_order, positions[0]))
         start = int(self._starts[low])
         found = make_sets(self._tokeniser.sets(reader.texts(selected)))
-        values = self._sets.values[start : start + len(found.values)]
-        populate(values)
-        values[...] = found.values
+        self._sets.values[start : start + len(found.values)] = found.values
         numbers = self._number[positions]
         self._sets.begin[numbers] = start + found.begin
         self._sets.size[numbers] = found.size

@@ -1,9 +1,7 @@
 """Arrays in memory while that lasts, then in files."""
 
-import ctypes
 import mmap
 import os
-import sys
 import tempfile
 import threading
 import weakref
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
 _SMALL = 1 << 20
 #: Bytes of an array that many small blocks share.
 _SLAB = 8 << 20
-
-#: Of Linux: provide pages for writing.
-_POPULATE_WRITE = 23
 
 Shape = int | tuple[int, ...]
 
@@ -142,19 +137,6 @@ class Slabs:
 def _read_only(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
-
-
-def populate(array: np.ndarray) -> None:
-    """Have the system provide the pages of an array that is about to be filled.
-
-    A page of a mapped file that comes with the first write to it costs ten times as much. Nothing
-    happens where the system has no such call.
-    """
-    if sys.platform != "linux" or not array.nbytes:
-        return
-    begin = array.ctypes.data & -mmap.PAGESIZE
-    size = array.ctypes.data + array.nbytes - begin
-    ctypes.CDLL(None).madvise(ctypes.c_void_p(begin), ctypes.c_size_t(size), _POPULATE_WRITE)
 
 
 def reserve(descriptor: int, size: int) -> None:
