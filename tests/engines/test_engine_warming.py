@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import made_corpora
 import numpy as np
 import pytest
+from numba import config
 
 import neardup
 from neardup.announcing import announced_to
@@ -91,6 +93,21 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
     assert said == [] and warming._process is None
     warming.finish()
     warming.close()
+
+
+SHORT = """
+import neardup, sys
+neardup.dedup(["one two three four five six", "one two three four five"], progress=False)
+print("numba.typed.typedset" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="kernels are plain functions")
+def test_kernels_are_loaded_without_what_only_compiling_takes(tmp_path: Path) -> None:
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = partial(subprocess.run, env=env, capture_output=True, text=True, check=True)
+    said = [run([sys.executable, "-c", SHORT]).stdout.strip() for _ in range(2)]
+    assert said == ["True", "False"]
 
 
 ZIPPED = """
