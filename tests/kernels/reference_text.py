@@ -7,6 +7,7 @@ strings, sets are sorted lists.
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 __all__ = [
@@ -173,6 +174,60 @@ def copy_beginnings(text: bytes, size: int) -> tuple[bytes, bool]:
     """The first bytes of a text, up to a space; and whether it is all of it."""
     space = text.find(b" ", min(size, len(text)))
     return (text, True) if space < 0 else (text[:space], False)
+
+
+def equal_beginning(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many values are equal, from the first on."""
+    differ = (k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differ, min(len(one), len(other)))
+
+
+def common_beginnings(texts: Sequence[bytes], least: int) -> list[int]:
+    """Bytes, in front of a space, that texts have in common with the first of their group."""
+    sizes, first = [0] * len(texts), 0
+    while first < len(texts):
+        common, last = 0, first + 1
+        while last < len(texts):
+            equal = equal_beginning(texts[first], texts[last])
+            size = equal if last == first + 1 else min(equal, common)
+            if size < least or (last > first + 1 and 2 * size < common):
+                break
+            common, last = size, last + 1
+        if last > first + 1:
+            space = max(0, texts[first].rfind(b" ", 0, common))
+            sizes[first:last] = [-space, *[space] * (last - first - 1)]
+        first = last
+    return sizes
+
+
+def divide_beginnings(texts: Sequence[bytes], sizes: Sequence[int]) -> list[tuple[bytes, int]]:
+    """Parts of texts, and what is known of each: that it has, or is, the start of others."""
+    found = []
+    for text, size in zip(texts, sizes, strict=True):
+        found += [(text[:-size], size), (text[-size:], 0)] if size < 0 else [(text, size)]
+    return found
+
+
+def join_beginnings(sizes: Sequence[int], tokens: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Where the tokens of each text begin, and how many of them are those of another."""
+    starts, shared, part, known = [0], [], 0, 0
+    for size in sizes:
+        parts = 2 if size < 0 else 1
+        known = tokens[part] if size < 0 else known
+        shared.append(known if size > 0 else 0)
+        starts.append(starts[-1] + sum(tokens[part : part + parts]))
+        part += parts
+    return starts, shared
+
+
+def first_not_below(values: Sequence[int], low: int, value: int) -> int:
+    """The first place whose value is at least as large."""
+    return bisect_left(values, value, low)
+
+
+def first_above(values: Sequence[int], low: int, value: int) -> int:
+    """The first place whose value is larger."""
+    return bisect_right(values, value, low)
 
 
 def replace_known(tokens: Sequence[int], table: Mapping[int, int]) -> tuple[list[int], list[int]]:

@@ -8,6 +8,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 import reference_passages as reference
+from reference_text import equal_beginning
 
 from neardup.kernels.passages import anchoring, equal_runs, following, growing, hashing, online
 from neardup.kernels.passages import sources as kernels
@@ -29,6 +30,18 @@ def documents_of(rng: random.Random) -> Lists:
     return [rng.choices(tokens, k=rng.randrange(40)) for _ in range(rng.randrange(6))]
 
 
+def shared_by(documents: Lists, rng: random.Random) -> np.ndarray:
+    """For some documents, how many of the tokens are said to be those of the last one without."""
+    found, model = np.zeros(len(documents), np.int32), 0
+    for number, document in enumerate(documents):
+        equal = equal_beginning(documents[model], document)
+        if number and equal and rng.random() < 0.8:
+            found[number] = rng.randrange(1, equal + 1)
+        else:
+            model = number
+    return found
+
+
 def ragged(lists: Lists) -> tuple[np.ndarray, np.ndarray]:
     offsets = np.array([0, *accumulate(map(len, lists))], np.int64)
     return np.array([value for values in lists for value in values], np.uint64), offsets
@@ -38,11 +51,14 @@ def ragged(lists: Lists) -> tuple[np.ndarray, np.ndarray]:
 def test_anchors_and_their_runs(seed: int) -> None:
     rng = random.Random(seed)
     documents = documents_of(rng)
+    for document in list(documents):
+        documents.insert(0, documents[0][: rng.randrange(40)] + document)
     gram, window = rng.randrange(1, 6), rng.randrange(1, 8)
     tokens, offsets = ragged(documents)
     keys, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
     counts = np.empty(len(documents), np.int32)
-    count = anchoring.window_anchors(tokens, offsets, gram, window, keys, since, counts)
+    shared = shared_by(documents, rng)
+    count = anchoring.window_anchors(tokens, offsets, shared, gram, window, keys, since, counts)
     anchors = [reference.window_anchors(values, gram, window) for values in documents]
     assert counts.tolist() == [len(each) for each in anchors]
     flat = [anchor for each in anchors for anchor in each]
@@ -58,7 +74,7 @@ def test_anchors_and_their_runs(seed: int) -> None:
     assert there.tolist() == [reference.with_anchors(each, known.tolist()) for each in of_each]
 
     words = gram + window - 1
-    found = contents(tokens, offsets, (keys[:count], since[:count], counts), words)
+    found = contents(tokens, offsets, shared, (keys[:count], since[:count], counts), words)
     texts = [
         (*values[begin : end + words - 1],)
         for values, each in zip(documents, anchors, strict=True)
@@ -84,10 +100,14 @@ def test_anchors_and_their_runs(seed: int) -> None:
 
 
 def contents(
-    tokens: np.ndarray, offsets: np.ndarray, anchors: tuple[np.ndarray, ...], words: int
+    tokens: np.ndarray,
+    offsets: np.ndarray,
+    shared: np.ndarray,
+    anchors: tuple[np.ndarray, ...],
+    words: int,
 ) -> list[int]:
     found, space = np.empty(len(anchors[0]), np.uint64), np.empty(len(tokens) + 1, np.uint64)
-    hashing.contents_of_anchors(tokens, offsets, anchors, words, space, found)
+    hashing.contents_of_anchors(tokens, offsets, shared, anchors, words, space, found)
     return found.tolist()  # type: ignore[no-any-return]
 
 
@@ -140,7 +160,8 @@ def test_passages_of_single_texts(seed: int) -> None:
     gram = words - window + 1
     hashes, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
     counts = np.empty(len(asked), np.int32)
-    count = anchoring.window_anchors(tokens, offsets, gram, window, hashes, since, counts)
+    none = np.zeros(len(offsets) - 1, np.int32)
+    count = anchoring.window_anchors(tokens, offsets, none, gram, window, hashes, since, counts)
     marked = [rng.random() < 0.5 for _ in range(count)]
     of = since[:count], counts, np.array(marked, np.bool_)
     out = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int64)

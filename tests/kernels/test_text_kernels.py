@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import unicodedata
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from neardup.kernels import bits, shingling, signing, text_beginnings
+from neardup.kernels import bits, searching, shingling, signing, text_beginnings
 from neardup.kernels import tokens as kernels
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 
@@ -66,9 +66,8 @@ def words(texts: list[str], keep_case: bool = False) -> tuple[Ragged, kernels.Sp
     tokens, ends = np.empty(most, np.uint64), np.empty(len(texts) + 1, np.int64)
     spans = kernels.Spans(np.empty(most, np.int64), np.empty(most, np.int64))
     lower = np.uint8(0 if keep_case else 32)
-    count = kernels.words(
-        data, offsets, kernels.alphabet(keep_case), lower, buffers, tokens, ends, spans
-    )
+    none, alphabet = np.empty(0, np.int64), kernels.alphabet(keep_case)
+    count = kernels.words(data, offsets, none, alphabet, lower, buffers, tokens, ends, spans)
     return Ragged(tokens[:count], ends), spans, data
 
 
@@ -166,6 +165,46 @@ def test_copy_beginnings(parts: list[tuple[str, int]]) -> None:
     found = [out[first:last].tobytes() for first, last in pairwise(ends.tolist())]
     expected = [reference.copy_beginnings(text.encode(), size) for text, size in parts]
     assert list(zip(found, complete.tolist(), strict=True)) == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.text("ab \u00e9", max_size=12)), max_size=9),
+    st.integers(1, 20),
+)
+@settings(max_examples=20 if SLOW else 300, deadline=None)
+def test_beginnings_in_common(parts: list[tuple[int, str]], least: int) -> None:
+    form = "a form \u00e9 that, b or not, all of these fill in; twice"
+    texts = [form[:size] + text for size, text in parts]
+    data, offsets = text_buffers(as_text(texts))
+    sizes = np.empty(len(texts), np.int64)
+    total = text_beginnings.common_beginnings(data, offsets, least, sizes)
+    expected = reference.common_beginnings([text.encode() for text in texts], least)
+    assert sizes.tolist() == expected and total == sum(size for size in expected if size > 0)
+
+    begins, common = np.empty(2 * len(texts) + 1, np.int64), np.empty(2 * len(texts), np.int64)
+    firsts, starts = (np.empty(len(texts) + 1, np.int64) for _ in range(2))
+    count = text_beginnings.divide_beginnings(offsets, sizes, begins, common, firsts)
+    divided = reference.divide_beginnings([text.encode() for text in texts], expected)
+    limits = pairwise(begins[: count + 1].tolist())
+    assert [data[first:last].tobytes() for first, last in limits] == [part for part, _ in divided]
+    assert common[:count].tolist() == [known for _, known in divided]
+
+    tokens = [len(part.split()) if known <= 0 else 0 for part, known in divided]  # any numbers
+    found = np.array([0, *accumulate(tokens)], np.int64)
+    shared = np.empty(len(texts), np.int32)
+    text_beginnings.join_beginnings(firsts, sizes, found, starts, shared)
+    joined = reference.join_beginnings(expected, tokens)
+    assert (starts.tolist(), shared.tolist()) == joined
+
+
+@given(st.lists(st.integers(0, 20), max_size=30).map(sorted), st.integers(0, 21))
+@settings(max_examples=20 if SLOW else 200, deadline=None)
+def test_searching(values: list[int], value: int) -> None:
+    array = np.array(values, np.uint64)
+    for low in range(0, len(values) + 1, 7):
+        of = array, np.int64(low), np.int64(len(values)), np.uint64(value)
+        assert searching.first_not_below(*of) == reference.first_not_below(values, low, value)
+        assert searching.first_above(*of) == reference.first_above(values, low, value)
 
 
 @given(

@@ -9,6 +9,7 @@ import neardup
 from neardup import ShingleSpec
 from neardup.sketch import tokenising
 from neardup.sketch.beginnings import Part, beginnings
+from neardup.sketch.common_beginnings import tokens_of
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 from neardup.sketch.tokenising import Tokeniser
 
@@ -27,6 +28,36 @@ def corpus(seed: int) -> list[str]:
         long = " ".join(f"{'x' * 9}{k}" for k in rng.integers(0, 10**6, 200).tolist())
         texts.append(" ".join(words) + (f" {long}" if number % 11 == 0 else ""))
     return texts
+
+
+@pytest.mark.parametrize("want_spans", [False, True])
+@pytest.mark.parametrize(
+    "spec",
+    [ShingleSpec(n=1), ShingleSpec(n=1, keep_case=True), ShingleSpec(n=1, stem="english")],
+    ids=["lower", "as written", "stems"],
+)
+def test_what_texts_have_in_common_is_read_once(spec: ShingleSpec, want_spans: bool) -> None:
+    if spec.stem:
+        pytest.importorskip("Stemmer")
+    form = "Größe: form " + " ".join(f"field{i}" for i in range(40))
+    texts = [f"{form} {text}" if number % 9 else text for number, text in enumerate(corpus(5))]
+    texts += [form, f"{form}s", form[:200], f"{form} ", f"{form}\n{form}", form.upper()]
+    data, offsets = text_buffers(as_text(["before", *texts]))
+    offsets, tokeniser = offsets[1:], Tokeniser(spec)
+    expected, spans = tokeniser.tokens(data, offsets, want_spans)
+    size = len(expected.values) if want_spans else 0
+    tokens = expected.values.copy()
+    places = [side[:size].copy() for side in spans]
+    found, shared, spans = tokens_of(tokeniser, data, offsets, want_spans)
+    assert np.array_equal(found.values, tokens)
+    assert np.array_equal(found.offsets, expected.offsets)
+    for place, side in zip(places, spans, strict=True):
+        assert np.array_equal(side[:size], place)
+    rows, model = np.split(tokens, expected.offsets[1:-1]), 0
+    for number, count in enumerate(shared.tolist()):
+        model = model if count else number
+        assert np.array_equal(rows[number][:count], rows[model][:count])
+    assert np.count_nonzero(shared >= 40) > 100
 
 
 @pytest.mark.parametrize("options", [{}, {"nfkc": True}, {"ignore": ["w1[0-9]*"]}, {"stem": "en"}])

@@ -59,7 +59,8 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
         offsets = np.array([0, *accumulate(map(len, some))], np.int64)
         keys, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
         counts = np.empty(len(some), np.int32)
-        count = window_anchors(tokens, offsets, gram, window, keys, since, counts)
+        none = np.zeros(len(some), np.int32)
+        count = window_anchors(tokens, offsets, none, gram, window, keys, since, counts)
         keys, since = keys[:count], since[:count]
         size = 2 * count + int(known.filled[2])
         out: Any = (np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(size, np.uint64))
@@ -68,7 +69,7 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
         out += (np.empty((count, 6), np.uint64),)
         contents, space = np.empty(count, np.uint64), np.empty(len(tokens) + 1, np.uint64)
         anchors = keys, since, counts
-        contents_of_anchors(tokens, offsets, anchors, words, space, contents)
+        contents_of_anchors(tokens, offsets, none, anchors, words, space, contents)
         rows, _, found = match_known(
             tokens, offsets, (*anchors, contents), (done, first), words, known, out
         )

@@ -15,7 +15,7 @@ from neardup.kernels.passages.following import bridge
 from neardup.kernels.passages.growing import grow, share_words
 
 #: Segments of repeated runs that a thread looks at together.
-_ROWS = 1 << 18
+_ROWS = 1 << 16
 
 
 class Passages(NamedTuple):
@@ -143,10 +143,16 @@ def _largest(passages: Passages, low: int, high: int, found: Largest) -> None:
     kept &= ~passages.common[low:high]
     of = (passages.position[low:high][kept] >> np.uint64(32)).astype(np.int64)
     source = (passages.source[low:high][kept] >> np.uint64(32)).astype(np.int64)
+    gained = passages.gained[low:high][kept]
+    new = np.ones(len(of) + 1, np.bool_)
+    new[1:-1] = of[1:] != of[:-1]
+    alone = new[1:] & new[:-1]  # most documents have a single passage
+    found.source[of[alone]], found.words[of[alone]] = source[alone], gained[alone]
+    of, source, gained = (values[~alone] for values in (of, source, gained))
     if not len(of):
         return
     order = np.lexsort((source, of))
-    of, source, gained = of[order], source[order], passages.gained[low:high][kept][order]
+    of, source, gained = of[order], source[order], gained[order]
     new = np.ones(len(of), np.bool_)
     new[1:] = (of[1:] != of[:-1]) | (source[1:] != source[:-1])
     begins = np.flatnonzero(new)

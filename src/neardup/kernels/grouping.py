@@ -7,6 +7,7 @@ import numpy as np
 from neardup.kernels.bits import popcount
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.jaccard import jaccard, may_reach, most_differing, slack_of
+from neardup.kernels.searching import first_not_below
 
 #: A document is compared with at least so many following ones of its bucket.
 WINDOW = 256
@@ -176,18 +177,6 @@ def mark_plausible(members, starts, size, bitmaps, threshold, marked):
                     marked[x] = marked[y] = True
 
 
-@inner
-def _index_of(rank, members, low, high):
-    """Return the index of a document, int, in ``members[low:high]``, int32[], which contains it."""
-    while low < high:
-        middle = (low + high) >> 1
-        if members[middle] < rank:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @kernel
 def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
     """Compare some documents with those that follow them in their buckets.
@@ -225,7 +214,7 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
             if bucket < 0:
                 continue
             high = starts[bucket + 1]
-            low = _index_of(x, members, starts[bucket], high) + 1
+            low = first_not_below(members, starts[bucket], high, x) + 1
             window = max(WINDOW, PAIRS // (high - starts[bucket]))
             for i in range(low, min(high, low + window)):
                 y = members[i]

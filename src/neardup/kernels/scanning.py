@@ -83,13 +83,14 @@ _IS_SPACE, _ESCAPES, _HEX, _NEXT, _SCALARS = _tables()
 def json_lines(data, size, lines):
     """Find the lines of JSON lines, those of only spaces left out; return their number.
 
-    ``lines``, int32[size // 2 + 1, 3], gets the start, the last byte that is no space, and the end
-    of each line. The end is after the newline, which the last line may lack.
+    ``lines``, int32[most, 3], gets the start, the last byte that is no space, and the end of each
+    line. The end is after the newline, which the last line may lack. Where there are more than
+    ``most`` lines, -1 is returned; there are ``size // 2 + 1`` at most.
 
     Args:
         data: uint8[size + PAD]: bytes.
         size: int: how many of them count.
-        lines: int32[size // 2 + 1, 3]: gets the lines.
+        lines: int32[most, 3]: gets the lines.
     """
     count = 0
     start = 0
@@ -112,6 +113,8 @@ def json_lines(data, size, lines):
         while last >= first and (_IS_SPACE[data[last]] or data[last] == _LF):
             last -= 1
         if first <= last:
+            if count == lines.shape[0]:
+                return -1
             lines[count, 0], lines[count, 1], lines[count, 2] = first, last, end
             count += 1
         start = end

@@ -163,7 +163,7 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, count):
 
 
 @part
-def _find_runs(data, offsets, lower, buffers):
+def _find_runs(data, offsets, common, lower, buffers):
     """Find the runs of bytes that may be in a word, 64 bytes at a time.
 
     All documents are gone through before the first token is read: a read of a few bytes that were
@@ -175,6 +175,8 @@ def _find_runs(data, offsets, lower, buffers):
     runs[0] = 0
     for d in range(offsets.shape[0] - 1):
         first, last = offsets[d], offsets[d + 1]
+        if common.shape[0] > 0:
+            first += max(np.int64(0), common[d])
         carry = np.uint64(0)
         # One step beyond the end closes a run that reaches the end.
         for at in range(first, last + 1, LANES):
@@ -243,8 +245,27 @@ def _long_word(lowered, first, last):
     return _finish(state, w, last - first), (seen | w) & np.uint64(0x8080808080808080) == 0
 
 
+@inner
+def _copy(tokens, spans, known, count, away):
+    """Copy tokens whose bytes are so far away; return how many there are then."""
+    first, last = known
+    end = count + last - first
+    _shift(tokens[first:last], np.uint64(0), tokens[count:end])
+    if spans.first.shape[0] > 0:
+        _shift(spans.first[first:last], away, spans.first[count:end])
+        _shift(spans.last[first:last], away, spans.last[count:end])
+    return end
+
+
+@inner
+def _shift(source, more, target):
+    """Copy values, with something added."""
+    for k in range(source.shape[0]):
+        target[k] = source[k] + more
+
+
 @kernel
-def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans):
+def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets, spans):
     """Hash the words of each document; return the number of tokens.
 
     ``data`` is valid UTF-8. ``lower`` is 32 to turn capitals into small letters, 0 to keep them, as
@@ -253,6 +274,8 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
     Args:
         data: uint8[]: texts, concatenated.
         offsets: int64[documents + 1]: where each text begins.
+        common: int64[documents]: first bytes of each that are all of the last one before it with a
+            negative number, and end in front of a space. Empty for none.
         alphabet: `Alphabet`.
         lower: int: 32 or 0.
         buffers: `WordBuffers`.
@@ -260,13 +283,19 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
         token_offsets: int64[documents + 1]: gets where those of each document begin.
         spans: `Spans`.
     """
-    _find_runs(data, offsets, lower, buffers)
+    _find_runs(data, offsets, common, lower, buffers)
     lowered, edges, runs, hashes, rest, length, other, _ = buffers
     others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
     base = offsets[0]
-    count = run = found = np.int64(0)
+    count = run = found = model = np.int64(0)
     token_offsets[0] = 0
     for d in range(offsets.shape[0] - 1):
+        if common.shape[0] > 0:
+            if common[d] < 0:
+                model = np.int64(d)
+            elif common[d] > 0:
+                known = token_offsets[model], token_offsets[model + 1]
+                count = _copy(tokens, spans, known, count, offsets[d] - offsets[model])
         end = np.int64(runs[d + 1]) >> 1
         while run < end:
             stop = end if found == others else min(end, np.int64(other[found]))

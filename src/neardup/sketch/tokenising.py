@@ -158,12 +158,16 @@ class Tokeniser:
             yield self.tokens(data, offsets[first : last + 1], want_spans=True)
 
     def tokens(
-        self, data: np.ndarray, offsets: np.ndarray, want_spans: bool = False
+        self,
+        data: np.ndarray,
+        offsets: np.ndarray,
+        want_spans: bool = False,
+        common: np.ndarray = _NOWHERE,
     ) -> tuple[Ragged, kernels.Spans]:
         """Return the token hashes of each document, in order, and with unit word where they are.
 
         Items have no order: those of a basket are sorted by their hashes, each once, or with
-        ``bag`` as often as it is there.
+        ``bag`` as often as it is there. ``common`` is for words: see `kernels.tokens.words`.
 
         Both are valid until this thread's next call.
         """
@@ -187,9 +191,8 @@ class Tokeniser:
             count = self._in_parts(data, offsets, tokens, starts, spans)
         else:
             buffers = self._word_buffers(size, documents)
-            count = kernels.words(
-                data, offsets, self._alphabet, self._lower, buffers, tokens, starts, spans
-            )
+            how = common, self._alphabet, self._lower, buffers
+            count = kernels.words(data, offsets, *how, tokens, starts, spans)
         if self._stemmer:
             self._stemmer(tokens[:count], data, spans)
         return Ragged(tokens[:count], starts), spans
@@ -214,8 +217,8 @@ class Tokeniser:
             limits.flags.writeable = False  # as the offsets of Arrow are
             rest = kernels.Spans(spans.first[count:], spans.last[count:])
             buffers = self._word_buffers(stop - at, 1)
-            arguments = limits, self._alphabet, self._lower, buffers, tokens[count:], found, rest
-            count += int(kernels.words(data, *arguments))
+            how = _NOWHERE, self._alphabet, self._lower, buffers
+            count += int(kernels.words(data, limits, *how, tokens[count:], found, rest))
             at = stop
         starts[:] = 0, count
         return count

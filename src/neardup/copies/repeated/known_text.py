@@ -112,6 +112,7 @@ class PartitionText:
     def add(
         self,
         tokens: Ragged,
+        shared: np.ndarray,
         anchors: RunAnchors,
         text: tuple[np.ndarray, np.ndarray, Spans] | None = None,
     ) -> None:
@@ -119,6 +120,7 @@ class PartitionText:
 
         Args:
             tokens: Of them.
+            shared: Of them, see `neardup.sketch.common_beginnings`.
             anchors: Of them.
             text: Bytes uint8[], where documents begin int64[documents + 1], and where tokens are;
                 None leaves the characters of stretches out.
@@ -128,7 +130,7 @@ class PartitionText:
         kept, (*listed, stretches) = self._arrays(count)
         rows, entries, found = match_known(
             *tokens,
-            (*anchors, self._contents(tokens, anchors)),
+            (*anchors, self._contents(tokens, shared, anchors)),
             tuple(self._begin.tolist()),
             self._words,
             self._known,
@@ -151,11 +153,11 @@ class PartitionText:
             self._stretches.append(table)
         self._begin += documents, count
 
-    def _contents(self, tokens: Ragged, anchors: RunAnchors) -> np.ndarray:
+    def _contents(self, tokens: Ragged, shared: np.ndarray, anchors: RunAnchors) -> np.ndarray:
         if len(self._prefixes) <= len(tokens.values):
             self._prefixes = self._allocate(len(tokens.values) * 5 // 4 + 1, _U64)
         found = self._allocate(len(anchors.keys), _U64)
-        contents_of_anchors(*tokens, tuple(anchors), self._words, self._prefixes, found)
+        contents_of_anchors(*tokens, shared, tuple(anchors), self._words, self._prefixes, found)
         return found
 
     def _arrays(self, anchors: int) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -38,6 +38,7 @@ from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
 from neardup.sketch.beginnings import Part, beginnings
+from neardup.sketch.common_beginnings import tokens_of
 from neardup.sketch.run_anchors import RunAnchors, RunLength, anchors_of
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
@@ -259,9 +260,9 @@ class Finder:
         original = not (spec.nfkc or spec.strip_accents or spec.ignores)
         for first, last in batches(offsets):
             limits, spanned = offsets[first : last + 1], original and into.has_stretches
-            tokens, spans = self._tokeniser.tokens(data, limits, want_spans=spanned)
-            anchors = self.anchors_of(tokens)
-            into.add(tokens, anchors, (data, limits, spans) if spanned else None)
+            tokens, shared, spans = tokens_of(self._tokeniser, data, limits, spanned)
+            anchors = self.anchors_of(tokens, shared)
+            into.add(tokens, shared, anchors, (data, limits, spans) if spanned else None)
             yield Batch(tokens, anchors)
 
     def _first_tokens(
@@ -281,8 +282,8 @@ class Finder:
         for first, last, _, found in beginnings(self._tokeniser, data, offsets, needed, look):
             yield first, last, *found
 
-    def anchors_of(self, tokens: Ragged) -> RunAnchors:
-        return anchors_of(tokens, self.length, self.allocate)
+    def anchors_of(self, tokens: Ragged, shared: np.ndarray | None = None) -> RunAnchors:
+        return anchors_of(tokens, self.length, self.allocate, shared)
 
     def _sources(self, runs: Spill, corpus: Corpus, rule: Rule) -> Repeats:
         runs.end()

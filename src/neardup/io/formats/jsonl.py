@@ -27,14 +27,14 @@ _HEAD_BYTES = 8 << 20  # a column must be named within these: a typo shows at on
 _HEAD_LINES = 100
 _DEPTH = 1000  # levels of nesting
 _TOO_DEEP = f"nests more than {_DEPTH} levels deep"
+_SHORT = 32  # bytes of a line on average; most have more
 _MOST_CELLS = 1 << 22  # of a table: a key for each record would take quadratic memory
 _KINDS = {bool: "a boolean", float: "a number", list: "an array", str: "a string"}
 
 
 class JsonPartition(BytePartition):
     def found(self, raw: Raw) -> np.ndarray:
-        lines = np.empty((raw.size // 2 + 1, 3), np.int32)
-        return lines[: json_lines(raw.data, raw.size, lines)]
+        return _lines_in(raw)
 
     def fields(
         self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
@@ -122,10 +122,18 @@ def strings_in(records: memoryview, name: str, rows: np.ndarray) -> np.ndarray:
     """
     data = np.zeros(len(records) + PAD, np.uint8)
     data[: len(records)] = records
-    lines = np.empty((len(records) // 2 + 1, 3), np.int32)
-    lines = lines[: json_lines(data, len(records), lines)]
-    fields = _find(Raw(data, len(records)), lines[rows], [name])[0]
+    raw = Raw(data, len(records))
+    fields = _find(raw, _lines_in(raw)[rows], [name])[0]
     return np.asarray(fields.values[0], np.int64)
+
+
+def _lines_in(raw: Raw) -> np.ndarray:
+    """Return the lines of JSON lines, see `json_lines`."""
+    for shortest in (_SHORT, 2):  # a table for the shortest lines would be six times the text
+        lines = np.empty((raw.size // shortest + 1, 3), np.int32)
+        if (count := json_lines(raw.data, raw.size, lines)) >= 0:
+            break
+    return lines[:count]
 
 
 def _present(raw: Raw, lines: np.ndarray, names: Sequence[str]) -> list[str]:

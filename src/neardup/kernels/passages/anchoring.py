@@ -15,7 +15,7 @@ DONE = np.int64(1 << 62)
 
 
 @kernel
-def window_anchors(tokens, offsets, gram, window, keys, since, counts):
+def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
     """Select the anchors of each document; return how many there are.
 
     The anchor of a run is the leftmost of its ``window`` grams of ``gram`` tokens with the smallest
@@ -25,6 +25,7 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
     Args:
         tokens: uint64[tokens] of all documents.
         offsets: int64[documents + 1] into ``tokens``.
+        shared: int32[documents]: first tokens that are those of the last document before with 0.
         gram: Tokens of a gram.
         window: Grams of a run.
         keys: uint64[tokens] for the hash of each anchor.
@@ -39,25 +40,35 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
         size *= 2
     hashes = np.empty(size, dtype=np.uint64)  # of the last grams
     ring = size - 1
-    count = np.int64(0)
+    count = model = np.int64(0)
     for d in range(offsets.shape[0] - 1):
         first = offsets[d]
         grams = offsets[d + 1] - first - gram + 1
         before = count
+        if shared[d] == 0:
+            model = count
         if grams >= window:
+            # The runs up to this one have the anchors of the document before.
+            known = max(np.int64(-1), np.int64(shared[d]) - gram - window + 1)
+            anchor = model
+            while anchor < before and since[anchor] <= known:
+                keys[count], since[count] = keys[anchor], since[anchor]
+                anchor += 1
+                count += 1
+            begin = max(np.int64(0), known)
             h = np.uint64(0)
-            for i in range(gram):
+            for i in range(begin, begin + gram):
                 h = h * TOKEN_MULTIPLIER + tokens[first + i]
-            hashes[0] = mix(h)
+            hashes[begin & ring] = mix(h)
             best = np.int64(-1)
             smallest = np.uint64(0)
-            for end in range(grams):
-                if end > 0:
+            for end in range(begin, grams):
+                if end > begin:
                     gone = tokens[first + end - 1] * top
                     h = h * TOKEN_MULTIPLIER + (tokens[first + end + gram - 1] - gone)
                     hashes[end & ring] = mix(h)
                 start = end - window + 1
-                if start < 0:
+                if start < begin:
                     continue
                 chosen = best
                 if best < start:
@@ -69,8 +80,9 @@ def window_anchors(tokens, offsets, gram, window, keys, since, counts):
                     chosen, smallest = end, hashes[end & ring]
                 if chosen != best:
                     best = chosen
-                    keys[count], since[count] = mix(smallest), start
-                    count += 1
+                    if start > known:
+                        keys[count], since[count] = mix(smallest), start
+                        count += 1
         counts[d] = count - before
     return count
 

@@ -12,6 +12,7 @@ import numpy as np
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import NONE, document_of
 from neardup.kernels.passages.sources import sort_stretches, sources_of_positions
+from neardup.kernels.searching import first_above, first_not_below
 
 
 class Fragments(NamedTuple):
@@ -39,6 +40,7 @@ def fill_fragments(stretches, bounds, ends, copies, of):
     """
     ends[:] = 0
     total = low = high = np.int64(0)
+    every = np.int64(bounds.shape[0])
     for fill in range(2):
         if fill == 1 and copies.shape[0] == 0:
             break
@@ -46,8 +48,8 @@ def fill_fragments(stretches, bounds, ends, copies, of):
         for i in range(stretches.shape[0]):
             start, runs = stretches[i, 1], stretches[i, 2]
             if start != before or runs != length:
-                low = np.searchsorted(bounds, start)
-                high = np.searchsorted(bounds, start + runs)
+                low = first_not_below(bounds, np.int64(0), every, start)
+                high = first_not_below(bounds, low, every, start + runs)
                 before, length = start, runs
             for k in range(low, high):
                 if fill == 0:
@@ -70,7 +72,8 @@ def fill_fragments(stretches, bounds, ends, copies, of):
 @inner
 def _interval(fragments, position):
     """Return the last interval that begins at a position or before; -1 for none."""
-    return np.searchsorted(fragments.bounds, position, side="right") - 1
+    bounds = fragments.bounds
+    return first_above(bounds, np.int64(0), np.int64(bounds.shape[0]), position) - 1
 
 
 @inner
@@ -215,7 +218,13 @@ def _cuts(position, begin, end, runs, fragments, cuts):
             cuts[count] = fragments.bounds[k] - position[i]
             count += 1
             k += 1
-    return np.unique(cuts[:count])
+    cuts[:count].sort()
+    kept = np.int64(1)
+    for k in range(1, count):
+        if cuts[k] != cuts[kept - 1]:
+            cuts[kept] = cuts[k]
+            kept += 1
+    return cuts[:kept]
 
 
 @kernel

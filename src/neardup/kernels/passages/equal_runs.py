@@ -4,6 +4,7 @@ import numpy as np
 
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import COPY, TOKEN
+from neardup.kernels.searching import first_not_below
 
 
 @kernel
@@ -87,10 +88,10 @@ def add_copied(group_of, copied, count, members, ends):
 def _row_of(runs, position):
     """Return the row of a run in one of two ascending stretches of rows."""
     values, second = runs
-    row = second + np.searchsorted(values[second:], position)
+    row = first_not_below(values, second, np.int64(values.shape[0]), position)
     if row < values.shape[0] and values[row] == position:
         return row
-    return np.searchsorted(values[:second], position)
+    return first_not_below(values, np.int64(0), second, position)
 
 
 @kernel

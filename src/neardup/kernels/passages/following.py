@@ -4,6 +4,7 @@ import numpy as np
 
 from neardup.kernels.compiling import kernel
 from neardup.kernels.passages.positions import document_of
+from neardup.kernels.searching import first_above
 
 
 @kernel
@@ -88,6 +89,7 @@ def last_sources(passages, words, source, cuts, cut_words, dropped, lost, needed
         lost: int64[documents] for the words of each that are cut and stand nowhere any more.
         needed: bool[documents] to mark those left out that have the only occurrence of cut words.
     """
+    none = np.int64(0)
     for r in range(cuts.shape[0]):
         d = np.int64(cuts[r] >> np.uint64(32))
         if dropped[d]:
@@ -95,10 +97,10 @@ def last_sources(passages, words, source, cuts, cut_words, dropped, lost, needed
         for i in range(cut_words[r]):
             at = cuts[r] + np.uint64(i)
             while True:
-                row = np.searchsorted(cuts, at, side="right") - 1
+                row = first_above(cuts, none, cuts.shape[0], at) - 1
                 if row < 0 or at >= cuts[row] + np.uint64(cut_words[row]):
                     break
-                k = np.searchsorted(passages, at, side="right") - 1
+                k = first_above(passages, none, passages.shape[0], at) - 1
                 # Passages overlap: the first that covers the word.
                 while k > 0 and passages[k - 1] + np.uint64(words[k - 1]) > at:
                     k -= 1

@@ -5,20 +5,15 @@ import numpy as np
 from neardup.kernels.bits import TOKEN_LENGTH, mix
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import NONE, TOKEN
+from neardup.kernels.searching import first_above
 
 
 @inner
 def _segment_of(position, runs, start):
     """Return the segment that has the run at a position; -1 where none has."""
-    low, high = np.int64(0), np.int64(position.shape[0])
-    while low < high:
-        middle = (low + high) >> 1
-        if position[middle] <= start:
-            low = middle + 1
-        else:
-            high = middle
-    if low > 0 and start < position[low - 1] + np.uint64(runs[low - 1]):
-        return low - 1
+    row = first_above(position, np.int64(0), np.int64(position.shape[0]), start) - 1
+    if row >= 0 and start < position[row] + np.uint64(runs[row]):
+        return row
     return np.int64(-1)
 
 

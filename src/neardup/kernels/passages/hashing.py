@@ -172,12 +172,13 @@ def _continues(record, at, here, runs, origin):
 
 
 @kernel
-def contents_of_anchors(tokens, offsets, anchors, words, prefixes, out):
+def contents_of_anchors(tokens, offsets, shared, anchors, words, prefixes, out):
     """Hash all tokens of the runs of each anchor.
 
     Args:
         tokens: uint64[tokens] of all documents.
         offsets: int64[documents + 1] into ``tokens``.
+        shared: int32[documents]: first tokens that are those of the last document before with 0.
         anchors: Keys uint64[anchors], first runs int32[anchors], and number of them in each
             document int32[documents].
         words: Tokens of a run.
@@ -191,16 +192,24 @@ def contents_of_anchors(tokens, offsets, anchors, words, prefixes, out):
         powers[0] = times(powers[0], BASE)
     for i in range(words):
         powers[i + 1] = times(powers[i], BASE)
-    anchor = np.int64(0)
+    anchor = model = np.int64(0)
     for d in range(offsets.shape[0] - 1):
+        if shared[d] == 0:
+            model = anchor
         if not counts[d]:
             continue
         start, size = offsets[d], offsets[d + 1] - offsets[d]
-        prefix = prefixes[0] = np.uint64(0)
-        for i in range(size):
+        last = anchor + counts[d]
+        # An anchor with all of its runs in what is shared has those of the document before.
+        before = model - anchor
+        while anchor + 1 < last and since[anchor + 1] <= np.int64(shared[d]) - words:
+            out[anchor] = out[anchor + before]
+            anchor += 1
+        first = np.int64(since[anchor])
+        prefix = prefixes[first] = np.uint64(0)
+        for i in range(first, size):
             prefix = with_token(prefix, tokens[start + i])
             prefixes[i + 1] = prefix
-        last = anchor + counts[d]
         while anchor < last:
             begin, end = np.int64(since[anchor]), size - words + 1
             if anchor + 1 < last:

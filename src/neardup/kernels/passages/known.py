@@ -99,6 +99,7 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             high[a] = since[a + 1] if a + 1 < last else total
             hit[a] = False
             if high[a] <= until:
+                low[a] = high[a]
                 continue
             slot = np.int64(keys[a] >> _ONE & mask)
             hit[a] = (known.keys[slot] | _ONE) == (keys[a] | _ONE)
@@ -125,6 +126,8 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             row = keys[a], begin[1] + a, contents[a]
             if not any_hit:
                 kept = _keep(row, kept_out, kept)
+                continue
+            if low[a] == high[a]:
                 continue
             left, right = low[a], high[a]
             while s < found and _ends(stretches[s])[1] <= left:
@@ -164,8 +167,10 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
                 tokens, of, (keys, since, contents, low, high, hit), first, last, words, known
             )
         for a in range(first, last):
+            if low[a] == high[a]:
+                continue
             slot = np.int64(keys[a] >> _ONE & mask)
-            if low[a] < high[a] and not known.keys[slot] & _ONE:
+            if not known.keys[slot] & _ONE:
                 known.keys[slot] = keys[a] & ~_ONE
         anchor = last
     return kept, entries, found
