@@ -146,9 +146,9 @@ def _largest(passages: Passages, low: int, high: int, found: Largest) -> None:
     gained = passages.gained[low:high][kept]
     new = np.ones(len(of) + 1, np.bool_)
     new[1:-1] = of[1:] != of[:-1]
-    alone = new[1:] & new[:-1]  # most documents have a single passage
-    found.source[of[alone]], found.words[of[alone]] = source[alone], gained[alone]
-    of, source, gained = (values[~alone] for values in (of, source, gained))
+    single = new[1:] & new[:-1]  # most documents have a single passage
+    found.source[of[single]], found.words[of[single]] = source[single], gained[single]
+    of, source, gained = (values[~single] for values in (of, source, gained))
     if not len(of):
         return
     order = np.lexsort((source, of))

@@ -75,7 +75,7 @@ def common_beginnings(data, offsets, least, sizes):
 
 @inner
 def _equal_bytes(data, one, other, end, most):
-    """Return how many bytes from two places on are equal, up to an end, and at most so many."""
+    """Return how many bytes are equal from two bytes on, up to an end, and at most so many."""
     most = min(most, end - other)
     size = np.int64(0)
     while size < most:
@@ -88,7 +88,7 @@ def _equal_bytes(data, one, other, end, most):
 
 @kernel
 def divide_beginnings(offsets, sizes, parts, common, firsts):
-    """Divide the first text of each group behind what it has in common; return the number of parts.
+    """Divide the first text of each group behind the common bytes; return the number of parts.
 
     Args:
         offsets: int64[documents + 1]: where texts begin.

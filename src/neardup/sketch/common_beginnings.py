@@ -18,7 +18,7 @@ _WORTH = 0.125
 def tokens_of(
     tokeniser: Tokeniser, data: np.ndarray, offsets: np.ndarray, want_spans: bool
 ) -> tuple[Ragged, np.ndarray, Spans]:
-    """Return the words of texts as `Tokeniser.tokens` does; what they have in common is read once.
+    """Return the words of texts as `Tokeniser.tokens` does; common beginnings are read once.
 
     Args:
         tokeniser: Of the texts.
@@ -32,8 +32,8 @@ def tokens_of(
     """
     documents, size = len(offsets) - 1, int(offsets[-1] - offsets[0])
     shared, sizes = np.zeros(documents, np.int32), np.empty(documents, np.int64)
-    is_alone = documents < 2 or tokeniser.spec.unit != "word"
-    if is_alone or common_beginnings(data, offsets, _LEAST, sizes) < _WORTH * size:
+    can_share = documents > 1 and tokeniser.spec.unit == "word"
+    if not can_share or common_beginnings(data, offsets, _LEAST, sizes) < _WORTH * size:
         tokens, spans = tokeniser.tokens(data, offsets, want_spans)
         return tokens, shared, spans
     parts, common = np.empty(2 * documents + 1, np.int64), np.empty(2 * documents, np.int64)

@@ -200,7 +200,7 @@ def contents_of_anchors(tokens, offsets, shared, anchors, words, prefixes, out):
             continue
         start, size = offsets[d], offsets[d + 1] - offsets[d]
         last = anchor + counts[d]
-        # An anchor with all of its runs in what is shared has those of the document before.
+        # An anchor with all of its runs in shared tokens has those of the document before.
         before = model - anchor
         while anchor + 1 < last and since[anchor + 1] <= np.int64(shared[d]) - words:
             out[anchor] = out[anchor + before]
