@@ -36,7 +36,7 @@ def shared_by(documents: Lists, rng: random.Random) -> np.ndarray:
     for number, document in enumerate(documents):
         equal = equal_beginning(documents[model], document)
         if number and equal and rng.random() < 0.8:
-            found[number] = rng.randrange(1, equal + 1)
+            found[number] = rng.choice([equal, rng.randrange(1, equal + 1)])
         else:
             model = number
     return found
@@ -53,6 +53,7 @@ def test_anchors_and_their_runs(seed: int) -> None:
     documents = documents_of(rng)
     for document in list(documents):
         documents.insert(0, documents[0][: rng.randrange(40)] + document)
+        documents[:0] = [documents[0]] * rng.randrange(3)
     gram, window = rng.randrange(1, 6), rng.randrange(1, 8)
     tokens, offsets = ragged(documents)
     keys, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)

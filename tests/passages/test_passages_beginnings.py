@@ -60,6 +60,15 @@ def test_what_texts_have_in_common_is_read_once(spec: ShingleSpec, want_spans: b
     assert np.count_nonzero(shared >= 40) > 100
 
 
+@pytest.mark.parametrize("more", [[], ["!"], ["!", "word word"], [" a", "", "b c d e"]])
+def test_texts_that_are_little_more_than_what_they_have_in_common(more: list[str]) -> None:
+    form = " ".join(f"word{i}" for i in range(60))
+    texts = [form, *(f"{form} {k * more[k % len(more)] if more else ''}" for k in range(12))]
+    found = neardup.passages(texts, words=8).documents
+    assert found.column("copied_words").to_pylist()[0] == 0
+    assert all(words >= 60 for words in found.column("copied_words").to_pylist()[1:])
+
+
 @pytest.mark.parametrize("options", [{}, {"nfkc": True}, {"ignore": ["w1[0-9]*"]}, {"stem": "en"}])
 def test_parts_change_nothing(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     if "stem" in options:

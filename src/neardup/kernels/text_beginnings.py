@@ -41,7 +41,7 @@ def common_beginnings(data, offsets, least, sizes):
     """Find groups of texts that begin with the same bytes, each with those that follow it.
 
     Args:
-        data: uint8[], valid UTF-8, with 8 bytes more than the texts.
+        data: uint8[], valid UTF-8.
         offsets: int64[documents + 1] into ``data``.
         least: Bytes that a group has in common, at least.
         sizes: int64[documents] for the bytes in front of a space that a text has in common with the
@@ -78,12 +78,14 @@ def _equal_bytes(data, one, other, end, most):
     """Return how many bytes are equal from two bytes on, up to an end, and at most so many."""
     most = min(most, end - other)
     size = np.int64(0)
-    while size < most:
+    while size + 8 <= most:
         different = load8(data, one + size) ^ load8(data, other + size)
         if different:
-            return min(most, size + np.int64(trailing_zeros(different) >> np.uint64(3)))
+            return size + np.int64(trailing_zeros(different) >> np.uint64(3))
         size += 8
-    return most
+    while size < most and data[one + size] == data[other + size]:
+        size += 1
+    return size
 
 
 @kernel

@@ -40,18 +40,16 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
         size *= 2
     hashes = np.empty(size, dtype=np.uint64)  # of the last grams
     ring = size - 1
-    count = model = np.int64(0)
+    count = model = behind = np.int64(0)
     for d in range(offsets.shape[0] - 1):
         first = offsets[d]
         grams = offsets[d + 1] - first - gram + 1
         before = count
-        if shared[d] == 0:
-            model = count
         if grams >= window:
             # The runs up to this one have the anchors of the document before.
             known = max(np.int64(-1), np.int64(shared[d]) - gram - window + 1)
             anchor = model
-            while anchor < before and since[anchor] <= known:
+            while anchor < behind and since[anchor] <= known:
                 keys[count], since[count] = keys[anchor], since[anchor]
                 anchor += 1
                 count += 1
@@ -84,6 +82,8 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
                         keys[count], since[count] = mix(smallest), start
                         count += 1
         counts[d] = count - before
+        if shared[d] == 0:
+            model, behind = before, count
     return count
 
 
