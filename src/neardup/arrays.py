@@ -59,9 +59,25 @@ def numbers(array: ArrowArray, dtype: npt.DTypeLike | None = None) -> np.ndarray
         found: np.ndarray = array.to_numpy(zero_copy_only=False)
     else:
         values: Any = array.buffers()[1]
-        all_values = np.frombuffer(values or b"", dtype=array.type.to_pandas_dtype())
+        all_values = np.frombuffer(values or b"", dtype=dtype_of(array.type))
         found = all_values[array.offset : array.offset + len(array)]
     return found if dtype is None else found.astype(dtype, copy=False)
+
+
+def dtype_of(kind: pa.DataType) -> "np.dtype[Any]":
+    """Return the type of NumPy for an Arrow type of fixed width.
+
+    Older versions of pyarrow load pandas to say so, which may not be there.
+    """
+    of_letters = (
+        ("f", pa.types.is_floating),
+        ("u", pa.types.is_unsigned_integer),
+        ("i", pa.types.is_integer),
+    )
+    for letter, fits in of_letters:
+        if fits(kind):
+            return np.dtype(f"{letter}{kind.bit_width // 8}")
+    return np.dtype(kind.to_pandas_dtype())
 
 
 def buffer_of(array: np.ndarray) -> pa.Buffer:

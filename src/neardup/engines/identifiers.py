@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, buffer_of, large_strings, numbers
+from neardup.arrays import array_of, buffer_of, dtype_of, large_strings, numbers
 from neardup.errors import ColumnError, DuplicateIdError
 from neardup.files.scratch import Scratch
 from neardup.kernels.bits import TOKEN_MULTIPLIER
@@ -102,7 +102,7 @@ def joined_ids(ids: Ids, scratch: Scratch) -> Ids:
     if ids is None or ids.num_chunks == 1:
         return ids
     if pa.types.is_integer(ids.type):
-        values = scratch.empty(len(ids), ids.type.to_pandas_dtype())
+        values = scratch.empty(len(ids), dtype_of(ids.type))
         filled = 0
         for chunk in ids.chunks:
             values[filled : filled + len(chunk)] = numbers(chunk)
