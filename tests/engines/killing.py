@@ -331,11 +331,13 @@ def _slow_down(seconds: float) -> None:
 def _child(command: dict[str, Any]) -> None:
     from neardup.cli import main
     from neardup.copies import work
+    from neardup.copies.repeated import search_progress
     from neardup.io import opening
     from neardup.output import tables
 
     # Several partitions and tables, for a small corpus.
     opening._SMALLEST_PARTITION, tables._ROWS = PARTITION, 2048
+    search_progress._BRIEF = 0
     # With the least memory, copied passages of a few kilobytes go to files.
     work.SPILL_SHARE = work.SCRATCH_SHARE = 3000
     os.chdir(command["cwd"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -17,6 +18,8 @@ from neardup.state.run_state import RunState
 
 #: Steps of the run state, in their order.
 _ANCHORS, _MARKED, _RUNS, _FOUND = "anchors", "marked", "runs", "found"
+#: Seconds of a first pass that is repeated: to store it would take a twentieth of the run.
+_BRIEF = 2.0
 #: Bytes of arrays that are stored together.
 _TOGETHER = 64 << 20
 
@@ -33,13 +36,15 @@ class Entered(NamedTuple):
 class Progress:
     """Steps of a search: anchors, those that are marked, runs, and the result.
 
-    Without a state nothing is stored, and nothing was done. The manifest is set when the first step
+    Without a state nothing is stored, and nothing was done. Nothing is stored either of a search
+    whose first pass is brief: who resumes it begins again. The manifest is set when the first step
     is stored: until then there is nothing to resume.
     """
 
     def __init__(self, state: RunState | None, manifest: Mapping[str, JSON] | None = None) -> None:
         self._state, self._manifest = state, manifest or {}
         self._folder = None if state is None else state.scratch_folder("passages")
+        self._begun = time.monotonic()
         self._entered: list[Entered] = []
         self._waiting: Callable[[], None] | None = None
 
@@ -86,8 +91,14 @@ class Progress:
         self._later(sync, put)
 
     def put_marked(self, bits: np.ndarray, anchors: int, runs: Spill) -> None:
-        """Store the end of the first pass, and its last runs."""
+        """Store the end of the first pass, and its last runs.
+
+        Nothing is stored, from here on, of a search that is brief and stored nothing before.
+        """
         self._settle()
+        state, is_brief = self._state, time.monotonic() - self._begun < _BRIEF
+        if state is not None and is_brief and not state.done(_ANCHORS):
+            self._state, self._entered = None, []
         if self._state is not None:
             flush: Any = [*runs.flush()] if runs.rows else None
             runs.sync()

@@ -154,6 +154,16 @@ def share_words(passages, starts, tokens, words, boilerplate, gained, copied, co
     longest = np.int64(0)
     for d in range(starts.shape[0] - 1):
         longest = max(longest, np.int64(tokens[d]))
+        if boilerplate == 0:  # passages of one kind: each has the words behind those before it
+            copied[d] = common[d] = end = 0
+            for k in range(starts[d], starts[d + 1]):
+                first = np.int64(passages[k, 0] & TOKEN)
+                last = first + np.int64(passages[k, 1]) + words - 1
+                gained[k] = max(np.int64(0), last - max(first, end))
+                copied[d] += gained[k]
+                end = max(end, last)
+    if boilerplate == 0:
+        return
     taken = np.zeros(longest, dtype=np.bool_)
     for d in range(starts.shape[0] - 1):
         taken[: tokens[d]] = False
