@@ -6,6 +6,7 @@ import numpy as np
 
 from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.compiling import inner, kernel
+from neardup.kernels.searching import first_not_below
 
 #: Entries of a block: its keys, then its documents.
 ENTRIES = 2048
@@ -85,13 +86,7 @@ def _below(values, key, low, high, share):
             high -= step
             step *= 4
         low = max(low, high - step)
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return first_not_below(values, low, high, key)
 
 
 @kernel
