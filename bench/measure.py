@@ -137,7 +137,7 @@ def watch(process: subprocess.Popen, peaks: Peaks, seconds: float, limit: int) -
     seldom that it costs at most about a fiftieth of the time. So it is with folders.
     """
     while process.poll() is None:
-        now = time.perf_counter()
+        now, used = time.perf_counter(), time.process_time()
         peaks.look(process.pid)
         if now - peaks.begin > seconds:
             stop(process)
@@ -145,7 +145,7 @@ def watch(process: subprocess.Popen, peaks: Peaks, seconds: float, limit: int) -
         if peaks.memory > limit:
             stop(process)
             return f"stopped at {peaks.memory / 1e9:.1f} GB of memory"
-        pause = max(INTERVAL, 50 * (time.perf_counter() - now))
+        pause = max(INTERVAL, 50 * (time.process_time() - used))
         try:
             process.wait(min(pause, 1.0))
         except subprocess.TimeoutExpired:

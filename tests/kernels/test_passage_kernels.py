@@ -13,6 +13,7 @@ from reference_text import equal_beginning
 from neardup.kernels.passages import anchoring, equal_runs, following, growing, hashing, online
 from neardup.kernels.passages import sources as kernels
 from neardup.kernels.passages.positions import COPY, NONE
+from neardup.kernels.searching import blocks_of
 
 pytestmark = pytest.mark.jit_off
 
@@ -381,12 +382,13 @@ def test_sources_and_passages(seed: int) -> None:
     assert [tuple(None if v == none else v for v in row) for row in rows] == joined
 
     by_position = {runs[i][0]: expected[i] for i in kept}
-    space = rng.choice([1, 3, 1000])
+    space, blocks = rng.choice([1, 3, 1000]), blocks_of(table[0])
     for rule in range(3):
         made, row, start = [], 0, 0
         while row < count:
             out = np.empty((space, 6), np.uint64)
-            filled, row, start = growing.grow(table, (row, start), count, rule, boilerplate, out)
+            span = (row, start), count
+            filled, row, start = growing.grow(table, blocks, *span, rule, boilerplate, out)
             made += list(map(tuple, out[:filled].tolist()))
         assert made == reference.grow(by_position, rule, boilerplate)  # type: ignore[arg-type]
 

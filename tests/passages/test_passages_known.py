@@ -214,7 +214,7 @@ def test_digests_tell_words_and_their_order() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_characters_around_stretches(seed: int) -> None:
     rng = random.Random(seed)
-    words, asked, expected, stretches = rng.randrange(1, 4), [], [], []
+    words, asked, expected, stretches = rng.randrange(2, 5), [], [], []
     text, limits, spans, tokens = "", [0], [], [0]
     for d in range(rng.randrange(1, 6)):
         own = [rng.choice("aä€😀") * rng.choice([1, 2, 300]) for _ in range(rng.randrange(40))]
@@ -227,7 +227,7 @@ def test_characters_around_stretches(seed: int) -> None:
         first = 0
         while first + words <= len(own) and rng.random() < 0.7:
             runs = rng.randrange(1, len(own) - first - words + 2)
-            stretches.append([d << 32 | first, 0, runs, 0, 0, 0])
+            stretches.append([d << 32 | first, 0, runs, 0, 0, 0, 0])
             first += runs
         for i, word in enumerate(own):
             for end in range(2):
@@ -235,7 +235,7 @@ def test_characters_around_stretches(seed: int) -> None:
                 expected.append(starts[i] + end * len(word))
     data = np.frombuffer((text + " ").encode(), np.uint8)
     columns = [np.array([span[k] for span in spans], np.int64) for k in range(2)]
-    table = np.array(stretches, np.uint64).reshape(-1, 6)
+    table = np.array(stretches, np.uint64).reshape(-1, 7)
     around.characters_around(
         data, np.array(limits), tuple(columns), np.array(tokens), 0, words, table
     )
@@ -246,8 +246,9 @@ def test_characters_around_stretches(seed: int) -> None:
     for row, value in enumerate(expected):
         assert row in missing or out[row] == value
     for position, _, runs, *_ in stretches:
-        last = position + runs + words - 2
-        assert not {asked.index(position << 1), asked.index(last << 1 | 1)} & missing
+        second, last = position + runs, position + runs + words - 2
+        ends = position << 1, second << 1, last << 1 | 1
+        assert not {asked.index(key) for key in ends} & missing
 
 
 def test_documents_with_a_template_alone_are_not_read_again(

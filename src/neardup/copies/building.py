@@ -13,6 +13,7 @@ from neardup.copies.work import Work
 from neardup.files.scratch import Scratch
 from neardup.kernels.passages.following import bridge
 from neardup.kernels.passages.growing import grow, share_words
+from neardup.kernels.searching import blocks_of
 
 #: Segments of repeated runs that a thread looks at together.
 _ROWS = 1 << 16
@@ -53,14 +54,15 @@ def build(
     scratch = work.scratch
     rule, words, boilerplate = SOURCES.index(spec.source), spec.words, spec.boilerplate
     begin = int(np.searchsorted(repeats.position, np.uint64(old << 32)))
-    bounds = divided(repeats.position, begin)
+    bounds, blocks = divided(repeats.position, begin), blocks_of(repeats.position, scratch.empty)
 
     def grown(number: int) -> list[np.ndarray]:
         at, last, start = bounds[number], bounds[number + 1], 0
         made: list[np.ndarray] = []
         while at < last:
             out = np.empty((min(last - at, _ROWS) + 1, 6), np.uint64)
-            count, at, start = grow(tuple(repeats), (at, start), last, rule, boilerplate, out)
+            span = (at, start), last
+            count, at, start = grow(tuple(repeats), blocks, *span, rule, boilerplate, out)
             rows = scratch.empty((count, 6), np.uint64)
             rows[:] = out[:count]
             made.append(rows)
@@ -151,13 +153,20 @@ def _largest(passages: Passages, low: int, high: int, found: Largest) -> None:
     of, source, gained = (values[~single] for values in (of, source, gained))
     if not len(of):
         return
-    order = np.lexsort((source, of))
-    of, source, gained = of[order], source[order], gained[order]
-    new = np.ones(len(of), np.bool_)
-    new[1:] = (of[1:] != of[:-1]) | (source[1:] != source[:-1])
-    begins = np.flatnonzero(new)
-    words = np.add.reduceat(gained, begins).astype(np.int64)
-    of, source = of[begins], source[begins]
-    order = np.lexsort((source, -words, of))
-    best = order[np.unique(of[order], return_index=True)[1]]
-    found.source[of[best]], found.words[of[best]] = source[best], words[best]
+    pairs = of << 32 | source
+    order = np.argsort(pairs, kind="stable")  # for the most part they ascend
+    pairs = pairs[order]
+    begins = _changes(pairs)
+    words = np.add.reduceat(gained[order], begins).astype(np.int64)
+    pairs = pairs[begins]
+    begins = _changes(pairs >> 32)
+    largest = np.maximum.reduceat(words, begins)
+    best = np.flatnonzero(words == np.repeat(largest, np.diff(begins, append=len(words))))
+    best = best[_changes(pairs[best] >> 32)]
+    of = pairs[best] >> 32
+    found.source[of], found.words[of] = pairs[best] & 0xFFFFFFFF, words[best]
+
+
+def _changes(values: np.ndarray) -> np.ndarray:
+    """Return int64[]: the first row of each value, of values whose equal ones are together."""
+    return np.flatnonzero(np.append(True, values[1:] != values[:-1]))

@@ -12,6 +12,7 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
 from neardup.files.scratch import Scratch
 from neardup.kernels.passages.around import known_characters
+from neardup.kernels.searching import blocks_of, values_at
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
@@ -54,6 +55,7 @@ class Offsets:
             every[kept : kept + len(batch)] = batch
             kept += len(batch)
         self.keys = every[:kept]
+        self._blocks = blocks_of(self.keys, scratch.empty)
         self.values = scratch.empty(kept, np.int64)
         self._scratch = scratch
         # Rows without values, and their keys.
@@ -61,9 +63,8 @@ class Offsets:
 
     def of(self, keys: np.ndarray) -> np.ndarray:
         """Return int64[asked]: code points of the original text before each."""
-        order = np.argsort(keys)  # far apart in memory, most of the time would go to look for them
         found = np.empty(len(keys), np.int64)
-        found[order] = self.values[np.searchsorted(self.keys, keys[order])]
+        values_at(self.keys, self._blocks, self.values, keys, found)
         return found
 
     def enter(self, stretches: list[np.ndarray], words: int) -> None:

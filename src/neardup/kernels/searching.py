@@ -3,7 +3,35 @@
 Numba's own needs modules of 0.1 s, which a process loads that compiles nothing.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
 from neardup.kernels.compiling import kernel
+
+#: Rows of a block, about.
+_BLOCK_BITS = 3
+
+
+class Blocks(NamedTuple):
+    """Rows of ascending values by their upper bits: a search reads few lines of memory."""
+
+    begins: np.ndarray  # int64[blocks + 1]: the first row of each block, and the number of rows
+    shift: np.uint64  # bits of a value that are not those of its block
+
+
+def blocks_of(values: np.ndarray, allocate: Callable[..., np.ndarray] = np.empty) -> Blocks:
+    """Divide values, uint64[], ascending, into blocks of a few rows."""
+    last = int(values[-1]) if len(values) else 0
+    shift = max(0, last.bit_length() - len(values).bit_length() + _BLOCK_BITS)
+    begins = allocate((last >> shift) + 2, np.int64)
+    step = 1 << 16
+    for low in range(0, len(begins), step):
+        limits = np.arange(low, min(low + step, len(begins)), dtype=np.uint64) << np.uint64(shift)
+        begins[low : low + step] = np.searchsorted(values, limits)
+    begins[-1] = len(values)  # its limit may be above all numbers
+    return Blocks(begins, np.uint64(shift))
 
 
 @kernel
@@ -42,3 +70,33 @@ def first_above(values, low, high, value):
         else:
             high = middle
     return low
+
+
+@kernel
+def last_not_above(values, blocks, value):
+    """Return the last row whose value is not above one; -1 where none is.
+
+    Args:
+        values: uint64[], ascending.
+        blocks: Of them, see `blocks_of`.
+        value: uint64: to compare with.
+    """
+    block = np.int64(value >> blocks.shift)
+    if block + 1 >= blocks.begins.shape[0]:
+        return np.int64(values.shape[0]) - 1
+    return first_above(values, blocks.begins[block], blocks.begins[block + 1], value) - 1
+
+
+@kernel
+def values_at(keys, blocks, values, asked, out):
+    """Look values up by their keys.
+
+    Args:
+        keys: uint64[], ascending.
+        blocks: Of them, see `blocks_of`.
+        values: Any type, of each key.
+        asked: uint64[asked]: keys, in any order; each is there.
+        out: Any type, [asked], for their values.
+    """
+    for i in range(asked.shape[0]):
+        out[i] = values[last_not_above(keys, blocks, asked[i])]

@@ -24,6 +24,7 @@ from neardup.copies.on_spark.packing import (
 from neardup.copies.on_spark.run_tasks import unpack_segments, unpack_spans
 from neardup.files.scratch import Scratch
 from neardup.kernels.passages.growing import grow, share_words
+from neardup.kernels.searching import blocks_of
 from neardup.spark.stages.batches import Batches
 from neardup.spark.stages.batches import Rows as Out
 
@@ -176,10 +177,11 @@ def _grown(
     every = tuple(v[order] for v in (position, runs, first, origin, latest, holders))
     low = int(np.searchsorted(every[0], table[0][begin]))
     high = low + end - begin
-    rule, parts, start = SOURCES.index(spec.source), [], 0
+    rule, parts, start, blocks = SOURCES.index(spec.source), [], 0, blocks_of(every[0])
     while low < high:
         rows = np.empty((high - low + 1, 6), _U64)
-        count, low, start = grow(every, (low, start), high, rule, spec.boilerplate, rows)
+        span = (low, start), high
+        count, low, start = grow(every, blocks, *span, rule, spec.boilerplate, rows)
         parts.append(rows[:count])
     rows = np.concatenate(parts)
     # Documents are numbered from 0 for the counts.

@@ -24,9 +24,9 @@ from neardup.sketch.texts import Ragged
 _SLOTS, _STORE = 1 << 14, 1 << 18
 #: Anchors whose runs are looked for among those of others.
 RECENT = 1 << 14
-#: Columns of a table of stretches, uint64: position, position that it is a copy of, runs, and three
+#: Columns of a table of stretches, uint64: position, position that it is a copy of, runs, and four
 #: of characters, see `characters_around`; the first is `NONE` where they are not known.
-COLUMNS = 6
+COLUMNS = 7
 #: Words of records of a batch that are not copied.
 _LARGE = 1 << 22
 _U64 = np.dtype(np.uint64)
@@ -98,6 +98,9 @@ class PartitionText:
         self._known, self.records = no_known(_SLOTS, _STORE), RunRecords(words, allocate)
         self._kept, self._space = self._made(1 << 17, *_KEPT), list[np.ndarray]()
         self._prefixes = np.empty(0, _U64)
+        #: Whether the batch before had stretches: then the next one is likely to have some, also
+        #: that of another partition.
+        self.has_stretches = False
         self.begin()
 
     def begin(self) -> None:
@@ -106,8 +109,6 @@ class PartitionText:
         self._begin, self._filled = np.zeros(2, np.int64), 0
         self.records.begin()
         self._stretches = [np.empty((0, COLUMNS), _U64)]
-        #: Whether the batch before had stretches: then the next one is likely to have some.
-        self.has_stretches = False
 
     def add(
         self,

@@ -1,16 +1,20 @@
-"""Characters of the first and the last token of stretches, and of some tokens next to them.
+"""Characters of some tokens of stretches, and of tokens next to them.
 
-A passage often has a word or two more than a template: the next words are the same by chance.
+A passage often has a word or two more than a template: the next words are the same by chance. And
+the words behind a template may stand in another document than those in front of it, with the last
+words of the template: there a second passage begins.
 """
 
 import numpy as np
 
 from neardup.kernels.compiling import inner, kernel
-from neardup.kernels.passages.positions import document_of
+from neardup.kernels.passages.positions import TOKEN, document_of
 
 #: Tokens before the first one and behind the last one; a byte for each in an uint64.
 AROUND = 8
-_BYTE, _LOW = np.uint64(255), np.uint64(0xFFFFFFFF)
+#: Tokens before and behind the one at which a second passage begins; a byte for each in an uint32.
+_NEAR = 2
+_BYTE, _EIGHT, _HALF = np.uint64(255), np.uint64(8), np.uint64(32)
 
 
 @inner
@@ -22,9 +26,48 @@ def _characters(data, begin, end):
     return count
 
 
+@inner
+def _steps(data, at, token, step, count):
+    """Return how many code points there are from each of some tokens to the next, a byte each.
+
+    Args:
+        data: uint8[], valid UTF-8.
+        at: Bytes of tokens: all of their starts, or all of their ends, int64[tokens].
+        token: The first one.
+        step: 1, or -1 for those before it.
+        count: Tokens, at most 8.
+    """
+    sizes = np.uint64(0)
+    for k in range(count):
+        one, other = at[token], at[token + step]
+        size = _characters(data, min(one, other), max(one, other))
+        if size > 255:
+            break
+        sizes |= np.uint64(size) << np.uint64(8 * k)
+        token += step
+    return sizes
+
+
+@inner
+def _walk(characters, sizes, steps, most, sign):
+    """Return the code points before the token that is some steps away; -1 if it is not known."""
+    if steps > np.uint64(most):  # also below 0
+        return np.int64(-1)
+    found = np.int64(characters)
+    for k in range(steps):
+        size = sizes >> (_EIGHT * np.uint64(k)) & _BYTE
+        if not size:
+            return np.int64(-1)
+        found += sign * np.int64(size)
+    return found
+
+
 @kernel
 def characters_around(data, offsets, spans, token_offsets, begin, words, stretches):
-    """Count the code points before the tokens at both ends of stretches.
+    """Count the code points before some tokens of stretches.
+
+    A byte for a token next to one of them is 0 where there is no token, or it is 256 or more code
+    points away from the one before, and so are the bytes for those beyond it.
 
     Args:
         data: uint8[], valid UTF-8.
@@ -32,43 +75,34 @@ def characters_around(data, offsets, spans, token_offsets, begin, words, stretch
         spans: First byte of each token and the byte after its last one, int64[tokens] each.
         token_offsets: int64[documents + 1] into ``spans``.
         begin: Number of the first document.
-        words: Tokens of a run.
-        stretches: uint64[n, 6]: position, anything, and runs, ascending. Filled in are: code points
+        words: Tokens of a run, 2 or more.
+        stretches: uint64[n, 7]: position, anything, and runs, ascending. Filled in are: code points
             before the first token << 32 | those before the end of the last one; how many more each
-            of the tokens behind has, the next one in the lowest byte; and those before, likewise.
-            A byte is 0 where there is no token, or it has 256 or more, and so are those beyond it.
+            of the `AROUND` tokens behind has, the next one in the lowest byte; and those before,
+            likewise; code points before the token at which the first run behind the stretch
+            begins << 32 | those of two tokens before it, and of two behind it in the lowest bytes.
     """
     before = np.int64(-1)
     at = characters = np.int64(0)
+    starts, ends = spans
     for i in range(stretches.shape[0]):
         d = document_of(stretches[i, 0]) - begin
-        first = np.int64(stretches[i, 0] & _LOW)
-        last = first + np.int64(stretches[i, 2]) + words - 2
+        base, end = token_offsets[d], token_offsets[d + 1]
+        first = base + np.int64(stretches[i, 0] & TOKEN)
+        second = first + np.int64(stretches[i, 2])
+        last = second + words - 2
         if d != before:
             before, at, characters = d, offsets[d], np.int64(0)
-        base, end = token_offsets[d], token_offsets[d + 1]
-        byte = spans[0][base + first]
-        characters += _characters(data, at, byte)
-        at = byte
-        stop = spans[1][base + last]
-        stretches[i, 3] = np.uint64(characters) << np.uint64(32)
-        stretches[i, 3] |= np.uint64(characters + _characters(data, at, stop))
-        stretches[i, 4] = stretches[i, 5] = np.uint64(0)
-        for k in range(min(AROUND, end - base - last - 1)):
-            byte = spans[1][base + last + 1 + k]
-            size = _characters(data, stop, byte)
-            if size > 255:
-                break
-            stretches[i, 4] |= np.uint64(size) << np.uint64(8 * k)
-            stop = byte
-        stop = at
-        for k in range(min(AROUND, first)):
-            byte = spans[0][base + first - 1 - k]
-            size = _characters(data, byte, stop)
-            if size > 255:
-                break
-            stretches[i, 5] |= np.uint64(size) << np.uint64(8 * k)
-            stop = byte
+        characters += _characters(data, at, starts[first])
+        at = starts[first]
+        inside = characters + _characters(data, at, starts[second])
+        stop = inside + _characters(data, starts[second], ends[last])
+        stretches[i, 3] = np.uint64(characters) << _HALF | np.uint64(stop)
+        stretches[i, 4] = _steps(data, ends, last, 1, min(AROUND, end - last - 1))
+        stretches[i, 5] = _steps(data, starts, first, -1, min(AROUND, first - base))
+        near = _steps(data, starts, second, -1, min(_NEAR, second - base)) << np.uint64(16)
+        near |= _steps(data, starts, second, 1, min(_NEAR, end - second - 1))
+        stretches[i, 6] = np.uint64(inside) << _HALF | near
 
 
 @kernel
@@ -77,38 +111,40 @@ def known_characters(keys, stretches, words, out, unknown):
 
     Args:
         keys: uint64[asked], ascending, see `neardup.copies.offsets.key_of`.
-        stretches: uint64[n, 6], ascending: position, anything, runs, and what `characters_around`
+        stretches: uint64[n, 7], ascending: position, anything, runs, and what `characters_around`
             fills; all bits of the first of these are set where nothing is known.
         words: Tokens of a run.
         out: int64[asked] for the code points.
         unknown: int64[asked] for the rows of those that are not known.
     """
     count = first = np.int64(0)
-    one, eight = np.uint64(1), np.uint64(8)
+    one = np.uint64(1)
     for row in range(keys.shape[0]):
         position, is_end = keys[row] >> one, keys[row] & one
         d = document_of(position)
         while first < stretches.shape[0] and document_of(stretches[first, 0]) < d:
             first += 1
         i = first
-        found = False
-        while not found and i < stretches.shape[0] and document_of(stretches[i, 0]) == d:
-            characters = stretches[i, 3]
-            start = stretches[i, 0]
-            away, near, at = start - position, stretches[i, 5], characters >> np.uint64(32)
-            if is_end:
-                away = position - (start + stretches[i, 2] + np.uint64(words - 2))
-                near, at = stretches[i, 4], characters & _LOW
+        found = np.int64(-1)
+        while found < 0 and i < stretches.shape[0] and document_of(stretches[i, 0]) == d:
+            start, characters = stretches[i, 0], stretches[i, 3]
+            second, near = start + stretches[i, 2], stretches[i, 6]
+            last = second + np.uint64(words - 2)
+            if characters == ~np.uint64(0):
+                pass
+            elif is_end:
+                found = _walk(characters & TOKEN, stretches[i, 4], position - last, AROUND, 1)
+            else:
+                found = _walk(characters >> _HALF, stretches[i, 5], start - position, AROUND, -1)
+                inside = near >> _HALF
+                if found < 0:
+                    found = _walk(inside, near & np.uint64(0xFFFF), position - second, _NEAR, 1)
+                if found < 0:
+                    before = near >> np.uint64(16) & np.uint64(0xFFFF)
+                    found = _walk(inside, before, second - position, _NEAR, -1)
             i += 1
-            if away > np.uint64(AROUND) or characters == ~np.uint64(0):
-                continue
-            found = True
-            for k in range(away):
-                size = near >> (eight * np.uint64(k)) & _BYTE
-                found = found and size > 0
-                at = at + size if is_end else at - size
-            out[row] = np.int64(at)
-        if not found:
+        out[row] = found
+        if found < 0:
             unknown[count] = row
             count += 1
     return count

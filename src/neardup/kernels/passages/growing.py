@@ -5,13 +5,13 @@ import numpy as np
 from neardup.kernels.bits import TOKEN_LENGTH, mix
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import NONE, TOKEN
-from neardup.kernels.searching import first_above
+from neardup.kernels.searching import last_not_above
 
 
 @inner
-def _segment_of(position, runs, start):
+def _segment_of(position, runs, blocks, start):
     """Return the segment that has the run at a position; -1 where none has."""
-    row = first_above(position, np.int64(0), np.int64(position.shape[0]), start) - 1
+    row = last_not_above(position, blocks, start)
     if row >= 0 and start < position[row] + np.uint64(runs[row]):
         return row
     return np.int64(-1)
@@ -23,14 +23,14 @@ def _is_common(documents, row, boilerplate):
 
 
 @inner
-def _reach(table, row, end, start, source, boilerplate):
+def _reach(table, blocks, row, end, start, source, boilerplate):
     """Return how many runs, from that at ``start`` on, are repeated and stand so at a source.
 
     ``row`` is the segment with the run at ``start``.
     """
     position, runs, first, _, latest, documents = table
     reach = np.uint64(0)
-    at = _segment_of(position, runs, source)
+    at = _segment_of(position, runs, blocks, source)
     if at < 0:
         return reach
     common = _is_common(documents, row, boilerplate)
@@ -53,11 +53,12 @@ def _reach(table, row, end, start, source, boilerplate):
 
 
 @kernel
-def grow(table, begin, end, rule, boilerplate, out):
+def grow(table, blocks, begin, end, rule, boilerplate, out):
     """Join the repeated runs of some documents to passages, as many as there is space for.
 
     Args:
         table: Segments of runs, see `join_segments`; none can be joined to the one before.
+        blocks: Of their positions, see `neardup.kernels.searching.blocks_of`.
         begin: The run to begin with: its segment, and its position, or 0 for that of the segment.
         end: Segment after the last one that is looked at; documents are complete.
         rule: Which source: 0 the one that reaches furthest, 1 the latest, 2 the first.
@@ -78,15 +79,15 @@ def grow(table, begin, end, rule, boilerplate, out):
             continue
         step = start - position[row]
         source = (origin[row] if rule == 2 else latest[row]) + step
-        reach = _reach(table, row, end, start, source, boilerplate)
+        reach = _reach(table, blocks, row, end, start, source, boilerplate)
         if rule == 0:
             other = origin[row] + step
             if other != source:
-                further = _reach(table, row, end, start, other, boilerplate)
+                further = _reach(table, blocks, row, end, start, other, boilerplate)
                 if further > reach:
                     source, reach = other, further
             while True:
-                source, grown = _furthest(table, row, end, start, source, reach, boilerplate)
+                source, grown = _furthest(table, blocks, row, end, start, source, reach, boilerplate)
                 if grown == reach:
                     break
                 reach = grown
@@ -113,7 +114,7 @@ def grow(table, begin, end, rule, boilerplate, out):
 
 
 @inner
-def _furthest(table, row, end, start, source, reach, boilerplate):
+def _furthest(table, blocks, row, end, start, source, reach, boilerplate):
     """Return (source, reach) after the sources of the run just behind a passage were tried."""
     position, runs, _, origin, latest, documents = table
     best, longest, behind = source, reach, start + reach
@@ -129,7 +130,7 @@ def _furthest(table, row, end, start, source, reach, boilerplate):
         if there & TOKEN < reach:
             continue
         there -= reach
-        found = _reach(table, row, end, start, there, boilerplate)
+        found = _reach(table, blocks, row, end, start, there, boilerplate)
         if found > longest or (found == longest and found > reach and there > best):
             best, longest = there, found
     return best, longest

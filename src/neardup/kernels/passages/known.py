@@ -73,8 +73,8 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             anchors that are kept, space for those of the fragments too; keys uint64[], first runs
             int32[], counts int32[documents] and uint8[] of anchors in the form of
             `neardup.kernels.passages.hashing.runs_of_anchors`, of which those are marked that are
-            listed, space for twice the anchors; stretches uint64[anchors, 6]: position, position in
-            the fragment, runs, and three that stay.
+            listed, space for twice the anchors; stretches uint64[anchors, 7]: position, position in
+            the fragment, runs, and four that stay.
 
     Returns:
         Rows that are kept, those that are listed or between them, and stretches.
