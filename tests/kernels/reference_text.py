@@ -176,47 +176,52 @@ def copy_beginnings(text: bytes, size: int) -> tuple[bytes, bool]:
     return (text, True) if space < 0 else (text[:space], False)
 
 
-def equal_beginning(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many values are equal, from the first on."""
-    differ = (k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(differ, min(len(one), len(other)))
+def find_part(text: bytes, part: bytes) -> list[int]:
+    """All places at which a text has a part between white space; the first, and the last, first."""
+    size = len(part)
+    found = [
+        at
+        for at in range(len(text) - size + 1)
+        if text[at : at + size] == part
+        and (at == 0 or text[at - 1] <= 32)
+        and (at + size == len(text) or text[at + size] <= 32)
+    ]
+    ends = [at for at in (0, len(text) - size) if at in found]
+    return ends + [at for at in found if at not in ends]
 
 
-def common_beginnings(texts: Sequence[bytes], least: int) -> list[int]:
-    """Bytes, in front of a space, that texts have in common with the first of their group."""
-    sizes, first = [0] * len(texts), 0
-    while first < len(texts):
-        common, last = 0, first + 1
-        while last < len(texts):
-            equal = equal_beginning(texts[first], texts[last])
-            size = equal if last == first + 1 else min(equal, common)
-            if size < least or (last > first + 1 and 2 * size < common):
-                break
-            common, last = size, last + 1
-        if last > first + 1:
-            space = max(0, texts[first].rfind(b" ", 0, common))
-            sizes[first:last] = [-space, *[space] * (last - first - 1)]
-        first = last
-    return sizes
-
-
-def divide_beginnings(texts: Sequence[bytes], sizes: Sequence[int]) -> list[tuple[bytes, int]]:
-    """Parts of texts, and what is known of each: that it has, or is, the start of others."""
-    found = []
-    for text, size in zip(texts, sizes, strict=True):
-        found += [(text[:-size], size), (text[-size:], 0)] if size < 0 else [(text, size)]
+def divide_texts(texts: Sequence[bytes], at: Sequence[int], size: int) -> list[tuple[bytes, int]]:
+    """Sections of texts, and what is known of each: that it has, or is, the part in common."""
+    found, is_first = list[tuple[bytes, int]](), True
+    for text, begin in zip(texts, at, strict=True):
+        if begin > 0:
+            found.append((text[:begin], 0))
+        if begin < 0:
+            found.append((text, 0))
+        elif is_first:
+            found += [(text[begin : begin + size], -size), (text[begin + size :], 0)]
+            is_first = False
+        else:
+            found.append((text[begin:], size))
     return found
 
 
-def join_beginnings(sizes: Sequence[int], tokens: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Where the tokens of each text begin, and how many of them are those of another."""
-    starts, shared, part, known = [0], [], 0, 0
-    for size in sizes:
-        parts = 2 if size < 0 else 1
-        known = tokens[part] if size < 0 else known
-        shared.append(known if size > 0 else 0)
-        starts.append(starts[-1] + sum(tokens[part : part + parts]))
-        part += parts
+def join_texts(
+    at: Sequence[int], tokens: Sequence[int], sizes: Sequence[int]
+) -> tuple[list[int], list[list[int]]]:
+    """Where the tokens of each text begin, and those that it has in common with others.
+
+    ``tokens`` has a number for each section, and ``sizes`` what `divide_texts` says of it.
+    """
+    starts, shared, section, words = [0], [], 0, 0
+    for begin in at:
+        first = section
+        section += begin > 0
+        words = tokens[section] if sizes[section] < 0 else words
+        sign = (sizes[section] > 0) - (sizes[section] < 0)
+        shared.append([sum(tokens[first:section]) if sign else 0, sign * words])
+        section += 2 if sizes[section] < 0 else 1
+        starts.append(starts[-1] + sum(tokens[first:section]))
     return starts, shared
 
 

@@ -8,9 +8,16 @@ from itertools import accumulate
 import numpy as np
 import pytest
 import reference_passages as reference
-from reference_text import equal_beginning
 
-from neardup.kernels.passages import anchoring, equal_runs, following, growing, hashing, online
+from neardup.kernels.passages import (
+    anchoring,
+    characters,
+    equal_runs,
+    following,
+    growing,
+    hashing,
+    online,
+)
 from neardup.kernels.passages import sources as kernels
 from neardup.kernels.passages.positions import COPY, NONE
 from neardup.kernels.searching import blocks_of
@@ -32,14 +39,20 @@ def documents_of(rng: random.Random) -> Lists:
 
 
 def shared_by(documents: Lists, rng: random.Random) -> np.ndarray:
-    """For some documents, how many of the tokens are said to be those of the last one without."""
-    found, model = np.zeros(len(documents), np.int32), 0
-    for number, document in enumerate(documents):
-        equal = equal_beginning(documents[model], document)
-        if number and equal and rng.random() < 0.8:
-            found[number] = rng.choice([equal, rng.randrange(1, equal + 1)])
-        else:
-            model = number
+    """Give some documents a part that the first of them has; return where, and its tokens."""
+    found = np.zeros((len(documents), 2), np.int32)
+    if not documents:
+        return found
+    model = rng.randrange(len(documents))
+    begin = rng.randrange(len(documents[model]) + 1)
+    end = rng.randrange(begin, len(documents[model]) + 1)
+    part = documents[model][begin:end]
+    found[model] = begin, -len(part)
+    for number in range(model + 1, len(documents)):
+        if rng.random() < 0.7:
+            at = rng.choice([0, len(documents[number]), rng.randrange(len(documents[number]) + 1)])
+            documents[number][at:at] = part
+            found[number] = at, len(part)
     return found
 
 
@@ -54,12 +67,12 @@ def test_anchors_and_their_runs(seed: int) -> None:
     documents = documents_of(rng)
     for document in list(documents):
         documents.insert(0, documents[0][: rng.randrange(40)] + document)
-        documents[:0] = [documents[0]] * rng.randrange(3)
+        documents[:0] = [list(documents[0]) for _ in range(rng.randrange(3))]
+    shared = shared_by(documents, rng)
     gram, window = rng.randrange(1, 6), rng.randrange(1, 8)
     tokens, offsets = ragged(documents)
     keys, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
     counts = np.empty(len(documents), np.int32)
-    shared = shared_by(documents, rng)
     count = anchoring.window_anchors(tokens, offsets, shared, gram, window, keys, since, counts)
     anchors = [reference.window_anchors(values, gram, window) for values in documents]
     assert counts.tolist() == [len(each) for each in anchors]
@@ -162,7 +175,7 @@ def test_passages_of_single_texts(seed: int) -> None:
     gram = words - window + 1
     hashes, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
     counts = np.empty(len(asked), np.int32)
-    none = np.zeros(len(offsets) - 1, np.int32)
+    none = np.zeros((len(offsets) - 1, 2), np.int32)
     count = anchoring.window_anchors(tokens, offsets, none, gram, window, hashes, since, counts)
     marked = [rng.random() < 0.5 for _ in range(count)]
     of = since[:count], counts, np.array(marked, np.bool_)
@@ -505,7 +518,7 @@ def test_character_offsets(seed: int) -> None:
     token_offsets = np.array([0, *accumulate(map(len, tokens))], np.int64)
     starts, stops = np.array(spans, np.int64).reshape(-1, 2).T.copy()
     rows, ends_asked = np.array(asked, np.int64).reshape(-1, 2).T.copy()
-    following.character_offsets(
+    characters.character_offsets(
         data, offsets, (starts, stops), token_offsets, rows, ends_asked, out
     )
     assert out.tolist() == expected

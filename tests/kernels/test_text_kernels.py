@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from neardup.kernels import bits, searching, shingling, signing, text_beginnings
+from neardup.kernels import bits, searching, shingling, signing, text_parts
 from neardup.kernels import tokens as kernels
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 
@@ -161,39 +161,50 @@ def test_copy_beginnings(parts: list[tuple[str, int]]) -> None:
     sizes = np.array([size for _, size in parts], np.int64)
     out, ends = np.empty(int(offsets[-1]), np.uint8), np.empty(len(parts) + 1, np.int64)
     complete = np.empty(len(parts), np.bool_)
-    text_beginnings.copy_beginnings(data, offsets, sizes, out, ends, complete)
+    text_parts.copy_beginnings(data, offsets, sizes, out, ends, complete)
     found = [out[first:last].tobytes() for first, last in pairwise(ends.tolist())]
     expected = [reference.copy_beginnings(text.encode(), size) for text, size in parts]
     assert list(zip(found, complete.tolist(), strict=True)) == expected
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 40), st.text("ab \u00e9", max_size=12)), max_size=9),
-    st.integers(1, 20),
+    st.lists(
+        st.tuples(st.text("ab \u00e9\n", max_size=12), st.booleans(), st.text("ab \u00e9.")),
+        max_size=9,
+    ),
+    st.sampled_from(["a form \u00e9 that, b or not", "a a a a a a", "form. in", "aaaaaaaa"]),
 )
 @settings(max_examples=20 if SLOW else 300, deadline=None)
-def test_beginnings_in_common(parts: list[tuple[int, str]], least: int) -> None:
-    form = "a form \u00e9 that, b or not, all of these fill in; twice"
-    texts = [form[:size] + text for size, text in parts]
-    data, offsets = text_buffers(as_text(texts))
-    sizes = np.empty(len(texts), np.int64)
-    total = text_beginnings.common_beginnings(data, offsets, least, sizes)
-    expected = reference.common_beginnings([text.encode() for text in texts], least)
-    assert sizes.tolist() == expected and total == sum(size for size in expected if size > 0)
+def test_parts_in_common(texts: list[tuple[str, bool, str]], form: str) -> None:
+    texts_of = [(f"{a}{form}{b}" if has else f"{a}{b}").encode() for a, has, b in texts]
+    data, offsets = text_buffers(as_text(["before", *(text.decode() for text in texts_of)]))
+    offsets, part = offsets[1:], np.frombuffer(form.encode(), np.uint8)
+    found = np.empty(len(texts_of), np.int64)
+    total = text_parts.find_part(data, offsets, part, found)
+    at = found.tolist()
+    assert total == sum(begin >= 0 for begin in at)
+    for text, begin in zip(texts_of, at, strict=True):
+        expected = reference.find_part(text, form.encode())
+        assert begin in expected or (
+            begin < 0 and (not expected or text.count(part[:8].tobytes()) > 1)
+        )
+        assert begin == expected[0] or begin < 0 if expected else begin < 0
 
-    begins, common = np.empty(2 * len(texts) + 1, np.int64), np.empty(2 * len(texts), np.int64)
-    firsts, starts = (np.empty(len(texts) + 1, np.int64) for _ in range(2))
-    count = text_beginnings.divide_beginnings(offsets, sizes, begins, common, firsts)
-    divided = reference.divide_beginnings([text.encode() for text in texts], expected)
-    limits = pairwise(begins[: count + 1].tolist())
-    assert [data[first:last].tobytes() for first, last in limits] == [part for part, _ in divided]
+    sections, common = np.empty(2 * len(at) + 2, np.int64), np.empty(2 * len(at) + 1, np.int64)
+    firsts, starts = (np.empty(len(at) + 1, np.int64) for _ in range(2))
+    count = text_parts.divide_texts(offsets, found, len(part), sections, common, firsts)
+    divided = reference.divide_texts(texts_of, at, len(part))
+    limits = pairwise(sections[: count + 1].tolist())
+    assert [data[first:last].tobytes() for first, last in limits] == [text for text, _ in divided]
     assert common[:count].tolist() == [known for _, known in divided]
 
-    tokens = [len(part.split()) if known <= 0 else 0 for part, known in divided]  # any numbers
-    found = np.array([0, *accumulate(tokens)], np.int64)
-    shared = np.empty(len(texts), np.int32)
-    text_beginnings.join_beginnings(firsts, sizes, found, starts, shared)
-    joined = reference.join_beginnings(expected, tokens)
+    own = {known < 0: len(text.split()) for text, known in divided}.get(True, 0)  # any numbers
+    tokens = [
+        own if known < 0 else len(text.split()) + own * (known > 0) for text, known in divided
+    ]
+    ends, shared = np.array([0, *accumulate(tokens)], np.int64), np.empty((len(at), 2), np.int32)
+    text_parts.join_texts(firsts, found, ends, starts, shared)
+    joined = reference.join_texts(at, tokens, [known for _, known in divided])
     assert (starts.tolist(), shared.tolist()) == joined
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import neardup
 from neardup import ShingleSpec
+from neardup.copies.repeated import repeats
 from neardup.sketch import tokenising
 from neardup.sketch.beginnings import Part, beginnings
-from neardup.sketch.common_beginnings import tokens_of
+from neardup.sketch.common_parts import no_part, part_between, tokens_of
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 from neardup.sketch.tokenising import Tokeniser
 
@@ -40,24 +43,75 @@ def test_what_texts_have_in_common_is_read_once(spec: ShingleSpec, want_spans: b
     if spec.stem:
         pytest.importorskip("Stemmer")
     form = "Größe: form " + " ".join(f"field{i}" for i in range(40))
-    texts = [f"{form} {text}" if number % 9 else text for number, text in enumerate(corpus(5))]
+    texts = list[str]()
+    for number, text in enumerate(corpus(5)):
+        words = text.split(" ")
+        at = (0, len(words) // 2, len(words))[number % 3]
+        words[at:at] = [form] if number % 9 else []
+        texts.append(" ".join(words))
     texts += [form, f"{form}s", form[:200], f"{form} ", f"{form}\n{form}", form.upper()]
+    texts += [f"a{form}", f"\u0301 {form} \u0301", f"é\n{form}\té", f"{form}\u0301 {form}"]
     data, offsets = text_buffers(as_text(["before", *texts]))
     offsets, tokeniser = offsets[1:], Tokeniser(spec)
     expected, spans = tokeniser.tokens(data, offsets, want_spans)
     size = len(expected.values) if want_spans else 0
     tokens = expected.values.copy()
     places = [side[:size].copy() for side in spans]
-    found, shared, spans = tokens_of(tokeniser, data, offsets, want_spans)
+    part = np.frombuffer(form.encode(), np.uint8)
+    found, shared, spans = tokens_of(tokeniser, data, offsets, want_spans, part)
     assert np.array_equal(found.values, tokens)
     assert np.array_equal(found.offsets, expected.offsets)
     for place, side in zip(places, spans, strict=True):
         assert np.array_equal(side[:size], place)
-    rows, model = np.split(tokens, expected.offsets[1:-1]), 0
-    for number, count in enumerate(shared.tolist()):
-        model = model if count else number
-        assert np.array_equal(rows[number][:count], rows[model][:count])
-    assert np.count_nonzero(shared >= 40) > 100
+    rows = np.split(tokens, expected.offsets[1:-1])
+    model = int(np.flatnonzero(shared[:, 1] < 0)[0])
+    begin, words = shared[model] * (1, -1)
+    of_part = rows[model][begin : begin + words]
+    assert words == 42
+    for row, (begin, count) in zip(rows, shared.tolist(), strict=True):
+        assert np.array_equal(row[begin : begin + abs(count)], of_part[: abs(count)])
+        assert abs(count) in (0, 42)
+    assert np.count_nonzero(shared[:, 1] == 42) > 100
+
+
+def test_parts_end_at_white_space() -> None:
+    text = "x" * 9 + " " + "word " * 40 + "(form) and." + " more"
+    data = np.frombuffer(text.encode(), np.uint8)
+
+    def between(begin: int, end: int) -> str:
+        return part_between(data, (begin, end), (0, len(data))).tobytes().decode()
+
+    assert between(0, len(data)) == text
+    assert between(3, len(data) - 3) == text[10:-5]
+    assert between(10, 210) == text[10:209]
+    assert between(10, 209) == text[10:209]
+    assert between(10, 60) == between(0, 9) == ""
+    assert not len(no_part())
+
+
+def test_parts_are_found_in_the_next_texts(kernels: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a template is, its words are read in few texts."""
+    form, seen = " ".join(f"form{i}" for i in range(60)), list[np.ndarray]()
+
+    def noted(*arguments: Any) -> Any:
+        found = tokens_of(*arguments)
+        seen.append(found[1])
+        return found
+
+    monkeypatch.setattr(repeats, "tokens_of", noted)
+    monkeypatch.setattr(tokenising, "_BATCH_BYTES", 20_000)
+    for at in (0, 20, 40):
+        texts = []
+        for i in range(400):
+            own = [f"w{i}x{k}" for k in range(40)]
+            texts.append(" ".join([*own[:at], form, *own[at:]]))
+        seen.clear()
+        expected = 399 * 60
+        for options in ({}, {"nfkc": True}):
+            found = neardup.passages(texts, words=8, progress=False, **options)
+            assert found.summary["counts"]["copied_words"] == expected
+        shared = np.concatenate(seen)
+        assert np.count_nonzero(shared[:, 1] == 60) > 600
 
 
 @pytest.mark.parametrize("more", [[], ["!"], ["!", "word word"], [" a", "", "b c d e"]])

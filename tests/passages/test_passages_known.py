@@ -11,7 +11,7 @@ import pytest
 
 import neardup
 from neardup.copies.repeated import known_text, repeats
-from neardup.kernels.passages import around, run_records
+from neardup.kernels.passages import characters, run_records
 from neardup.kernels.passages.anchoring import COUNT, DONE, MOST, NUMBER, window_anchors
 from neardup.kernels.passages.hashing import contents_of_anchors
 from neardup.kernels.passages.known import match_known, no_known
@@ -47,7 +47,8 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
     rng = random.Random(seed)
     documents, gram, window = with_templates(rng), rng.randrange(1, 5), rng.randrange(1, 8)
     words, done, first = gram + window - 1, 0, 0
-    known = no_known(rng.choice([1, 16, 1024]), rng.choice([1, 60, 2000]))
+    sizes = [rng.choice(each) for each in ([1, 16, 1024], [1, 60, 2000], [1, 16, 1024])]
+    known = no_known(*sizes)
     origins: dict[tuple[int, int], tuple[int, int]] = {}  # of runs in stretches
     keys_of: dict[tuple[int, int], int] = {}
     kept: dict[int, list[int]] = {}  # numbers of the anchors with each key
@@ -59,14 +60,14 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
         offsets = np.array([0, *accumulate(map(len, some))], np.int64)
         keys, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
         counts = np.empty(len(some), np.int32)
-        none = np.zeros(len(some), np.int32)
+        none = np.zeros((len(some), 2), np.int32)
         count = window_anchors(tokens, offsets, none, gram, window, keys, since, counts)
         keys, since = keys[:count], since[:count]
         size = 2 * count + int(known.filled[2])
         out: Any = (np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(size, np.uint64))
         out += (np.empty(2 * count, np.uint64), np.empty(2 * count, np.int32))
         out += (np.empty(len(some), np.int32), np.empty(2 * count, np.uint8))
-        out += (np.empty((count, 6), np.uint64),)
+        out += (np.empty((count, 7), np.uint64),)
         contents, space = np.empty(count, np.uint64), np.empty(len(tokens) + 1, np.uint64)
         anchors = keys, since, counts
         contents_of_anchors(tokens, offsets, none, anchors, words, space, contents)
@@ -236,12 +237,12 @@ def test_characters_around_stretches(seed: int) -> None:
     data = np.frombuffer((text + " ").encode(), np.uint8)
     columns = [np.array([span[k] for span in spans], np.int64) for k in range(2)]
     table = np.array(stretches, np.uint64).reshape(-1, 7)
-    around.characters_around(
+    characters.characters_around(
         data, np.array(limits), tuple(columns), np.array(tokens), 0, words, table
     )
     keys, out = np.array(asked, np.uint64), np.empty(len(asked), np.int64)
     unknown = np.empty(len(asked), np.int64)
-    count = around.known_characters(keys, table, words, out, unknown)
+    count = characters.known_characters(keys, table, words, out, unknown)
     missing = set(unknown[:count].tolist())
     for row, value in enumerate(expected):
         assert row in missing or out[row] == value

@@ -11,7 +11,7 @@ from neardup.copies.finding import FoundPassages, Inputs
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
 from neardup.files.scratch import Scratch
-from neardup.kernels.passages.around import known_characters
+from neardup.kernels.passages.characters import known_characters
 from neardup.kernels.searching import blocks_of, values_at
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from neardup.arrays import PAD
-from neardup.kernels.text_beginnings import copy_beginnings
+from neardup.kernels.text_parts import copy_beginnings
 from neardup.sketch.tokenising import Tokeniser, batches
 
 A = TypeVar("A")

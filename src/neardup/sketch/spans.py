@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.kernels.passages.following import character_offsets
+from neardup.kernels.passages.characters import character_offsets
 from neardup.kernels.tokens import Spans
 from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.texts import as_text, normalise, text_buffers

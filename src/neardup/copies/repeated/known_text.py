@@ -9,19 +9,20 @@ import numpy as np
 
 from neardup.copies.repeated.spill import Allocate
 from neardup.files.scratch import Scratch
-from neardup.kernels.passages.around import characters_around
 from neardup.kernels.passages.chains import Fragments, fill_fragments
+from neardup.kernels.passages.characters import characters_around
 from neardup.kernels.passages.hashing import contents_of_anchors, runs_of_anchors
 from neardup.kernels.passages.known import match_known, no_known
-from neardup.kernels.passages.positions import NONE
+from neardup.kernels.passages.positions import NONE, TOKEN
 from neardup.kernels.passages.run_records import divide_records, shift_runs
 from neardup.kernels.tokens import Spans
+from neardup.sketch.common_parts import WORTH, no_part, part_between
 from neardup.sketch.run_anchors import RunAnchors
 from neardup.sketch.texts import Ragged
 
 #: Keys of anchors, and tokens of documents, among which stretches are looked for. They fit a
-#: processor's cache.
-_SLOTS, _STORE = 1 << 14, 1 << 18
+#: processor's cache. And keys of anchors near stretches, of all partitions.
+_SLOTS, _STORE, _NEAR = 1 << 14, 1 << 18, 1 << 16
 #: Anchors whose runs are looked for among those of others.
 RECENT = 1 << 14
 #: Columns of a table of stretches, uint64: position, position that it is a copy of, runs, and four
@@ -40,6 +41,15 @@ class Found(NamedTuple):
     # Keys uint64[], rows int64[] and contents uint64[] of anchors, see `match_known`.
     anchors: list[np.ndarray]
     stretches: np.ndarray  # uint64[stretches, COLUMNS]
+
+
+class Placed(NamedTuple):
+    """Documents, and where their tokens are."""
+
+    data: np.ndarray  # uint8[], valid UTF-8
+    offsets: np.ndarray  # int64[documents + 1]: where documents begin
+    spans: Spans
+    original: bool  # not normalised: characters are those of the original
 
 
 class RunRecords:
@@ -95,12 +105,14 @@ class PartitionText:
 
     def __init__(self, words: int, allocate: Allocate) -> None:
         self._words, self._allocate = words, allocate
-        self._known, self.records = no_known(_SLOTS, _STORE), RunRecords(words, allocate)
+        self._known, self.records = no_known(_SLOTS, _STORE, _NEAR), RunRecords(words, allocate)
         self._kept, self._space = self._made(1 << 17, *_KEPT), list[np.ndarray]()
         self._prefixes = np.empty(0, _U64)
-        #: Whether the batch before had stretches: then the next one is likely to have some, also
-        #: that of another partition.
-        self.has_stretches = False
+        # Whether the batch before had stretches: then the next one is likely to have some, also
+        # that of another partition.
+        self._has_stretches = False
+        #: Bytes, uint8[], that many of the next texts are likely to have.
+        self.part = no_part()
         self.begin()
 
     def begin(self) -> None:
@@ -110,21 +122,24 @@ class PartitionText:
         self.records.begin()
         self._stretches = [np.empty((0, COLUMNS), _U64)]
 
+    def wants_spans(self, original: bool) -> bool:
+        """Whether the bytes of the next tokens are of use."""
+        return self._has_stretches and (original or not len(self.part))
+
     def add(
         self,
         tokens: Ragged,
         shared: np.ndarray,
         anchors: RunAnchors,
-        text: tuple[np.ndarray, np.ndarray, Spans] | None = None,
+        text: Placed | None = None,
     ) -> None:
         """Add some documents.
 
         Args:
             tokens: Of them.
-            shared: Of them, see `neardup.sketch.common_beginnings`.
+            shared: Of them, see `neardup.sketch.common_parts`.
             anchors: Of them.
-            text: Bytes uint8[], where documents begin int64[documents + 1], and where tokens are;
-                None leaves the characters of stretches out.
+            text: Of them; None leaves the characters of stretches out.
         """
         documents, count = len(tokens.offsets) - 1, len(anchors.keys)
         counts = np.empty(documents, np.int32)
@@ -142,17 +157,34 @@ class PartitionText:
             keys, since, marked = (values[:entries] for values in listed)
             numbers = np.arange(documents) + self._begin[0]
             self.records.add(tokens, numbers, (keys, since, counts, marked))
-        self.has_stretches = found > 0
+        self._has_stretches = found > 0
+        if not shared.any():
+            self.part = no_part()
         if found:
             table = stretches[:found].copy()
             table[:, 3] = NONE
-            if text is not None:
-                data, offsets, spans = text
-                begin = self._begin[0]
-                arguments = tokens.offsets, begin, self._words, table
-                characters_around(data, offsets, tuple(spans), *arguments)
+            if text is not None and text.original:
+                arguments = tokens.offsets, self._begin[0], self._words, table
+                characters_around(text.data, text.offsets, tuple(text.spans), *arguments)
+            if text is not None and not len(self.part):
+                self.part = self._common_part(table, tokens.offsets, text)
             self._stretches.append(table)
         self._begin += documents, count
+
+    def _common_part(self, stretches: np.ndarray, offsets: np.ndarray, text: Placed) -> np.ndarray:
+        """Return the bytes of a stretch that many documents have; ``offsets`` are of tokens."""
+        sources, counts = np.unique(stretches[:, 1], return_counts=True)
+        most = int(np.argmax(counts))
+        if counts[most] < max(2, WORTH * (len(offsets) - 1)):
+            return no_part()
+        rows = stretches[stretches[:, 1] == sources[most]]
+        # In most documents it is as long, or longer, for words behind it that are equal by chance.
+        row = rows[np.argsort(rows[:, 2], kind="stable")[len(rows) // 4]]
+        document = int(row[0] >> np.uint64(32)) - int(self._begin[0])
+        first = int(offsets[document]) + int(row[0] & TOKEN)
+        begin, end = text.spans.first[first], text.spans.last[first + int(row[2]) + self._words - 2]
+        limits = text.offsets[document], text.offsets[document + 1]
+        return part_between(text.data, (int(begin), int(end)), (int(limits[0]), int(limits[1])))
 
     def _contents(self, tokens: Ragged, shared: np.ndarray, anchors: RunAnchors) -> np.ndarray:
         if len(self._prefixes) <= len(tokens.values):

@@ -21,6 +21,7 @@ from neardup.copies.repeated.equal_rows import CHAIN, SEGMENT, Groups, Rule, exp
 from neardup.copies.repeated.known_text import (
     COLUMNS,
     PartitionText,
+    Placed,
     RunRecords,
     fragments_of,
     shift,
@@ -38,7 +39,7 @@ from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
 from neardup.sketch.beginnings import Part, beginnings
-from neardup.sketch.common_beginnings import tokens_of
+from neardup.sketch.common_parts import tokens_of
 from neardup.sketch.run_anchors import RunAnchors, RunLength, anchors_of
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
@@ -259,10 +260,11 @@ class Finder:
         # Else they are not the characters of the original text.
         original = not (spec.nfkc or spec.strip_accents or spec.ignores)
         for first, last in batches(offsets):
-            limits, spanned = offsets[first : last + 1], original and into.has_stretches
-            tokens, shared, spans = tokens_of(self._tokeniser, data, limits, spanned)
+            limits, spanned = offsets[first : last + 1], into.wants_spans(original)
+            tokens, shared, spans = tokens_of(self._tokeniser, data, limits, spanned, into.part)
             anchors = self.anchors_of(tokens, shared)
-            into.add(tokens, shared, anchors, (data, limits, spans) if spanned else None)
+            text = Placed(data, limits, spans, original) if spanned else None
+            into.add(tokens, shared, anchors, text)
             yield Batch(tokens, anchors)
 
     def _first_tokens(

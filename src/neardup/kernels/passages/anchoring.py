@@ -3,7 +3,7 @@
 import numpy as np
 
 from neardup.kernels.bits import TOKEN_MULTIPLIER, mix
-from neardup.kernels.compiling import kernel
+from neardup.kernels.compiling import inner, kernel
 
 #: A row has the number of an anchor, and at `COUNT` how many more follow that equal it, at most
 #: `MOST`.
@@ -25,7 +25,8 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
     Args:
         tokens: uint64[tokens] of all documents.
         offsets: int64[documents + 1] into ``tokens``.
-        shared: int32[documents]: first tokens that are those of the last document before with 0.
+        shared: int32[documents, 2]: first token of the part that documents have in common, and
+            number of its tokens, negative in the first document with it; 0 without it.
         gram: Tokens of a gram.
         window: Grams of a run.
         keys: uint64[tokens] for the hash of each anchor.
@@ -39,52 +40,79 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
     while size < window:
         size *= 2
     hashes = np.empty(size, dtype=np.uint64)  # of the last grams
-    ring = size - 1
-    count = model = behind = np.int64(0)
+    grams, out = (gram, window, top), (keys, since)
+    model = np.int64(0), np.int64(0), np.int64(0)  # anchors, and the first token of the part
+    none = np.int64(-1)
+    count = np.int64(0)
     for d in range(offsets.shape[0] - 1):
-        first = offsets[d]
-        grams = offsets[d + 1] - first - gram + 1
         before = count
-        if grams >= window:
-            # The runs up to this one have the anchors of the document before.
-            known = max(np.int64(-1), np.int64(shared[d]) - gram - window + 1)
-            anchor = model
-            while anchor < behind and since[anchor] <= known:
-                keys[count], since[count] = keys[anchor], since[anchor]
-                anchor += 1
-                count += 1
-            begin = max(np.int64(0), known)
-            h = np.uint64(0)
-            for i in range(begin, begin + gram):
-                h = h * TOKEN_MULTIPLIER + tokens[first + i]
-            hashes[begin & ring] = mix(h)
-            best = np.int64(-1)
-            smallest = np.uint64(0)
-            for end in range(begin, grams):
-                if end > begin:
-                    gone = tokens[first + end - 1] * top
-                    h = h * TOKEN_MULTIPLIER + (tokens[first + end + gram - 1] - gone)
-                    hashes[end & ring] = mix(h)
-                start = end - window + 1
-                if start < begin:
-                    continue
-                chosen = best
-                if best < start:
-                    chosen, smallest = start, hashes[start & ring]
-                    for i in range(start + 1, end + 1):
-                        if hashes[i & ring] < smallest:
-                            chosen, smallest = i, hashes[i & ring]
-                elif hashes[end & ring] < smallest:
-                    chosen, smallest = end, hashes[end & ring]
-                if chosen != best:
-                    best = chosen
-                    if start > known:
-                        keys[count], since[count] = mix(smallest), start
-                        count += 1
+        text = tokens[offsets[d] : offsets[d + 1]]
+        runs = np.int64(text.shape[0]) - gram - window + 2
+        low = np.int64(shared[d, 0])
+        same = np.int64(shared[d, 1]) - gram - window + 2  # runs in the part
+        if same < 1:
+            count, _ = _select(text, none, runs, grams, hashes, out, count)
+        else:
+            # A gram before the part may be the anchor of its first runs as well.
+            count, gram_at = _select(text, none, low, grams, hashes, out, count)
+            is_same = gram_at >= low
+            first, last, begin = model
+            while first + 1 < last and since[first + 1] <= begin:
+                first += 1
+            while first < last and since[first] < begin + same:
+                if not (is_same and keys[count - 1] == keys[first]):
+                    keys[count] = keys[first]
+                    since[count] = max(np.int64(since[first]) - begin, np.int64(0)) + low
+                    count += 1
+                is_same = False
+                first += 1
+            count, _ = _select(text, low + same - 1, runs, grams, hashes, out, count)
         counts[d] = count - before
-        if shared[d] == 0:
-            model, behind = before, count
+        if shared[d, 1] < 0:
+            model = before, count, low
     return count
+
+
+@inner
+def _select(tokens, known, runs, grams, hashes, out, count):
+    """Select the anchors of the runs of a document behind a known one, -1 for none, up to a number.
+
+    Returns how many there are then, and the gram that is the anchor of the last run.
+    """
+    gram, window, top = grams
+    keys, since = out
+    ring = hashes.shape[0] - 1
+    begin = max(np.int64(0), known)
+    best = np.int64(-1)
+    if known + 1 >= runs:
+        return count, best
+    h = np.uint64(0)
+    for i in range(begin, begin + gram):
+        h = h * TOKEN_MULTIPLIER + tokens[i]
+    hashes[begin & ring] = mix(h)
+    smallest = np.uint64(0)
+    for end in range(begin, runs + window - 1):
+        if end > begin:
+            gone = tokens[end - 1] * top
+            h = h * TOKEN_MULTIPLIER + (tokens[end + gram - 1] - gone)
+            hashes[end & ring] = mix(h)
+        start = end - window + 1
+        if start < begin:
+            continue
+        chosen = best
+        if best < start:
+            chosen, smallest = start, hashes[start & ring]
+            for i in range(start + 1, end + 1):
+                if hashes[i & ring] < smallest:
+                    chosen, smallest = i, hashes[i & ring]
+        elif hashes[end & ring] < smallest:
+            chosen, smallest = end, hashes[end & ring]
+        if chosen != best:
+            best = chosen
+            if start > known:
+                keys[count], since[count] = mix(smallest), start
+                count += 1
+    return count, best
 
 
 @kernel

@@ -1,41 +1,10 @@
-"""Characters of passages, passages that are joined, and words whose sources are cut."""
+"""Passages that are joined, and words whose sources are cut."""
 
 import numpy as np
 
 from neardup.kernels.compiling import kernel
 from neardup.kernels.passages.positions import document_of
 from neardup.kernels.searching import first_above
-
-
-@kernel
-def character_offsets(data, offsets, spans, token_offsets, rows, ends, out):
-    """Find where tokens begin and end in their texts, in code points.
-
-    Args:
-        data: uint8[], valid UTF-8.
-        offsets: int64[documents + 1] into ``data``.
-        spans: First byte of each token and the byte after its last one, int64[tokens] each.
-        token_offsets: int64[documents + 1] into ``spans``.
-        rows: int64[asked], document of each end that is asked for, ascending.
-        ends: int64[asked], ascending within a document: twice the token, plus 1 for its end.
-        out: int64[asked] for the code points before that end in the text; -1 where the document has
-            no such token, as one that has changed since its tokens were counted.
-    """
-    before = np.int64(-1)
-    at = characters = np.int64(0)
-    for i in range(rows.shape[0]):
-        d = rows[i]
-        if d != before:
-            before, at, characters = d, offsets[d], np.int64(0)
-        token = token_offsets[d] + (ends[i] >> 1)
-        if token >= token_offsets[d + 1]:
-            out[i] = -1
-            continue
-        byte = spans[1][token] if ends[i] & 1 else spans[0][token]
-        while at < byte:
-            characters += np.int64((data[at] & 0xC0) != 0x80)
-            at += 1
-        out[i] = characters
 
 
 @kernel

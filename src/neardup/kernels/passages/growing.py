@@ -87,7 +87,9 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
                 if further > reach:
                     source, reach = other, further
             while True:
-                source, grown = _furthest(table, blocks, row, end, start, source, reach, boilerplate)
+                source, grown = _furthest(
+                    table, blocks, row, end, start, source, reach, boilerplate
+                )
                 if grown == reach:
                     break
                 reach = grown

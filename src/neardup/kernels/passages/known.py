@@ -28,6 +28,8 @@ class Known(NamedTuple):
         anchor_keys: uint64[, 2]: of the fragments, and a hash of all tokens of each.
         anchors: int64[, 3]: number, first token among those of fragments, 1 if it is marked.
         filled: int64[3]: tokens, fragments and anchors so far.
+        near: uint64[slots], slots a power of 2: keys of anchors near stretches. They are few, and
+            many are equal: of those with a word or two that stand next to a template.
     """
 
     keys: np.ndarray
@@ -37,10 +39,11 @@ class Known(NamedTuple):
     anchor_keys: np.ndarray
     anchors: np.ndarray
     filled: np.ndarray
+    near: np.ndarray
 
 
-def no_known(slots: int, tokens: int) -> Known:
-    """Return nothing known, with so many slots, a power of 2, and space for so many tokens."""
+def no_known(slots: int, tokens: int, near: int) -> Known:
+    """Return nothing known, with so many slots, powers of 2, and space for so many tokens."""
     return Known(
         np.zeros(slots, np.uint64),
         np.empty((slots, 3), np.int32),
@@ -49,6 +52,7 @@ def no_known(slots: int, tokens: int) -> Known:
         np.empty((max(1, tokens // 4), 2), np.uint64),
         np.empty((max(1, tokens // 4), 3), np.int64),
         np.zeros(3, np.int64),
+        np.zeros(near, np.uint64),
     )
 
 
@@ -144,6 +148,16 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             if before < s < found:  # a word that differs, in a template: others have it as well
                 gap = _ends(stretches[s])[0] - _ends(stretches[s - 1])[1]
                 hit[a] |= gap <= 2 * words
+            if lists and not hit[a]:
+                away = words
+                if s > before:
+                    away = min(away, low[a] - _ends(stretches[s - 1])[1])
+                if s < found:
+                    away = min(away, _ends(stretches[s])[0] - high[a])
+                if away < words // 2:
+                    slot = np.int64(keys[a] & np.uint64(known.near.shape[0] - 1))
+                    hit[a] = known.near[slot] == keys[a]
+                    known.near[slot] = keys[a]
             if hit[a] and lists:
                 row = keys[a], begin[1] + a + DONE, contents[a]
                 if (

@@ -1,4 +1,4 @@
-"""Characters of some tokens of stretches, and of tokens next to them.
+"""Characters of tokens: of any, and of some in stretches and next to them.
 
 A passage often has a word or two more than a template: the next words are the same by chance. And
 the words behind a template may stand in another document than those in front of it, with the last
@@ -7,6 +7,7 @@ words of the template: there a second passage begins.
 
 import numpy as np
 
+from neardup.kernels.bits import load8, popcount
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import TOKEN, document_of
 
@@ -15,15 +16,51 @@ AROUND = 8
 #: Tokens before and behind the one at which a second passage begins; a byte for each in an uint32.
 _NEAR = 2
 _BYTE, _EIGHT, _HALF = np.uint64(255), np.uint64(8), np.uint64(32)
+#: The lowest bit of each byte.
+_ONES = np.uint64(0x0101010101010101)
 
 
 @inner
 def _characters(data, begin, end):
-    """Count the code points that begin in some bytes."""
-    count = np.int64(0)
+    """Count the code points that begin in some bytes: all but those of the form 10xxxxxx."""
+    count = max(np.int64(0), end - begin)
+    while begin + 8 <= end:
+        eight = load8(data, begin)
+        count -= np.int64(popcount(eight >> np.uint64(7) & ~(eight >> np.uint64(6)) & _ONES))
+        begin += 8
     for byte in data[begin:end]:  # an index would have to be checked for its sign
-        count += np.int64((byte & 0xC0) != 0x80)
+        count -= np.int64((byte & 0xC0) == 0x80)
     return count
+
+
+@kernel
+def character_offsets(data, offsets, spans, token_offsets, rows, ends, out):
+    """Find where tokens begin and end in their texts, in code points.
+
+    Args:
+        data: uint8[], valid UTF-8.
+        offsets: int64[documents + 1] into ``data``.
+        spans: First byte of each token and the byte after its last one, int64[tokens] each.
+        token_offsets: int64[documents + 1] into ``spans``.
+        rows: int64[asked], document of each end that is asked for, ascending.
+        ends: int64[asked], ascending within a document: twice the token, plus 1 for its end.
+        out: int64[asked] for the code points before that end in the text; -1 where the document has
+            no such token, as one that has changed since its tokens were counted.
+    """
+    before = np.int64(-1)
+    at = characters = np.int64(0)
+    for i in range(rows.shape[0]):
+        d = rows[i]
+        if d != before:
+            before, at, characters = d, offsets[d], np.int64(0)
+        token = token_offsets[d] + (ends[i] >> 1)
+        if token >= token_offsets[d + 1]:
+            out[i] = -1
+            continue
+        byte = spans[1][token] if ends[i] & 1 else spans[0][token]
+        characters += _characters(data, at, byte)
+        at = max(at, byte)
+        out[i] = characters
 
 
 @inner

@@ -1,0 +1,81 @@
+"""Words of texts of which many have a part in common, as a form or a letterhead."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neardup.kernels.text_parts import divide_texts, find_part, join_texts
+from neardup.kernels.tokens import Spans
+from neardup.sketch.texts import Ragged
+from neardup.sketch.tokenising import Tokeniser
+
+#: Bytes of a part, at least.
+LEAST = 128
+#: Where fewer of the texts than this share have the part, it is not worth to look for it.
+WORTH = 0.125
+
+
+def no_part() -> np.ndarray:
+    """Return a part, uint8[], that no text has."""
+    return np.empty(0, np.uint8)
+
+
+def part_between(data: np.ndarray, span: tuple[int, int], text: tuple[int, int]) -> np.ndarray:
+    """Return the part of a text between the first and the last white space in a range of bytes.
+
+    The begin of the range, and its end, count as well where white space is beside it, or no text.
+
+    Args:
+        data: uint8[], valid UTF-8.
+        span: First byte of the range, and the byte behind it.
+        text: Those of the text.
+
+    Returns:
+        uint8[], a copy; no part if it has fewer than `LEAST` bytes.
+    """
+    begin, end = span
+    blanks = np.flatnonzero(data[begin:end] <= ord(" "))
+    if not len(blanks):
+        return no_part()
+    if begin > text[0] and data[begin - 1] > ord(" "):
+        begin += int(blanks[0]) + 1
+    if end < text[1] and data[end] > ord(" "):
+        end = span[0] + int(blanks[-1])
+    return data[begin:end].copy() if end - begin >= LEAST else no_part()
+
+
+def tokens_of(
+    tokeniser: Tokeniser,
+    data: np.ndarray,
+    offsets: np.ndarray,
+    want_spans: bool,
+    part: np.ndarray,
+) -> tuple[Ragged, np.ndarray, Spans]:
+    """Return the words of texts as `Tokeniser.tokens` does; a part of them is read once.
+
+    Args:
+        tokeniser: Of the texts.
+        data: uint8[], valid UTF-8.
+        offsets: int64[documents + 1] into it.
+        want_spans: Whether bytes of the words are asked for.
+        part: uint8[], `LEAST` bytes or more that many of the texts may have, see `part_between`;
+            empty for none.
+
+    Returns:
+        Words; int32[documents, 2]: the first word of the part in each text, and the number of its
+        words, which is negative in the first text that has the part, and 0 without it; and bytes of
+        words.
+    """
+    documents = len(offsets) - 1
+    shared, at = np.zeros((documents, 2), np.int32), np.empty(documents, np.int64)
+    can_share = len(part) and documents > 1 and tokeniser.spec.unit == "word"
+    if not can_share or find_part(data, offsets, part, at) < max(2, WORTH * documents):
+        tokens, spans = tokeniser.tokens(data, offsets, want_spans)
+        return tokens, shared, spans
+    sections, common = np.empty(2 * documents + 2, np.int64), np.empty(2 * documents + 1, np.int64)
+    firsts, starts = (np.empty(documents + 1, np.int64) for _ in range(2))
+    count = divide_texts(offsets, at, len(part), sections, common, firsts)
+    sections.flags.writeable = False  # as the offsets of Arrow are
+    found, spans = tokeniser.tokens(data, sections[: count + 1], want_spans, common[:count])
+    join_texts(firsts, at, found.offsets, starts, shared)
+    return Ragged(found.values, starts), shared, spans
