@@ -1,4 +1,4 @@
-"""neardup passages beside a suffix array of words, on notes with and without a common template.
+"""neardup passages and a suffix array of words, on notes with and without a common template.
 
     python bench/passages.py [--size 100000] [--runs 3] [--large 1000000 10000000]
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,25 @@ from harness import BENCH, DATA, NEARDUP, measure, median, peer_python, save, sa
 WORDS = 25
 SHAPES = ("few", "mixed")
 TEMPLATE = 200
+#: How many of the words of a note are before the template.
+TEMPLATES: dict[str, Callable[[int], int]] = {
+    "template": lambda words: 0,
+    "template-in-the-middle": lambda words: words // 2,
+    "template-behind": lambda words: words,
+}
 
 
-def with_template(source: Path) -> Path:
-    """The same notes, each after a template of 200 words."""
-    path = source.with_name(f"template-{source.name}")
+def with_template(source: Path, words_before: Callable[[int], int], name: str) -> Path:
+    """The same notes, each with a template of 200 words behind some of its words."""
+    path = source.with_name(f"{name}-{source.name}")
     if not path.exists():
         template = " ".join(f"form{i}" for i in range(TEMPLATE))
         with source.open(encoding="utf-8") as lines, path.open("w", encoding="utf-8") as out:
             for line in lines:
                 row = json.loads(line)
-                row["text"] = f"{template} {row['text']}"
+                words = row["text"].split(" ")
+                at = words_before(len(words))
+                row["text"] = " ".join([*words[:at], template, *words[at:]])
                 out.write(json.dumps(row, ensure_ascii=False) + "\n")
     return path
 
@@ -95,7 +104,10 @@ def main() -> None:
         ways = {
             "tables": ours(source),
             "cut": ours(source, "--cut"),
-            "template": ours(with_template(source)),
+            **{
+                name: ours(with_template(source, words_before, name))
+                for name, words_before in TEMPLATES.items()
+            },
             "words-10": ours(source, "--words", "10"),
         }
         if peer:

@@ -18,8 +18,8 @@ from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
 
 _TOKEN = np.uint64((1 << 33) - 1)
-#: Keys that are looked at together.
-_STEP = 1 << 20
+#: Keys that are looked at together, and keys that are merged, at most: it takes memory for half.
+_STEP, _MERGED = 1 << 20, 1 << 23
 
 
 def key_of(position: np.ndarray, end: bool) -> np.ndarray:
@@ -37,17 +37,19 @@ class Offsets:
         keys: The words asked for, in batches, ``total`` in all.
         total: At most.
         scratch: Arrays that grow with the corpus.
+        pool: Its threads read documents, and sort.
     """
 
-    def __init__(self, keys: Iterable[np.ndarray], total: int, scratch: Scratch) -> None:
+    def __init__(
+        self, keys: Iterable[np.ndarray], total: int, scratch: Scratch, pool: Pool
+    ) -> None:
         every = scratch.empty(total, np.uint64)
         filled = 0
-        for batch in keys:
+        for batch in pool.ordered(np.sort, keys):
             every[filled : filled + len(batch)] = batch
             filled += len(batch)
         every = every[:filled]
-        # For the most part they ascend: merging takes half the time, and memory for half of them.
-        every.sort(kind="stable" if filled <= _STEP else None)
+        every.sort(kind="stable" if filled <= _MERGED else None)  # batches ascend
         kept = 0
         for low in range(0, filled, _STEP):  # equal ones once
             batch = _distinct(every[low : low + _STEP])
@@ -57,7 +59,7 @@ class Offsets:
         self.keys = every[:kept]
         self._blocks = blocks_of(self.keys, scratch.empty)
         self.values = scratch.empty(kept, np.int64)
-        self._scratch = scratch
+        self._scratch, self._pool = scratch, pool
         # Rows without values, and their keys.
         self._unknown: tuple[slice | np.ndarray, np.ndarray] = slice(0, kept), self.keys
 
@@ -90,7 +92,6 @@ class Offsets:
         self,
         inputs: Inputs,
         tokeniser: Tokeniser,
-        pool: Pool,
         advance: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Read the documents that are asked about, and have characters that are not known."""
@@ -99,7 +100,7 @@ class Offsets:
             last = first + corpus.documents
             limits = np.array([first, last], np.uint64) << np.uint64(33)
             low, high = np.searchsorted(unknown, limits).tolist()
-            self._fill(corpus, (first, low, high), tokeniser, pool)
+            self._fill(corpus, (first, low, high), tokeniser)
             advance(corpus.documents)
             first = last
 
@@ -108,7 +109,6 @@ class Offsets:
         corpus: InputCorpus,
         rows: tuple[int, int, int],
         tokeniser: Tokeniser,
-        pool: Pool,
     ) -> None:
         """Fill rows, from the first to the last, of a corpus with so many documents before it."""
         first, low, high = rows
@@ -138,7 +138,7 @@ class Offsets:
                     return
                 begin += count
 
-        for _ in pool.ordered(work, asked_for()):
+        for _ in self._pool.ordered(work, asked_for()):
             pass
 
     @staticmethod

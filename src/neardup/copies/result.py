@@ -155,9 +155,10 @@ def make(
         if changes:
             beside = (asked for _, asked in st.keys_beside(stretches, found))
             total += 2 * len(stretches.words)
-        offsets = Offsets(chain(keys, st.keys_of(stretches), beside), total, work.scratch)
+        asked = chain(keys, st.keys_of(stretches), beside)
+        offsets = Offsets(asked, total, work.scratch, work.pool)
         offsets.enter(found.known, spec.words)
-        offsets.fill(inputs, tokeniser, work.pool, advance)
+        offsets.fill(inputs, tokeniser, advance)
         if offsets.values.min(initial=0) < 0:  # of a word that is not there any more
             raise changed("the input")
         if cutting.whole is not None:

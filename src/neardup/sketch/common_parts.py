@@ -23,7 +23,7 @@ def no_part() -> np.ndarray:
 def part_between(data: np.ndarray, span: tuple[int, int], text: tuple[int, int]) -> np.ndarray:
     """Return the part of a text between the first and the last white space in a range of bytes.
 
-    The begin of the range, and its end, count as well where white space is beside it, or no text.
+    The begin of the range, and its end, count as well where no other text is next to them.
 
     Args:
         data: uint8[], valid UTF-8.

@@ -263,8 +263,8 @@ class Finder:
             limits, spanned = offsets[first : last + 1], into.wants_spans(original)
             tokens, shared, spans = tokens_of(self._tokeniser, data, limits, spanned, into.part)
             anchors = self.anchors_of(tokens, shared)
-            text = Placed(data, limits, spans, original) if spanned else None
-            into.add(tokens, shared, anchors, text)
+            placed = Placed(data, limits, spans, original) if spanned else None
+            into.add(tokens, shared, anchors, placed)
             yield Batch(tokens, anchors)
 
     def _first_tokens(

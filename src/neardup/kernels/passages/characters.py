@@ -132,14 +132,14 @@ def characters_around(data, offsets, spans, token_offsets, begin, words, stretch
             before, at, characters = d, offsets[d], np.int64(0)
         characters += _characters(data, at, starts[first])
         at = starts[first]
-        inside = characters + _characters(data, at, starts[second])
-        stop = inside + _characters(data, starts[second], ends[last])
+        to_second = characters + _characters(data, at, starts[second])
+        stop = to_second + _characters(data, starts[second], ends[last])
         stretches[i, 3] = np.uint64(characters) << _HALF | np.uint64(stop)
         stretches[i, 4] = _steps(data, ends, last, 1, min(AROUND, end - last - 1))
         stretches[i, 5] = _steps(data, starts, first, -1, min(AROUND, first - base))
         near = _steps(data, starts, second, -1, min(_NEAR, second - base)) << np.uint64(16)
         near |= _steps(data, starts, second, 1, min(_NEAR, end - second - 1))
-        stretches[i, 6] = np.uint64(inside) << _HALF | near
+        stretches[i, 6] = np.uint64(to_second) << _HALF | near
 
 
 @kernel
@@ -155,16 +155,20 @@ def known_characters(keys, stretches, words, out, unknown):
         unknown: int64[asked] for the rows of those that are not known.
     """
     count = first = np.int64(0)
-    one = np.uint64(1)
+    one, more = np.uint64(1), np.uint64(words - 2 + AROUND)
     for row in range(keys.shape[0]):
         position, is_end = keys[row] >> one, keys[row] & one
-        d = document_of(position)
-        while first < stretches.shape[0] and document_of(stretches[first, 0]) < d:
+        # Only stretches that are near have it: a document may have very many.
+        while first < stretches.shape[0]:
+            if stretches[first, 0] + stretches[first, 2] + more >= position:
+                break
             first += 1
         i = first
         found = np.int64(-1)
-        while found < 0 and i < stretches.shape[0] and document_of(stretches[i, 0]) == d:
+        while found < 0 and i < stretches.shape[0]:
             start, characters = stretches[i, 0], stretches[i, 3]
+            if start > position + np.uint64(AROUND) or document_of(start) != document_of(position):
+                break
             second, near = start + stretches[i, 2], stretches[i, 6]
             last = second + np.uint64(words - 2)
             if characters == ~np.uint64(0):
@@ -173,12 +177,12 @@ def known_characters(keys, stretches, words, out, unknown):
                 found = _walk(characters & TOKEN, stretches[i, 4], position - last, AROUND, 1)
             else:
                 found = _walk(characters >> _HALF, stretches[i, 5], start - position, AROUND, -1)
-                inside = near >> _HALF
+                to_second = near >> _HALF
                 if found < 0:
-                    found = _walk(inside, near & np.uint64(0xFFFF), position - second, _NEAR, 1)
+                    found = _walk(to_second, near & np.uint64(0xFFFF), position - second, _NEAR, 1)
                 if found < 0:
                     before = near >> np.uint64(16) & np.uint64(0xFFFF)
-                    found = _walk(inside, before, second - position, _NEAR, -1)
+                    found = _walk(to_second, before, second - position, _NEAR, -1)
             i += 1
         out[row] = found
         if found < 0:
