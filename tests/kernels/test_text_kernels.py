@@ -229,6 +229,9 @@ def test_searching(values: list[int], value: int) -> None:
     ).map(sorted),
     st.integers(0, 2**64 - 1),
 )
+@example([2**64 - 1], 8)
+@example([1, 2**63, 2**64 - 5], 8)
+@example([2**64 - 1] * 100, 2**64 - 1)
 @settings(max_examples=20 if SLOW else 200, deadline=None)
 def test_searching_in_blocks(values: list[int], value: int) -> None:
     array = np.array(values, np.uint64)

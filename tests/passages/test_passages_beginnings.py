@@ -86,6 +86,10 @@ def test_parts_end_at_white_space() -> None:
     assert between(10, 210) == text[10:209]
     assert between(10, 209) == text[10:209]
     assert between(10, 60) == between(0, 9) == ""
+    joined = np.frombuffer(b" " + b"abc," * 40 + b" ", np.uint8)
+    assert len(part_between(joined, (1, 161), (0, 162))) == 160
+    assert not len(part_between(joined, (2, 161), (0, 162)))
+    assert not len(part_between(joined, (1, 160), (0, 162)))
     assert not len(no_part())
 
 

@@ -24,7 +24,8 @@ class Blocks(NamedTuple):
 def blocks_of(values: np.ndarray, allocate: Callable[..., np.ndarray] = np.empty) -> Blocks:
     """Divide values, uint64[], ascending, into blocks of a few rows."""
     last = int(values[-1]) if len(values) else 0
-    shift = max(0, last.bit_length() - len(values).bit_length() + _BLOCK_BITS)
+    # From 1 on: the number of a block is no negative int64.
+    shift = int(np.clip(last.bit_length() - len(values).bit_length() + _BLOCK_BITS, 1, 63))
     begins = allocate((last >> shift) + 2, np.int64)
     step = 1 << 16
     for low in range(0, len(begins), step):

@@ -44,8 +44,9 @@ def copy_beginnings(data, offsets, sizes, out, ends, complete):
 def find_part(data, offsets, part, at):
     """Find a part in each text, between white space; return how many texts have it.
 
-    It is looked for at the begin of a text, at its end, and then from left to right. Where it
-    almost occurs many times, it may not be found.
+    White space is any byte up to that of a space, or an end of the text. The part is looked for at
+    the begin of a text, at its end, and then from left to right. Where it almost occurs many times,
+    it may not be found.
 
     Args:
         data: uint8[], valid UTF-8.

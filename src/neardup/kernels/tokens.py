@@ -275,7 +275,8 @@ def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets
         data: uint8[]: texts, concatenated.
         offsets: int64[documents + 1]: where each text begins.
         common: int64[documents]: first bytes of each that are all of the last one before it with a
-            negative number, and end in front of a space. Empty for none.
+            negative number, and end in front of a byte up to that of a space, or at the end. Empty
+            for none.
         alphabet: `Alphabet`.
         lower: int: 32 or 0.
         buffers: `WordBuffers`.

@@ -34,13 +34,11 @@ def part_between(data: np.ndarray, span: tuple[int, int], text: tuple[int, int])
         uint8[], a copy; no part if it has fewer than `LEAST` bytes.
     """
     begin, end = span
-    blanks = np.flatnonzero(data[begin:end] <= ord(" "))
-    if not len(blanks):
-        return no_part()
+    blanks = begin + np.flatnonzero(data[begin:end] <= ord(" "))
     if begin > text[0] and data[begin - 1] > ord(" "):
-        begin += int(blanks[0]) + 1
+        begin = int(blanks[0]) + 1 if len(blanks) else end
     if end < text[1] and data[end] > ord(" "):
-        end = span[0] + int(blanks[-1])
+        end = int(blanks[-1]) if len(blanks) else begin
     return data[begin:end].copy() if end - begin >= LEAST else no_part()
 
 

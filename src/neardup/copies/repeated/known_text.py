@@ -123,7 +123,10 @@ class PartitionText:
         self._stretches = [np.empty((0, COLUMNS), _U64)]
 
     def wants_spans(self, original: bool) -> bool:
-        """Whether the bytes of the next tokens are of use."""
+        """Whether the bytes of the next tokens are of use: for characters, or to learn a part.
+
+        ``original`` is whether the text is not normalised.
+        """
         return self._has_stretches and (original or not len(self.part))
 
     def add(
@@ -158,7 +161,7 @@ class PartitionText:
             numbers = np.arange(documents) + self._begin[0]
             self.records.add(tokens, numbers, (keys, since, counts, marked))
         self._has_stretches = found > 0
-        if not shared.any():
+        if not shared[:, 1].any():
             self.part = no_part()
         if found:
             table = stretches[:found].copy()

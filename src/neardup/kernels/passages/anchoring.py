@@ -53,7 +53,9 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
         if same < 1:
             count, _ = _select(text, none, runs, grams, hashes, out, count)
         else:
-            # A gram before the part may be the anchor of its first runs as well.
+            # The anchor of the run before may be that of the first run in the part as well. It is,
+            # if it begins in the part and the hashes are equal: another gram of this run would have
+            # a smaller hash, since of equal ones the leftmost counts.
             count, gram_at = _select(text, none, low, grams, hashes, out, count)
             is_same = gram_at >= low
             first, last, begin = model

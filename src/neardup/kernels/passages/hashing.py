@@ -204,18 +204,13 @@ def contents_of_anchors(tokens, offsets, shared, anchors, words, prefixes, out):
         if high <= low:
             _hash_contents(text, since, (first, last, runs), words, powers, prefixes, out)
         else:
-            # An anchor with all of its runs in the part has those of the first document with it.
+            # Behind the first run of the part, anchors are those of the first document with it.
             begin = first
             other, behind, at = of_model
-            while begin < last and since[begin] < low:
+            while begin < last and since[begin] <= low:
                 begin += 1
-            while other < behind and since[other] < at:
+            while other < behind and since[other] <= at:
                 other += 1
-            while begin < last and other < behind and since[begin] - low != since[other] - at:
-                if since[begin] - low < since[other] - at:
-                    begin += 1
-                else:
-                    other += 1
             end = begin
             while end + 1 < last and other + 1 < behind and since[end + 1] <= high:
                 if since[end + 1] - low != since[other + 1] - at:

@@ -62,8 +62,9 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
 
     An anchor of which all runs are in stretches is left out. Of a document with stretches, anchors
     whose key was seen, and those that are in a stretch with some of their runs, have equal ones:
-    the runs that are in no stretch are listed, and those of a short gap between two stretches. All
-    others are left to the second pass.
+    the runs that are in no stretch are listed, and those of a short gap between two stretches. So
+    are those of an anchor near a stretch whose key was seen near another one. To list a run that no
+    other one equals costs its row, no more. All others are left to the second pass.
 
     Args:
         tokens: uint64[tokens] of all documents.
@@ -148,6 +149,7 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             if before < s < found:  # a word that differs, in a template: others have it as well
                 gap = _ends(stretches[s])[0] - _ends(stretches[s - 1])[1]
                 hit[a] |= gap <= 2 * words
+            # A gram of half as many words may have some of the template, and a word next to it.
             if lists and not hit[a]:
                 away = words
                 if s > before:
