@@ -229,6 +229,7 @@ def test_searching(values: list[int], value: int) -> None:
     ).map(sorted),
     st.integers(0, 2**64 - 1),
 )
+@example([0, 0], 2**64 - 1)
 @example([2**64 - 1], 8)
 @example([1, 2**63, 2**64 - 5], 8)
 @example([2**64 - 1] * 100, 2**64 - 1)

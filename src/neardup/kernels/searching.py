@@ -83,7 +83,7 @@ def last_not_above(values, blocks, value):
         value: uint64: to compare with.
     """
     block = np.int64(value >> blocks.shift)
-    if block + 1 >= blocks.begins.shape[0]:
+    if block >= blocks.begins.shape[0] - 1:
         return np.int64(values.shape[0]) - 1
     return first_above(values, blocks.begins[block], blocks.begins[block + 1], value) - 1
 
