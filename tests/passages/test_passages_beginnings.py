@@ -9,10 +9,11 @@ import pytest
 
 import neardup
 from neardup import ShingleSpec
-from neardup.copies.repeated import repeats
+from neardup.copies.repeated import known_text, repeats
 from neardup.sketch import tokenising
 from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.common_parts import no_part, part_between, tokens_of
+from neardup.sketch.run_anchors import RunLength, anchors_of
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 from neardup.sketch.tokenising import Tokeniser
 
@@ -116,6 +117,17 @@ def test_parts_are_found_in_the_next_texts(kernels: None, monkeypatch: pytest.Mo
             assert found.summary["counts"]["copied_words"] == expected
         shared = np.concatenate(seen)
         assert np.count_nonzero(shared[:, 1] == 60) > 600
+
+
+def test_a_part_without_words_is_dropped() -> None:
+    tokeniser, text = Tokeniser(ShingleSpec(n=1)), known_text.PartitionText(8, np.empty)
+    dashes = "-" * 150
+    data, offsets = text_buffers(as_text([f"w{i} {dashes} x{i}" for i in range(9)]))
+    text.part = np.frombuffer(dashes.encode(), np.uint8)
+    tokens, shared, _ = tokens_of(tokeniser, data, offsets, False, text.part)
+    assert shared[:, 0].all()  # it is found
+    text.add(tokens, shared, anchors_of(tokens, RunLength(8), shared=shared))
+    assert not len(text.part)
 
 
 @pytest.mark.parametrize("more", [[], ["!"], ["!", "word word"], [" a", "", "b c d e"]])

@@ -86,7 +86,8 @@ def find_part(data, offsets, part, at):
 def _next(data, at, last, part):
     """Return the first byte from one on where 8 are those of a part; one behind the last if none.
 
-    Steps of many bytes, of which two are compared, take a fifth of the time.
+    Steps of many bytes, of which two are compared: a template behind 165 words is found in a third
+    of the time.
     """
     start = load8(part, np.int64(0))
     while at + _STEP <= last:
@@ -118,7 +119,7 @@ def _is_part(data, first, end, begin, part):
 
 
 @kernel
-def divide_texts(offsets, at, size, parts, common, firsts):
+def divide_texts(offsets, at, size, sections, common, firsts):
     """Divide texts in front of a part that they have; return the number of sections.
 
     The first text that has it is divided behind it as well.
@@ -127,25 +128,25 @@ def divide_texts(offsets, at, size, parts, common, firsts):
         offsets: int64[documents + 1]: where texts begin.
         at: int64[documents], as `find_part` fills it.
         size: Bytes of the part.
-        parts: int64[2 * documents + 2] for where sections begin, and the end.
+        sections: int64[2 * documents + 2] for where sections begin, and the end.
         common: int64[2 * documents + 1] for them, as `neardup.kernels.tokens.words` takes it.
         firsts: int64[documents + 1] for the first section of each text, and the number of all.
     """
     count = np.int64(0)
     is_first = True
     for d in range(offsets.shape[0] - 1):
-        firsts[d], parts[count], common[count] = count, offsets[d], 0
+        firsts[d], sections[count], common[count] = count, offsets[d], 0
         if at[d] > 0:
             count += 1
-            parts[count] = offsets[d] + at[d]
+            sections[count] = offsets[d] + at[d]
         if at[d] >= 0:
             common[count] = -size if is_first else size
             if is_first:
                 count += 1
-                parts[count], common[count] = offsets[d] + at[d] + size, 0
+                sections[count], common[count] = offsets[d] + at[d] + size, 0
             is_first = False
         count += 1
-    firsts[-1], parts[count] = count, offsets[-1]
+    firsts[-1], sections[count] = count, offsets[-1]
     return count
 
 
