@@ -130,6 +130,25 @@ def test_notes_on_documents_do_not_count_those_compared_against(tmp_path: Path) 
     ]
 
 
+def test_equal_documents_that_are_too_short_are_counted(tmp_path: Path) -> None:
+    """Of the documents themselves: those compared against, and those without words, don't count."""
+    texts = ["Too short.", "too  SHORT", "", "", "too short too", "too short", "one two three four"]
+    rows = [{"id": f"n{i}", "text": text} for i, text in enumerate(texts)]
+    paths = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    _write(paths[0], [{"id": f"o{i}", "text": "too short too"} for i in range(2)])
+    _write(paths[1], rows)
+    long = "6 documents have fewer than 4 words; such are never copied"
+    none = "no document has 9 words; none can have a copied passage"
+    equal = "; 2 of them equal another one: neardup dedup finds such"
+    for words, note in ((4, long), (9, none)):
+        for old in (None, paths[0]):
+            run = neardup.passages(paths[1], against=old, id="id", words=words, progress=False)
+            assert run.summary["notes"] == [note + equal]
+    _write(paths[1], [rows[4], rows[6]])
+    run = neardup.passages(paths[1], id="id", words=4, progress=False)
+    assert run.summary["notes"] == ["1 document has fewer than 4 words; such are never copied"]
+
+
 def test_an_output_that_is_the_input_is_refused_as_such(tmp_path: Path) -> None:
     path, _ = _texts(tmp_path)
     with pytest.raises(neardup.OutputError, match=r"notes\.jsonl is an input\b(?! and)"):

@@ -81,8 +81,10 @@ def test_the_disk_is_that_of_the_run(
     form = " ".join(f"form{i}" for i in range(template))
     texts = (" ".join(f"w{rng.randrange(10**6)}" for _ in range(200)) for _ in range(3000))
     path = write_lines(tmp_path / "notes.jsonl", [{"text": f"{form} {text}"} for text in texts])
-    planned = json.loads(command("plan", path, "--passages", 25, "--json").out)["disk"]
+    plan = ("plan", path, "--passages", 25, "--json")
+    assert json.loads(command(*plan).out)["disk"] == [0, 0]
     monkeypatch.setattr(work, "SPILL_SHARE", 2000)  # of 1 GB
+    planned = json.loads(command(*plan).out)["disk"]
     assert command("passages", path, "-o", tmp_path / "out").code == 0
     used = json.loads((tmp_path / "out" / "run.json").read_text())["temporary_bytes"]
     assert 0.8 * planned[0] < used < 1.1 * planned[0]

@@ -223,7 +223,7 @@ class DocumentTable:
 
 
 def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) -> pa.Table:
-    """Return a row for each text of boilerplate, those in most documents first."""
+    """Return a row for each text of boilerplate, those first that take most words in all."""
     passages: Passages = found.passages
     _, every = ids_of(inputs)
     rows = Rows.of(found, np.flatnonzero(passages.common))
@@ -236,7 +236,7 @@ def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) ->
     source = np.full(len(first), np.iinfo(np.uint64).max)
     np.minimum.at(source, number, rows.source)
     # The first occurrence of all in the input.
-    best = np.lexsort((source, -documents))
+    best = np.lexsort((source, -words[first] * (count + 1)))
     last = source + (words[first] - 1).astype(np.uint64)
     return pa.table(
         {

@@ -15,6 +15,7 @@ from neardup.copies.asked import PassageSpec
 from neardup.copies.building import Counts, Passages, build, by_number
 from neardup.copies.repeated.equal_rows import Groups
 from neardup.copies.repeated.repeats import Anchors, Finder
+from neardup.copies.short_documents import short_notes
 from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock, Event
@@ -118,7 +119,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     tokens = by_number(entered, work.scratch)
     positions = work.scratch.empty(entered.documents, np.int64)
     positions[entered.numbers] = np.arange(entered.documents)
-    _note_short(spec, entered.tokens[inputs.old_documents :], notes)
+    _note_short(spec, entered.tokens[inputs.old_documents :], entered.short, notes)
     found = Passages(*arrays[:split])
     _note_periodic(found, notes)
     counts = Counts(*arrays[split:])
@@ -211,17 +212,21 @@ def _groups(
     return Groups(by_number, spec.across is not None)
 
 
-def _note_short(spec: PassageSpec, tokens: np.ndarray, notes: list[str]) -> None:
-    """Note documents that can't have passages; ``tokens``, int32[], are of the new ones."""
-    if not len(tokens):
-        notes.append("the input has no documents")
-    elif int(tokens.max()) < spec.words:
-        notes.append(f"no document has {spec.words} words; none can have a copied passage")
-    elif short := int(np.count_nonzero(tokens < spec.words)):
-        notes.append(
-            f"{having(short, 'document')} fewer than {spec.words} words; such are never copied; "
-            "neardup dedup finds equal ones"
-        )
+def _note_short(
+    spec: PassageSpec, tokens: np.ndarray, hashes: np.ndarray, notes: list[str]
+) -> None:
+    """Note documents that can't have passages.
+
+    Args:
+        spec: Has the words of a run.
+        tokens: int32[documents], of the new ones.
+        hashes: uint64[] of the short ones among them, see `short_texts`.
+        notes: Gets the note.
+    """
+    longest = int(tokens.max()) if len(tokens) else None
+    short = int(np.count_nonzero(tokens < spec.words))
+    equal = len(hashes) - len(np.unique(hashes))
+    notes += short_notes(spec.words, longest, short, equal)
 
 
 def _note_periodic(passages: Passages, notes: list[str]) -> None:

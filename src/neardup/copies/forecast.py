@@ -91,7 +91,8 @@ def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits)
         counts = make(asked.inputs, spec, asked.cutting, work).record["counts"]
     took = time.monotonic() - begin
     seconds = read + took * documents / max(1, len(table))
-    plan = _estimate(counts | {"rows": work.rows}, (documents, text, scale), seconds, limits)
+    rows = {"rows": work.rows, "in_memory": work.spilled}
+    plan = _estimate(counts | rows, (documents, text, scale), seconds, limits)
     least = least_for_passages(plan.text, spec.words, limits.threads or available_cores())
     return replace(plan, memory=max(plan.memory, least))
 
@@ -127,9 +128,15 @@ def _estimate(
     growth = documents * scale / sampled
     words = round(counts["words"] * growth)
     share = counts["copied_words"] / max(1, counts["words"])
-    disk = round(counts["rows"] * growth)
+    # Rows that fit in memory are in no file.
+    rows = round(counts["rows"] * growth)
+    low, high = (
+        size if size > counts["in_memory"] else 0
+        for size in (rows, rows + round(_MOST * words * (1 - share)))
+    )
     memory = _BASE + (limits.memory or MEMORY) * 3 // 4 + _DOCUMENT * round(documents * scale)
-    low, high = (seconds * scale * k + s for k, s in zip((_FASTEST, _SLOWEST), _START, strict=True))
+    times = (seconds * scale * k + s for k, s in zip((_FASTEST, _SLOWEST), _START, strict=True))
+    fastest, slowest = (round(each, 1) for each in times)
     return PassagePlan(
         documents=round(documents * scale),
         text=round(text * scale),
@@ -137,8 +144,8 @@ def _estimate(
         sampled=counts["documents"],
         copied_share=round(share, 4),
         memory=memory,
-        disk=(disk, disk + round(_MOST * words * (1 - share))),
-        seconds=(round(low, 1), round(high, 1)),
+        disk=(low, high),
+        seconds=(fastest, slowest),
     )
 
 

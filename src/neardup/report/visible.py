@@ -39,14 +39,14 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(_spelled, text)
 
 
-def name(value: Any) -> str:
-    r"""Return an id or the name of a file in one line, shortened.
+def name(value: Any, longest: int = _LONGEST) -> str:
+    r"""Return an id or the name of a file in one line, shortened to so many characters.
 
     >>> name("two\nlines"), name(7)
     ('two␊lines', '7')
     """
     shown = visible(str(plain_id(value))).replace("\n", "␊").replace("\t", "␉")
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 3] + "..."
+    return shown if len(shown) <= longest else shown[: longest - 3] + "..."
 
 
 def _spelled(match: re.Match[str]) -> str:

@@ -21,6 +21,7 @@ from neardup.copies.on_spark.packing import (
 )
 from neardup.match.bucketing import group
 from neardup.sketch.run_anchors import RunLength, anchors_of
+from neardup.sketch.short_texts import short_texts
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spark.stages.batches import Batches
 from neardup.spark.stages.batches import Rows as Out
@@ -43,7 +44,10 @@ def binaries(values: np.ndarray, ends: np.ndarray) -> Any:
 
 
 def anchors(rows: Batches, shingle: ShingleSpec, words: int) -> Out:
-    """Turn ``rank`` and ``text`` to ``rank``, ``tokens`` and ``keys``, a key for each anchor."""
+    """Turn ``rank`` and ``text`` to ``rank``, ``tokens``, ``short`` and ``keys``.
+
+    There is a key for each anchor; for ``short`` see `short_texts`.
+    """
     tokeniser, length = tokeniser_of(shingle), RunLength(words)
     for batch in rows:
         data, offsets = tokeniser.normalise(batch["text"])
@@ -56,9 +60,10 @@ def anchors(rows: Batches, shingle: ShingleSpec, words: int) -> Out:
                 [
                     array_of(rank[first:last]),
                     array_of(np.diff(tokens.offsets).astype(_I32)),
+                    array_of(short_texts(tokens, words).view(np.int64)),
                     binaries(keys, ends),
                 ],
-                names=["rank", "tokens", "keys"],
+                names=["rank", "tokens", "short", "keys"],
             )
 
 

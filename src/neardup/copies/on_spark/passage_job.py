@@ -15,6 +15,7 @@ from pyspark.sql import functions as f
 from neardup.copies.asked import CutSpec, PassageSpec, words_of
 from neardup.copies.on_spark import anchor_tasks, passage_tasks, run_tasks
 from neardup.copies.on_spark.packing import HERE, SCHEMA
+from neardup.copies.short_documents import short_notes
 from neardup.errors import ArgumentError, ColumnError, SpecError
 from neardup.report.numbers import having
 from neardup.spark import checks, steps
@@ -316,7 +317,7 @@ class _Job:
             lambda: steps.mapped(
                 read,
                 anchor_tasks.anchors,
-                "rank long, tokens int, keys binary",
+                "rank long, tokens int, short long, keys binary",
                 shingle=shingle,
                 words=words,
             ),
@@ -422,17 +423,11 @@ class _Job:
                     f"{having(none, 'document')} no {name}; those without are compared with none"
                 )
         new = anchors.where(f.col("rank") >= sum(c.documents for c in corpora[:-1]))
-        sizes: Any = new.agg(f.max("tokens"), f.count_if(f.col("tokens") < words)).first()
-        longest, short = sizes
-        if longest is None:
-            notes.append("the input has no documents")
-        elif longest < words:
-            notes.append(f"no document has {words} words; none can have a copied passage")
-        elif short:
-            notes.append(
-                f"{having(short, 'document')} fewer than {words} words; such are never copied; "
-                "neardup dedup finds equal ones"
-            )
+        short = f.when(f.col("short") != 0, f.col("short"))
+        sums = (f.max("tokens"), f.count_if(f.col("tokens") < words), f.count(short))
+        sizes: Any = new.agg(*sums, f.count_distinct(short)).first()
+        longest, fewer, hashes, distinct = sizes
+        notes += short_notes(words, longest, fewer, hashes - distinct)
         return notes
 
     def _borders(self, anchors: DataFrame, corpora: list[_Corpus]) -> tuple[np.ndarray, int]:

@@ -121,12 +121,13 @@ def _source(passage: Mapping[str, Any], text: str | None) -> tuple[str, str, str
     if text is None:
         return None
     start, end = passage["source_start"], passage["source_end"]
-    before, behind = max(0, start - _AROUND), end + _AROUND
-    return (
-        ("\u2026" if before else "") + text[before:start],
-        text[start:end],
-        text[end:behind] + ("\u2026" if behind < len(text) else ""),
-    )
+    before, behind = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
+    # Cut off where a word ends, if there is one.
+    if start > len(before):
+        before = "\u2026" + (before[before.find(" ") :] if " " in before else before)
+    if end + len(behind) < len(text):
+        behind = (behind[: behind.rfind(" ") + 1] or behind) + "\u2026"
+    return before, text[start:end], behind
 
 
 def render(shown: ShownDocument, colour: bool = False) -> str:

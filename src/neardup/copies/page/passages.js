@@ -1,4 +1,4 @@
-const COLOURS = 6, STEP = 100;
+const STEP = 100, NAMED = 30;
 const every = JSON.parse(document.getElementById("data").textContent);
 const list = document.getElementById("list");
 const pane = document.getElementById("document");
@@ -14,6 +14,12 @@ function make(tag, text, kind) {
   return element;
 }
 
+function textBlock() {
+  const block = make("div", undefined, "text");
+  block.dir = "auto";
+  return block;
+}
+
 function percent(share) {
   return (100 * share).toFixed(1) + " %";
 }
@@ -22,8 +28,16 @@ function count(number, one) {
   return number.toLocaleString("en") + " " + (number === 1 ? one : one + "s");
 }
 
-function colour(passage) {
-  return passage.kind === "boilerplate" ? "boilerplate" : "c" + (passage.colour % COLOURS);
+// Colours of sources: hues that are a golden angle apart, so that each differs from all others.
+function coloured(content, passage) {
+  const mark = make("mark", content, passage.kind);
+  if (passage.kind !== "boilerplate")
+    mark.style.setProperty("--hue", (40 + passage.colour * 137.508) % 360);
+  return mark;
+}
+
+function sourceName(passage) {
+  return passage.kind === "within" ? "the same document" : passage.source;
 }
 
 function showSource(passage, pressed) {
@@ -32,18 +46,17 @@ function showSource(passage, pressed) {
   for (const other of pane.querySelectorAll(`[data-passage="${pressed}"]`))
     other.setAttribute("aria-pressed", "true");
   source.replaceChildren();
-  const kind = passage.kind === "within" ? "the same document" : passage.source;
-  source.append(make("h3", "Source: " + kind + (passage.old ? ", in the other corpus" : "")));
+  const named = sourceName(passage) + (passage.old ? ", in the other corpus" : "");
+  source.append(make("h3", "Source: " + named));
   const about = count(passage.words, "word") + ", characters " + passage.at.join(" to ") +
     "; in " + count(passage.documents, "document") +
     (passage.origin === passage.source ? "" : "; first in " + passage.origin);
   source.append(make("p", about, "soft"));
   if (passage.text) {
-    const text = make("div", undefined, "text");
-    const [before, inside, behind] = passage.text;
-    text.append(before, make("mark", inside, colour(passage)), behind);
+    const text = textBlock();
+    const [before, inside, behind] = passage.text, mark = coloured(inside, passage);
+    text.append(before, mark, behind);
     source.append(text);
-    const mark = text.querySelector("mark");
     text.scrollTop = mark.offsetTop - text.offsetTop - 40;
   }
 }
@@ -51,16 +64,16 @@ function showSource(passage, pressed) {
 function legend(one) {
   const names = new Map();
   for (const passage of one.passages) {
-    const key = passage.kind === "boilerplate" ? "boilerplate" : passage.source;
-    if (!names.has(key)) names.set(key, [colour(passage), 0]);
-    names.get(key)[1] += passage.words;
+    const key = passage.kind === "boilerplate" ? "boilerplate" : sourceName(passage);
+    if (!names.has(key)) names.set(key, passage);
   }
   const found = make("ul", undefined, "legend");
-  for (const [name, [kind]] of [...names].slice(0, 30)) {
+  for (const [name, passage] of [...names].slice(0, NAMED)) {
     const item = make("li");
-    item.append(make("mark", name, kind));
+    item.append(coloured(name, passage));
     found.append(item);
   }
+  if (names.size > NAMED) found.append(make("li", `and ${count(names.size - NAMED, "more source")}`));
   if (one.changed) {
     const item = make("li");
     item.append(make("span", "changed words", "changed"));
@@ -83,7 +96,7 @@ function open(one, focus) {
   if (!one.kept) about.push("left out of the clean corpus");
   pane.append(make("p", about.join("; ") + ".", "soft"), legend(one));
   if (one.parts) {
-    const text = make("div", undefined, "text");
+    const text = textBlock();
     for (const [content, number, changed] of one.parts) {
       if (number < 0) {
         text.append(changed ? make("span", content, "changed") : content);
@@ -97,7 +110,9 @@ function open(one, focus) {
     const rows = make("ul");
     one.passages.forEach((passage, number) => {
       const item = make("li");
-      item.append(marked(`${count(passage.words, "word")} from ${passage.source}`, passage, number));
+      item.append(marked(
+        `characters ${passage.here.join(" to ")}: ${count(passage.words, "word")} from ` +
+          sourceName(passage), passage, number));
       rows.append(item);
     });
     pane.append(rows);
@@ -106,7 +121,7 @@ function open(one, focus) {
 }
 
 function marked(content, passage, number) {
-  const mark = make("mark", content, colour(passage));
+  const mark = coloured(content, passage);
   mark.tabIndex = 0;
   mark.dataset.passage = number;
   mark.setAttribute("role", "button");
@@ -148,9 +163,10 @@ function search() {
   listed = 0;
   list.replaceChildren();
   extend();
-  status.textContent = count(found.length, "document");
+  status.textContent = count(found.length, "document") +
+    (query ? ` of the ${every.length.toLocaleString("en")} in this page` : "");
   if (found.length) open(found[0], false);
-  else pane.replaceChildren();
+  else for (const part of [pane, source]) part.replaceChildren();
 }
 
 more.addEventListener("click", extend);

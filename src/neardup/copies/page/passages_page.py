@@ -18,8 +18,12 @@ from neardup.report.visible import html_page, name, need_jinja, visible
 
 #: Characters of a document that are shown.
 _LONGEST = 60_000
+#: Characters of an id that are shown: addresses of pages often begin alike.
+_LONG_ID = 1000
 #: Rows of the tables of values, of months and of boilerplate that are shown.
 _ROWS = 100
+#: Rows of boilerplate among which those are looked for, and characters of each that are shown.
+_LOOKED_AT, _SHOWN = 1000, 600
 
 
 class PageOptions(NamedTuple):
@@ -66,8 +70,8 @@ def write_passages_page(
     shown = show(results, order, texts)
     templates: list[dict[str, Any]] = []
     if record["spec"]["boilerplate"]:
-        templates = results.table("boilerplate").slice(0, _ROWS).to_pylist()
-        _add_texts(results, templates, texts)
+        rows = results.table("boilerplate").slice(0, _LOOKED_AT).to_pylist()
+        templates = (_with_texts(results, rows) if texts else rows)[:_ROWS]
     page = html_page(
         f"{__package__}:passages.html.jinja",
         ["plain.css", f"{__package__}:passages.css"],
@@ -97,17 +101,29 @@ def _histogram(shares: np.ndarray) -> list[tuple[str, int]]:
     return list(zip(names, np.bincount(bins, minlength=11).tolist(), strict=True))
 
 
-def _add_texts(results: PassageResults, templates: list[dict[str, Any]], texts: bool) -> None:
-    ids = results.table("documents", ["doc_id"]).column(0).to_pylist() if templates else []
-    position_of = {id: position for position, id in enumerate(ids)} if texts else {}
-    here = [row for row in templates if row["doc_id"] in position_of]
+def _with_texts(results: PassageResults, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of boilerplate with their texts, but for those that are part of one before.
+
+    Rows whose first occurrence is in the corpus compared against have no text.
+    """
+    ids = results.table("documents", ["doc_id"]).column(0).to_pylist() if rows else []
+    position_of = {id: position for position, id in enumerate(ids)}
+    here = [row for row in rows if row["doc_id"] in position_of]
     positions = np.array([position_of[row["doc_id"]] for row in here], np.int64)
-    for row in templates:
-        row["text"] = None
-    if not here:
-        return
-    for row, text in zip(here, results.texts(positions), strict=True):
-        row["text"] = text[row["start"] : row["end"]][:600]
+    texts = results.texts(positions) if here else []
+    text_of = {
+        id(row): text[row["start"] : row["end"]] for row, text in zip(here, texts, strict=True)
+    }
+    found: list[dict[str, Any]] = []
+    complete: list[str] = []
+    for row in rows:
+        text = text_of.get(id(row))
+        if text is not None:
+            if any(text in other for other in complete):
+                continue
+            complete.append(text)
+        found.append({**row, "text": text and text[:_SHOWN]})
+    return found
 
 
 def _as_data(shown: ShownDocument) -> dict[str, Any]:
@@ -119,26 +135,27 @@ def _as_data(shown: ShownDocument) -> dict[str, Any]:
         number = numbers.setdefault(key, len(numbers))
         passages.append(
             {
-                "source": name(passage["source_id"]),
+                "source": name(passage["source_id"], _LONG_ID),
                 "old": bool(passage.get("in_old")),
                 "colour": number,
                 "words": passage["words"],
                 "documents": passage["documents"],
                 "kind": passage["kind"],
+                "here": [passage["start"], passage["end"]],
                 "at": [passage["source_start"], passage["source_end"]],
-                "origin": name(passage["origin_id"]),
+                "origin": name(passage["origin_id"], _LONG_ID),
                 "text": None if source is None else [visible(part) for part in source],
             }
         )
     found: dict[str, Any] = {
-        "id": name(row["doc_id"]),
+        "id": name(row["doc_id"], _LONG_ID),
         "words": row["words"],
         "copied": row["copied_words"],
         "share": round(row["copied_share"], 4),
         "common": row.get("boilerplate_words", 0),
         "changed": row.get("changed_words", 0),
         "kept": row["kept"],
-        "main": None if row["source_id"] is None else name(row["source_id"]),
+        "main": None if row["source_id"] is None else name(row["source_id"], _LONG_ID),
         "passages": passages,
         "parts": None,
         "cut": False,

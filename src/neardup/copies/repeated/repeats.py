@@ -41,6 +41,7 @@ from neardup.match.verifying import taken
 from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.common_parts import tokens_of
 from neardup.sketch.run_anchors import RunAnchors, RunLength, anchors_of
+from neardup.sketch.short_texts import short_texts
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.threads import Local
@@ -54,7 +55,7 @@ _MARKED = 4
 _SORTED = 1 << 21
 _WORD, _SIZE = np.dtype(np.uint64), np.dtype(np.int32)
 #: Columns of the numbers that are entered of each document.
-_TOKENS, _ANCHORS = "neardup.tokens", "neardup.anchors"
+_TOKENS, _ANCHORS, _SHORT = "neardup.tokens", "neardup.anchors", "neardup.short"
 
 
 class Repeats(NamedTuple):
@@ -98,6 +99,7 @@ class Corpus:
     numbers: np.ndarray  # int64[documents]: in keep order
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
     stretches: list[np.ndarray]  # of each partition, see `neardup.copies.repeated.known_text`
+    short: np.ndarray  # uint64[]: of short documents of the last input, see `short_texts`
 
     @property
     def documents(self) -> int:
@@ -423,6 +425,7 @@ class Read(NamedTuple):
     tokens: np.ndarray  # int32[documents]
     counts: np.ndarray  # int32[documents]: anchors
     anchors: tuple[list[np.ndarray], np.ndarray]  # see `Found`, by part, and their ends
+    short: np.ndarray  # uint64[documents], see `short_texts`
     runs: tuple[np.ndarray, np.ndarray]  # records by part, and their ends
     stretches: np.ndarray  # see `neardup.copies.repeated.known_text`
     cached: list[Ragged]
@@ -438,17 +441,20 @@ class Anchors:
         self._known = Local(lambda: PartitionText(finder.length.words, finder.allocate))
         self._slabs = Slabs(finder.work.scratch.empty)
         self._ends: list[int] = []
+        self._corpus, self._short = 0, list[np.ndarray]()
         self._anchors = self._documents = 0
 
     def of(self, text: pa.LargeStringArray) -> Read:
         """Return what `add` takes of the texts of a partition; from any thread."""
         finder, kept = self._finder, list[Ragged]()
         tokens, counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        short = [np.empty(0, np.uint64)]
         known = self._known()
         known.begin()
         for batch, anchors in finder.add_texts(text, known):
             counts.append(anchors.counts)
             tokens.append(np.diff(batch.offsets).astype(np.int32))
+            short.append(short_texts(batch, finder.length.words))
             if not finder.cache.is_full:
                 kept.append(Ragged(batch.values.copy(), batch.offsets))
         found = known.found()
@@ -461,6 +467,7 @@ class Anchors:
             np.concatenate(tokens),
             np.concatenate(counts),
             (rows, ends),
+            np.concatenate(short),
             known.records.divided(finder.runs.parts),
             found.stretches,
             kept if len(kept) == len(tokens) - 1 else [],
@@ -479,6 +486,7 @@ class Anchors:
         columns: dict[str, Any] = {
             _TOKENS: array_of(found.tokens),
             _ANCHORS: array_of(found.counts),
+            _SHORT: array_of(found.short),
         }
         columns |= zip(table.column_names, table.columns, strict=True)
         entered = Entered(corpus, about, pa.table(columns), found.stretches)
@@ -490,8 +498,12 @@ class Anchors:
 
     def enter(self, entered: Entered) -> None:
         """Enter a partition whose anchors are in the spill."""
-        columns = (entered.table.column(name).combine_chunks() for name in (_TOKENS, _ANCHORS))
-        tokens, counts = (numbers(cast(Any, column)) for column in columns)
+        names = _TOKENS, _ANCHORS, _SHORT
+        columns = (entered.table.column(name).combine_chunks() for name in names)
+        tokens, counts, short = (numbers(cast(Any, column)) for column in columns)
+        if entered.corpus != self._corpus:
+            self._corpus, self._short = entered.corpus, []
+        self._short.append(short[short > 0])
         self._tokens.append(tokens)
         self._counts.append(counts)
         if len(entered.stretches):
@@ -510,7 +522,11 @@ class Anchors:
         self._tokens, self._counts = [], []
         numbers = scratch.empty(self._documents, np.int64)
         numbers[:] = np.arange(self._documents)
-        return Corpus(tokens, counts, numbers, np.array(self._ends, np.int64), self._stretches)
+        ends, short = (
+            np.array(self._ends, np.int64),
+            np.concatenate([np.empty(0, np.uint64), *self._short]),
+        )
+        return Corpus(tokens, counts, numbers, ends, self._stretches, short)
 
     def marked(self) -> Marked:
         """Return the anchors with a key that another one has too."""
