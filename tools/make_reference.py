@@ -109,7 +109,7 @@ def docstring(found: Any) -> Iterator[str]:
     """Yield the sections of a docstring."""
     if found.docstring is None:
         return
-    for section in found.docstring.parse("google", warnings=False):
+    for section in found.docstring.parse("google", warnings=False, returns_multiple_items=False):
         kind = section.kind.value
         if kind == "text":
             yield _prose(section.value) + "\n"

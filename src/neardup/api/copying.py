@@ -319,7 +319,7 @@ def passages(
         by: Column, such as an author, by whose values the totals are listed too.
         name_source: ``"longest"`` names the source that a passage has the most words from;
             ``"latest"`` and ``"first"`` the latest or first occurrence of its first run.
-        boilerplate: Documents from which on a run is boilerplate, which is counted apart.
+        boilerplate: A run in so many documents or more is boilerplate, and not copied; 0 for none.
         bridge: Most changed words between two passages from one source that are joined.
         stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc`` and ``strip_accents``.
         ignore: As for `neardup.dedup`, as is ``stop_passages``. Ignored text has no words.

@@ -38,7 +38,7 @@ class PassageSpec:
         within: Column; only documents with equal values are compared.
         across: Column; only documents with different values are compared.
         source: ``"longest"``, ``"latest"`` or ``"first"``: which earlier occurrence is named.
-        boilerplate: Documents from which on a run is boilerplate, not a copy; 0 for never.
+        boilerplate: A run in so many documents or more is boilerplate, and not copied; 0 for none.
         bridge: Most changed words between two passages that are joined.
         stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc``, ``strip_accents``,
             ``ignore`` and ``stop_passages``. Ignored text has no words, and is not counted.

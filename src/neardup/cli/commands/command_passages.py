@@ -31,7 +31,11 @@ from neardup.cli.showing import show_events, show_record
     default="longest",
     help="Which earlier occurrence of a passage is named.",
 )
-@o.compared("--boilerplate N", default=0, help="Count runs in N documents or more apart.")
+@o.compared(
+    "--boilerplate N",
+    default=0,
+    help="Runs in N documents or more are boilerplate, and not copied.",
+)
 @o.compared("--bridge G", type=int, default=0, help="Join passages over G changed words at most.")
 @o.advanced("--stem LANGUAGE", help="Compare word stems; a Snowball language.")
 @o.advanced("--keep-case", help="Distinguish upper and lower case.")

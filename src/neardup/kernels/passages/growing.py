@@ -62,7 +62,7 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
         begin: The run to begin with: its segment, and its position, or 0 for that of the segment.
         end: Segment after the last one that is looked at; documents are complete.
         rule: Which source: 0 the one that reaches furthest, 1 the latest, 2 the first.
-        boilerplate: Documents from which on a run is boilerplate; 0 for never.
+        boilerplate: A run in so many documents or more is boilerplate; 0 for none.
         out: uint64[passages, 6] for position, number of runs, source, origin, documents, and a hash
             of the text of boilerplate, else 0.
 
@@ -149,7 +149,7 @@ def share_words(passages, starts, tokens, words, boilerplate, gained, copied, co
         starts: int64[documents + 1] into ``passages``.
         tokens: int32[documents], the number of tokens of each.
         words: Tokens of a run.
-        boilerplate: Documents from which on a run is boilerplate; 0 for never.
+        boilerplate: A run in so many documents or more is boilerplate; 0 for none.
         gained: int32[passages] for the words that a passage has.
         copied: int32[documents] for the copied words, without boilerplate.
         common: int32[documents] for the words of boilerplate.
