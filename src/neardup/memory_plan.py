@@ -36,9 +36,10 @@ _ITEM_BYTE = 16
 _INDEXED = 1000
 #: Of each record of a linkage, and of each byte of its fields.
 _RECORD, _FIELD_BYTE = 2500, 60
-#: Of a search for passages: the process, and of each thread, once and by the anchors of its texts;
-#: an input with partitions of the usual size has so many bytes.
-_PASSAGES, _OF_THREAD, _OF_ANCHORS, _USUAL_INPUT = 100_000_000, 30_000_000, 900_000_000, 256 << 20
+#: Of a search for passages: the process; tables and their writers; and of each thread, once and by
+#: the anchors of its texts. Inputs from so many bytes on have tables and partitions of usual size.
+_PASSAGES, _TABLES, _OF_THREAD, _OF_ANCHORS = 100_000_000, 160_000_000, 40_000_000, 900_000_000
+_USUAL_TABLES, _USUAL_INPUT = 64 << 20, 256 << 20
 #: Of a band key.
 KEY = 8
 #: Share of the memory above the minimum that documents are cached in, which are not read again; and
@@ -77,8 +78,9 @@ def least_for_passages(size: int, words: int, threads: int) -> int:
         words: Tokens of a run: the fewer, the more anchors a text has.
         threads: Number of threads.
     """
-    share = min(1.0, size / _USUAL_INPUT)
-    return _PASSAGES + int(threads * share * (_OF_THREAD + _OF_ANCHORS // words))
+    tables, share = min(1.0, size / _USUAL_TABLES), min(1.0, size / _USUAL_INPUT)
+    of_threads = threads * share * (_OF_THREAD + _OF_ANCHORS // words)
+    return _PASSAGES + int(tables * _TABLES + of_threads)
 
 
 def show_size(size: int) -> str:

@@ -46,13 +46,15 @@ from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.threads import Local
 
-#: Bytes that a part of a spill should have: a few are in memory at the same time.
-_PART = 12 << 20
+#: Bytes that a part of a spill should have: a few are in memory at the same time. With less than
+#: 1 GB it is such a share of the memory.
+_PART, _PART_SHARE = 12 << 20, 80
 _MOST_PARTS = 1024
 #: One of so many anchors has a key that another one has, is guessed.
 _MARKED = 4
-#: Runs of a part that are sorted at once.
-_SORTED = 1 << 21
+#: Runs of a part that are sorted at once, and rows of an array in memory; or that share of the bytes
+#: of the memory, where this is less.
+_SORTED, _SORTED_SHARE = 1 << 21, 500
 _WORD, _SIZE = np.dtype(np.uint64), np.dtype(np.int32)
 #: Columns of the numbers that are entered of each document.
 _TOKENS, _ANCHORS, _SHORT = "neardup.tokens", "neardup.anchors", "neardup.short"
@@ -118,6 +120,7 @@ class Finder:
     def __init__(self, words: int, tokeniser: Tokeniser, work: Work) -> None:
         self.length = RunLength(words)
         self._tokeniser, self.work = tokeniser, work
+        self._sorted = min(_SORTED, work.memory // _SORTED_SHARE)
         self.cache = _TokenCache(work.cached)
         self._records = Local(lambda: RunRecords(words, self.allocate))
 
@@ -128,7 +131,8 @@ class Finder:
         name: str | None = None,
         flushes: Iterable[Flush] = (),
     ) -> Spill:
-        parts = int(np.clip(-(-size // _PART), 1, _MOST_PARTS))
+        part = min(_PART, self.work.memory // _PART_SHARE)
+        parts = int(np.clip(-(-size // part), 1, _MOST_PARTS))
         path = None if name is None else self.work.progress.path(name)
         memory, folder = self.work.spilled, self.work.folder
         return self.work.close_later(
@@ -248,7 +252,7 @@ class Finder:
         """Return rows in the order of their parts, and where each begins; see `divide`."""
         ends = np.empty(parts + 1, np.int64)
         part = keys[0] % np.uint64(parts) if len(keys) else np.uint64(0)
-        if len(keys) > _SORTED and bool(np.all(keys == keys[0])):  # of periodic text
+        if len(keys) > self._sorted and bool(np.all(keys == keys[0])):  # of periodic text
             ends[: int(part) + 1], ends[int(part) + 1 :] = 0, len(keys)
             return columns, ends
         order = self.allocate(len(keys), np.dtype(np.int64))
@@ -312,7 +316,7 @@ class Finder:
             if numbers is not None:
                 for each in (columns[:3], copied[0]):
                     renumber(tuple(each), numbers)
-            found = segments_of(columns, copied, rule, self.allocate, _SORTED, fragments)
+            found = segments_of(columns, copied, rule, self.allocate, self._sorted, fragments)
             return [in_ranges(each) for each in found]
 
         for made in self.work.pool.ordered(work, range(runs.parts), self.work.parts):
@@ -361,7 +365,7 @@ class Finder:
 
     def allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
         """Return an array for a part, which may be many times as large as others."""
-        return np.empty(rows, dtype) if rows <= _SORTED else self.work.scratch.empty(rows, dtype)
+        return np.empty(rows, dtype) if rows <= self._sorted else self.work.scratch.empty(rows, dtype)
 
     def in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Return values by their rows, int64[]."""
