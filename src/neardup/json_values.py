@@ -31,6 +31,8 @@ def differences(old: Mapping[str, JSON], new: Mapping[str, JSON]) -> str:
     'shingle.n was 3 and is 5; shingle.unit was absent and is "word"'
     >>> differences({"inputs": [["a.csv", 5]]}, {"inputs": [["a.csv", 6]]})
     'inputs: a.csv has changed'
+    >>> differences({"inputs": [["a.csv", 5]]}, {"inputs": [["b.csv", 6]]})
+    'inputs[0] was a.csv and is b.csv'
     """
     found = list(_compared(json.loads(json.dumps(old)), json.loads(json.dumps(new)), ""))
     more = len(found) - _FIELDS
@@ -51,6 +53,8 @@ def _compared(old: JSON, new: JSON, name: str) -> Iterator[str]:
             path = _path(after)
             if path and path == _path(before) and before != after:
                 yield f"{name}: {path} has changed"
+            elif path and _path(before) and before != after:
+                yield f"{name}[{number}] was {_path(before)} and is {path}"
             else:
                 yield from _compared(before, after, f"{name}[{number}]")
     elif isinstance(old, list) and isinstance(new, list):

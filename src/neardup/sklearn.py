@@ -15,6 +15,7 @@ from neardup.spec import ShingleSpec
 try:
     from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
     from sklearn.utils import Tags
+    from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
     raise DependencyError(
         "scikit-learn 1.6 is not installed", "pip install scikit-learn"
@@ -126,6 +127,7 @@ class CopiedShare(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Iterable[str]) -> np.ndarray:
         """Return float64[texts, 1]: the share of each, compared with those that were fitted too."""
+        check_is_fitted(self, "texts_")
         return self._shares(_texts(X), self.texts_)
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:

@@ -15,6 +15,8 @@ import neardup
 from neardup.errors import InputError, SpecError
 
 checks: Any = pytest.importorskip("sklearn.utils.estimator_checks")
+from sklearn.exceptions import NotFittedError  # noqa: E402
+
 from neardup.sklearn import CopiedShare, Deduplicator  # noqa: E402
 
 TEXTS = ["one two three four five six", "One, two; three four five six!", "x", "y", "x"]
@@ -101,3 +103,5 @@ def test_copied_share(kernels: None) -> None:
     assert all(result["status"] == "passed" for result in results)
     with pytest.raises(SpecError, match="no sequence of texts"):
         CopiedShare().fit("one text")
+    with pytest.raises(NotFittedError):
+        CopiedShare().transform(["one text"])

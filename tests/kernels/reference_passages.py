@@ -226,7 +226,10 @@ def bridge(
 
 
 def last_sources(
-    passages: Sequence[tuple[int, int, int]], cuts: Sequence[tuple[int, int]], dropped: set[int]
+    passages: Sequence[tuple[int, int, int]],
+    common: Sequence[bool],
+    cuts: Sequence[tuple[int, int]],
+    dropped: set[int],
 ) -> tuple[dict[int, int], set[int]]:
     """Words lost by document, and the dropped documents that have them.
 
@@ -234,7 +237,10 @@ def last_sources(
     """
     gone = {first + i for first, words in cuts for i in range(words)}
     source: dict[int, int] = {}
-    for first, words, there in passages:
+    # Boilerplate first; then by position.
+    for _, (first, words, there) in sorted(
+        zip((not each for each in common), passages, strict=True)
+    ):
         for i in range(words):
             source.setdefault(first + i, there + i)
     lost: dict[int, int] = {}

@@ -475,6 +475,7 @@ def test_words_that_are_left_nowhere(seed: int) -> None:
         elif rng.random() < 0.8:
             cuts.append((word, 1))
     dropped = {d for d in range(len(tokens)) if rng.random() < 0.3}
+    common = [rng.random() < 0.3 for _ in passages]
     columns = [np.array(column, np.uint64) for column in zip(*passages, strict=True)]
     columns = columns or [np.empty(0, np.uint64)] * 3
     position, words, source = columns
@@ -484,13 +485,14 @@ def test_words_that_are_left_nowhere(seed: int) -> None:
         position,
         words.astype(np.int64),
         source,
+        np.array(common, np.bool_),
         first,
         size.astype(np.int64),
         np.array([d in dropped for d in range(len(tokens))]),
         lost,
         needed,
     )
-    expected = reference.last_sources(passages, cuts, dropped)
+    expected = reference.last_sources(passages, common, cuts, dropped)
     assert {d: n for d, n in enumerate(lost.tolist()) if n} == expected[0]
     assert set(np.flatnonzero(needed).tolist()) == expected[1]
 

@@ -306,15 +306,46 @@ def test_totals(tmp_path: Path, kernels: None) -> None:
     assert "1 document has no date" in run.summary["notes"][0]
 
 
+def test_totals_by_value_have_boilerplate_words() -> None:
+    rows = {"text": ["a b c x", "a b c y", "y a b c"], "by": ["p", "q", "q"]}
+    run = neardup.passages(rows, words=3, by="by", boilerplate=3, progress=False)
+    assert run.summary["by_value"] == [
+        {"value": "q", "documents": 2, "words": 8, "copied_words": 0, "boilerplate_words": 6},
+        {"value": "p", "documents": 1, "words": 4, "copied_words": 0, "boilerplate_words": 0},
+    ]
+    assert "2  of copied words, in 0 documents, and of boilerplate" in str(run)
+
+
+@pytest.mark.parametrize("how", [{"mask": "[...]"}, {"whole": "line"}])
+def test_to_say_how_to_cut_asks_for_a_cut(how: dict[str, Any]) -> None:
+    texts = ["a b c d", "e\na b c\nf", "a b c g"]
+    run = neardup.passages(texts, words=3, progress=False, **how)
+    asked = neardup.passages(texts, words=3, progress=False, cut=True, **how)
+    found = run.clean().column("text").to_pylist()
+    assert found == asked.clean().column("text").to_pylist() != texts
+    options = {"words": 3, "boilerplate": 3, "cut_boilerplate": True}
+    run = neardup.passages([*texts, "a b c d"], progress=False, **options, **how)
+    assert run.clean().column("text").to_pylist()[3].endswith("d")
+
+
+def test_a_word_of_boilerplate_is_followed_to_the_source_of_that() -> None:
+    """Not to that of a copy which begins before it, and whose source is left out."""
+    texts = ["a b z", "p a p a p a", "p a b", "a b"]
+    options = {"words": 2, "boilerplate": 3, "cut_boilerplate": True, "drop_above": 0.5}
+    for keep in (False, True):
+        run = neardup.passages(texts, progress=False, keep_sources=keep, **options)
+        assert run.summary["counts"]["cut_words_left_nowhere"] == 0
+        assert run.documents.column("kept").to_pylist() == [True, False, True, True]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"words": 1}, "`words` is 1"),
         ({"words": 0}, "`words` is 0"),
         ({"within": "text", "across": "text"}, "exclude each other"),
-        ({"name_source": "best"}, "`source` is 'best'"),
+        ({"name_source": "best"}, "`name_source` is 'best'"),
         ({"boilerplate": 1}, "`boilerplate` is 1"),
-        ({"mask": "x"}, "nothing is cut"),
         ({"cut": True, "mask": ""}, "`mask` is empty"),
         ({"cut": True, "whole": "page"}, "`whole` is 'page'"),
         ({"drop_above": 2}, "`drop_above` is 2"),

@@ -122,7 +122,7 @@ class PassageRun(AnyRun):
 
     @property
     def boilerplate(self) -> pa.Table:
-        """A row for each text that occurs in many documents, with its first occurrence."""
+        """A row for each text that occurs in many documents, with one occurrence of it."""
         return self._table("boilerplate")
 
     @property
@@ -327,7 +327,8 @@ def passages(
             stand nowhere else. A character that ``nfkc`` makes several words of is cut only if all
             of them are.
         cut_boilerplate: Cut boilerplate, but for its first occurrence.
-        mask: Put this text in place of each stretch that is cut.
+        mask: Put this text in place of each stretch that is cut. Asks for ``cut``, unless
+            ``cut_boilerplate`` is given, as does ``whole``.
         whole: ``"line"``, ``"sentence"`` or ``"paragraph"``: cut only complete ones.
         drop_above: Leave out documents of which a larger share of the words is copied.
         drop_below: Leave out documents with fewer words left.

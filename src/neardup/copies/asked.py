@@ -68,7 +68,7 @@ class PassageSpec:
                 "10 to measure clinical notes, 25 to cut, 50 for web pages",
             )
         if self.source not in SOURCES:
-            raise SpecError(f"`source` is {self.source!r}; expected {', '.join(SOURCES)}")
+            raise SpecError(f"`name_source` is {self.source!r}; expected {', '.join(SOURCES)}")
         if self.within is not None and self.across is not None:
             raise SpecError("`within` and `across` exclude each other", "leave one out")
         if self.boilerplate < 0 or self.boilerplate == 1:
@@ -104,7 +104,7 @@ class CutSpec:
     """Treatment of the copied words; by default they stay.
 
     Attributes:
-        copied: Cut the copied words.
+        copied: Cut the copied words; so do ``mask`` and ``whole`` without ``boilerplate``.
         boilerplate: Cut the words in boilerplate, but for their first occurrence.
         mask: Put this in place of each stretch that is cut; None for nothing.
         whole: ``"line"``, ``"sentence"`` or ``"paragraph"``: cut only complete ones of which all
@@ -130,9 +130,8 @@ class CutSpec:
     def __post_init__(self) -> None:
         if self.whole is not None and self.whole not in UNITS:
             raise SpecError(f"`whole` is {self.whole!r}; expected {', '.join(UNITS)}")
-        for name in ("mask", "whole"):
-            if getattr(self, name) is not None and not self.cuts:
-                raise SpecError(f"`{name}` says how to cut, and nothing is cut", "add `cut`")
+        if not self.cuts and (self.mask is not None or self.whole is not None):
+            object.__setattr__(self, "copied", True)  # who says how to cut wants to
         if self.mask is not None and not self.mask.strip():
             raise SpecError("`mask` is empty", "leave it out to cut without a mask")
         if self.drop_above is not None and not 0 <= self.drop_above <= 1:

@@ -181,12 +181,19 @@ class DocumentTable:
             yield self.of(positions, self._new_ids.slice(low, len(positions)))
 
     def sizes(self) -> Iterator[pa.Table]:
-        """Yield columns documents (1), words and copied_words, int64, as `every` has its rows."""
+        """Yield columns documents (1), words and copied_words, int64, as `every` has its rows.
+
+        With boilerplate boilerplate_words, too.
+        """
         old = self._inputs.old_documents
         for low in range(0, max(1, len(self._kept)), _STEP):
             of = self._found.numbers[old + low : old + low + _STEP]
-            columns = (np.ones(len(of)), self._found.tokens[of], self._found.counts.copied[of])
-            names = ("documents", "words", "copied_words")
+            counts = self._found.counts
+            columns: tuple[np.ndarray, ...]
+            columns = (np.ones(len(of)), self._found.tokens[of], counts.copied[of])
+            names = ["documents", "words", "copied_words"]
+            if self._spec.boilerplate:
+                columns, names = (*columns, counts.common[of]), [*names, "boilerplate_words"]
             arrays = (array_of(values.astype(np.int64)) for values in columns)
             yield pa.table(dict(zip(names, arrays, strict=True)))
 
@@ -235,7 +242,7 @@ def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) ->
     np.maximum.at(documents, number, passages.documents[rows.order])
     source = np.full(len(first), np.iinfo(np.uint64).max)
     np.minimum.at(source, number, rows.source)
-    # The first occurrence of all in the input.
+    # The first of the sources, in the order of the input.
     best = np.lexsort((source, -words[first] * (count + 1)))
     last = source + (words[first] - 1).astype(np.uint64)
     return pa.table(

@@ -245,7 +245,7 @@ def _lost_words(
     lost = np.zeros(len(found.tokens), np.int64)
     needed = np.zeros(len(found.tokens), np.bool_)
     passages = found.passages
-    columns = passages.position, passages.words, passages.source
+    columns = passages.position, passages.words, passages.source, passages.common
     while True:
         rows = position[order], stretches.words[order]
         lost[:] = 0
@@ -266,7 +266,7 @@ def _totals(inputs: Inputs, by: str, documents: DocumentTable) -> list[dict[str,
     rows: list[dict[str, Any]] = found.slice(0, _VALUES).to_pylist()
     if found.num_rows > _VALUES:
         rest = found.slice(_VALUES)
-        names = ("documents", "words", "copied_words")
+        names = [name for name in rest.column_names if name != "value"]
         sums = {name: pc.sum(rest.column(name)).as_py() for name in names}
         rows.append({"others": rest.num_rows, **sums})
     return rows
@@ -298,7 +298,7 @@ def _times(inputs: Inputs, name: str, documents: DocumentTable) -> dict[str, lis
 def _sums(
     name: str, column: Any, values_of: Callable[[Any], Any], documents: DocumentTable
 ) -> pa.Table:
-    """Return documents, words and copied words by value; ``column`` has one for each document."""
+    """Return the sums of `DocumentTable.sizes` by value; ``column`` has one for each document."""
     found, first = [], 0
     for table in documents.sizes():
         values = column.slice(first, table.num_rows)
@@ -308,6 +308,6 @@ def _sums(
 
 
 def _added(name: str, table: pa.Table) -> pa.Table:
-    sums = ["documents", "words", "copied_words"]
+    sums = [each for each in table.column_names if pa.types.is_int64(table.field(each).type)]
     found = table.group_by(name).aggregate([(each, "sum") for each in sums])
     return found.select([name, *(f"{each}_sum" for each in sums)]).rename_columns([name, *sums])

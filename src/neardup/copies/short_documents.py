@@ -23,5 +23,6 @@ def short_notes(words: int, longest: int | None, short: int, equal: int) -> list
     else:
         note = f"{having(short, 'document')} fewer than {words} words; such are never copied"
     if equal:
-        note += f"; {equal:,} of them equal another one: neardup dedup finds such"
+        verb = "equals" if equal == 1 else "equal"
+        note += f"; {equal:,} of them {verb} another one: neardup dedup finds such"
     return [note]

@@ -101,9 +101,11 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
                 else "name another column with `text`, or convert this one to strings",
             )
         if pa.types.is_nested(type):
-            what = "an id" if column == columns.id else "compared"
+            is_id = column == columns.id
+            what = "an id" if is_id else "compared"
             raise ColumnError(
-                f"{name}: column {column!r} has the type {type}, which can't be {what}", _ID_HINT
+                f"{name}: column {column!r} has the type {type}, which can't be {what}",
+                _ID_HINT if is_id else "name a column of strings, numbers or dates",
             )
 
 

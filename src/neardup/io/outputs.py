@@ -60,7 +60,8 @@ def check_output(
     if format is not None and format not in OUTPUT_FORMATS:
         raise SpecError(f"no output format {format!r}", f"known are {', '.join(OUTPUT_FORMATS)}")
     if added is not None and source.format == "text" and format is None:
-        raise SpecError("plain texts have no fields, and some are to be added")
+        what = "plain texts have no fields, and some are to be added"
+        raise SpecError(what, "write records, with format='jsonl'")
     formats = {file.format for file in source.files} or {"parquet"}
     for target in sorted({format} if format else formats):
         if compression is not None and compression not in _CODECS[target]:

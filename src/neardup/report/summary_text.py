@@ -224,10 +224,13 @@ def of_passages(record: dict[str, Any]) -> Iterator[Row]:
     yield "documents", f"{counts['documents']:,}", f"of {words:,} words"
     copied, where = counts["copied_words"], counted(counts["documents_with_copies"], "document")
     yield "copied", f"{copied:,}", f"words, {share(copied, words)}"
-    yield "passages", f"{counts['passages']:,}", f"in {where}"
     if counts["boilerplate_words"]:
+        where = f"of copied words, in {where}, and of boilerplate"
+        yield "passages", f"{counts['passages']:,}", where
         part = share(counts["boilerplate_words"], words)
         yield "boilerplate", f"{counts['boilerplate_words']:,}", f"words, {part}"
+    else:
+        yield "passages", f"{counts['passages']:,}", f"in {where}"
     if counts.get("cut_words"):
         yield "cut", f"{counts['cut_words']:,}", f"words, {share(counts['cut_words'], words)}"
     if "dropped" in counts:

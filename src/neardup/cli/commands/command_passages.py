@@ -61,10 +61,14 @@ from neardup.cli.showing import show_events, show_record
 )
 @o.json_option
 @o.kept("--cut", help="Cut the copied words. [default: nothing is cut]")
-@o.kept("--cut-boilerplate", help="Cut boilerplate, but for its first occurrence.")
-@o.kept("--mask TEXT", help="Put TEXT instead of each stretch that is cut.")
 @o.kept(
-    "--whole [line|sentence|paragraph]", help="Cut only complete ones that are copied completely."
+    "--cut-boilerplate",
+    help="Cut boilerplate, but for its first occurrence. With --mask or --whole, nothing else.",
+)
+@o.kept("--mask TEXT", help="Put TEXT instead of each stretch that is cut; asks for --cut.")
+@o.kept(
+    "--whole [line|sentence|paragraph]",
+    help="Cut only complete ones that are copied completely; asks for --cut.",
 )
 @o.kept("--drop-above SHARE", help="Leave out documents of which a larger share is copied.")
 @o.kept("--drop-below WORDS", type=int, help="Leave out documents with fewer words left.")

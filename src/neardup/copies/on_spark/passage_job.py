@@ -551,7 +551,7 @@ def _documents_table(
 
 
 def _boilerplate_table(rows: DataFrame, ids: DataFrame, old: int) -> DataFrame:
-    """Return a row for each text, with its first occurrence in the order of the ids."""
+    """Return a row for each text, with the first source of its passages, by the order of ids."""
     named = ids.withColumnsRenamed({"rank": "source_rank", "id": "doc_id"})
     found = rows.where(f"kind = {_KINDS.index('boilerplate')}")
     found = found.join(f.broadcast(named), "source_rank")

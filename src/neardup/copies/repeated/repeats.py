@@ -52,8 +52,8 @@ _PART, _PART_SHARE = 12 << 20, 80
 _MOST_PARTS = 1024
 #: One of so many anchors has a key that another one has, is guessed.
 _MARKED = 4
-#: Runs of a part that are sorted at once, and rows of an array in memory; or that share of the bytes
-#: of the memory, where this is less.
+#: Runs of a part that are sorted at once, and rows of an array in memory; or that share of the
+#: bytes of the memory, where this is less.
 _SORTED, _SORTED_SHARE = 1 << 21, 500
 _WORD, _SIZE = np.dtype(np.uint64), np.dtype(np.int32)
 #: Columns of the numbers that are entered of each document.
@@ -365,7 +365,9 @@ class Finder:
 
     def allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
         """Return an array for a part, which may be many times as large as others."""
-        return np.empty(rows, dtype) if rows <= self._sorted else self.work.scratch.empty(rows, dtype)
+        return (
+            np.empty(rows, dtype) if rows <= self._sorted else self.work.scratch.empty(rows, dtype)
+        )
 
     def in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Return values by their rows, int64[]."""

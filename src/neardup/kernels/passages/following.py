@@ -42,16 +42,17 @@ def bridge(passages, sources, gap, numbers):
 
 
 @kernel
-def last_sources(passages, words, source, cuts, cut_words, dropped, lost, needed):
+def last_sources(passages, words, source, common, cuts, cut_words, dropped, lost, needed):
     """Follow the sources of cut words to a word that is not cut, and see whether it is left out.
 
     A word is cut if it is in one of the rows ``cuts``. Its source is that of the passage that
-    starts first among those that cover it.
+    starts first among those of boilerplate that cover it; without one, among all that do.
 
     Args:
         passages: uint64[passages], first word of each: document << 32 | word, ascending.
         words: int64[passages].
         source: uint64[passages]: position of the source of the first word.
+        common: bool[passages]: boilerplate.
         cuts: uint64[rows], first word of each row that is cut, ascending, without overlap.
         cut_words: int64[rows].
         dropped: bool[documents] that are left out.
@@ -69,12 +70,15 @@ def last_sources(passages, words, source, cuts, cut_words, dropped, lost, needed
                 row = first_above(cuts, none, cuts.shape[0], at) - 1
                 if row < 0 or at >= cuts[row] + np.uint64(cut_words[row]):
                     break
-                k = first_above(passages, none, passages.shape[0], at) - 1
-                # Passages overlap: the first that covers the word.
-                while k > 0 and passages[k - 1] + np.uint64(words[k - 1]) > at:
-                    k -= 1
+                last = first_above(passages, none, passages.shape[0], at) - 1
+                # Passages overlap: all that cover the word, from the last one on.
+                k = first = last
+                while first > 0 and passages[first - 1] + np.uint64(words[first - 1]) > at:
+                    first -= 1
+                    if common[first] or not common[k]:
+                        k = first
                 at = source[k] + (at - passages[k])
-            last = np.int64(at >> np.uint64(32))
-            if dropped[last]:
+            end = np.int64(at >> np.uint64(32))
+            if dropped[end]:
                 lost[d] += 1
-                needed[last] = True
+                needed[end] = True
