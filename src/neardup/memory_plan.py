@@ -38,7 +38,7 @@ _INDEXED = 1000
 _RECORD, _FIELD_BYTE = 2500, 60
 #: Of a search for passages: the process; tables and their writers; and of each thread, once and by
 #: the anchors of its texts. Inputs from so many bytes on have tables and partitions of usual size.
-_PASSAGES, _TABLES, _OF_THREAD, _OF_ANCHORS = 100_000_000, 160_000_000, 40_000_000, 900_000_000
+_PASSAGES, _TABLES, _OF_THREAD, _OF_ANCHORS = 100_000_000, 200_000_000, 40_000_000, 900_000_000
 _USUAL_TABLES, _USUAL_INPUT = 64 << 20, 256 << 20
 #: Of a band key.
 KEY = 8

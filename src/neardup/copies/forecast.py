@@ -134,7 +134,8 @@ def _estimate(
         size if size > counts["in_memory"] else 0
         for size in (rows, rows + round(_MOST * words * (1 - share)))
     )
-    memory = _BASE + (limits.memory or MEMORY) * 3 // 4 + _DOCUMENT * round(documents * scale)
+    given = limits.memory or MEMORY
+    memory = min(given, _BASE + given * 3 // 4) + _DOCUMENT * round(documents * scale)
     times = (seconds * scale * k + s for k, s in zip((_FASTEST, _SLOWEST), _START, strict=True))
     fastest, slowest = (round(each, 1) for each in times)
     return PassagePlan(
