@@ -142,6 +142,30 @@ def test_the_largest_templates_are_complete(
     assert texts == [" ".join(form) for form in forms]
 
 
+@pytest.mark.parametrize("private", [False, True])
+def test_templates_of_the_other_corpus_have_no_text(
+    private: bool, visit: Callable[..., Visit], tmp_path: Path, kernels: None
+) -> None:
+    """A document of this corpus may have the same id."""
+    form = " ".join(f"form{i}" for i in range(20))
+    old = write_lines(tmp_path / "old.jsonl", [{"id": "a", "text": form}])
+    texts = [f"alpha{i} beta{i} {form} gamma{i}" for i in range(9)]
+    new = [{"id": "abcdefghi"[i], "text": text} for i, text in enumerate(texts)]
+    run = neardup.passages(
+        write_lines(tmp_path / "new.jsonl", new),
+        against=old,
+        id="id",
+        words=5,
+        name_source="first",
+        boilerplate=5,
+        private_ids=private,
+        progress=False,
+    )
+    assert run.to_pandas("boilerplate")["in_old"].tolist() == [True]
+    cells = visit(run.report(tmp_path / "page.html")).page.locator("td.template")
+    assert cells.all_inner_texts() == [""]
+
+
 def test_changed_words_have_another_colour(visit: Callable[..., Visit], page: Path) -> None:
     one = visit(page)
     changed = [

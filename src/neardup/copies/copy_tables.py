@@ -245,16 +245,17 @@ def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) ->
     # The first of the sources, in the order of the input.
     best = np.lexsort((source, -words[first] * (count + 1)))
     last = source + (words[first] - 1).astype(np.uint64)
-    return pa.table(
-        {
-            "words": array_of(words[first][best]),
-            "documents": array_of(documents[best]),
-            "occurrences": array_of(count[best] + 1),
-            "doc_id": every.take(array_of(_document(source)[best])),
-            "start": array_of(offsets.of(key_of(source, False))[best]),
-            "end": array_of(offsets.of(key_of(last, True))[best]),
-        }
-    )
+    columns: dict[str, Any] = {
+        "words": array_of(words[first][best]),
+        "documents": array_of(documents[best]),
+        "occurrences": array_of(count[best] + 1),
+        "doc_id": every.take(array_of(_document(source)[best])),
+        "start": array_of(offsets.of(key_of(source, False))[best]),
+        "end": array_of(offsets.of(key_of(last, True))[best]),
+    }
+    if inputs.old is not None:
+        columns["in_old"] = array_of(_document(source)[best] < inputs.old_documents)
+    return pa.table(columns)
 
 
 def counts_of(found: FoundPassages, kept: np.ndarray, boilerplate: bool) -> dict[str, int]:

@@ -407,7 +407,7 @@ class _Job:
         documents = _stage(
             store, "documents", lambda: _documents_table(anchors, counts, new, ids, spec, marking)
         )
-        common = _boilerplate_table(rows, ids, old) if spec.boilerplate else None
+        common = _boilerplate_table(rows, ids, marking) if spec.boilerplate else None
         return made, documents, common
 
     def _notes(self, corpora: list[_Corpus], anchors: DataFrame) -> list[str]:
@@ -550,22 +550,26 @@ def _documents_table(
     return found.withColumns(columns).select(*names)
 
 
-def _boilerplate_table(rows: DataFrame, ids: DataFrame, old: int) -> DataFrame:
+def _boilerplate_table(rows: DataFrame, ids: DataFrame, old: int | None) -> DataFrame:
     """Return a row for each text, with the first source of its passages, by the order of ids."""
     named = ids.withColumnsRenamed({"rank": "source_rank", "id": "doc_id"})
     found = rows.where(f"kind = {_KINDS.index('boilerplate')}")
     found = found.join(f.broadcast(named), "source_rank")
-    of_old = f.when(f.col("source_rank") < old, f.col("source_rank"))
+    is_old = f.col("source_rank") < (old or 0)
+    of_old = f.when(is_old, f.col("source_rank"))
     names = [f.col(name) for name in ("by_id", "source_start", "source_end", "doc_id")]
-    first = f.struct((f.col("source_rank") >= old).alias("new"), of_old.alias("old"), *names)
+    first = f.struct((~is_old).alias("new"), of_old.alias("old"), *names)
     texts = found.groupBy("hash").agg(
         f.max("words").alias("words"),
         f.max("documents").alias("documents"),
         (f.count("*") + 1).alias("occurrences"),
         f.min(first).alias("first"),
     )
-    return texts.select(
+    columns = [
         *("words", "documents", "occurrences", "first.doc_id"),
         f.col("first.source_start").alias("start"),
         f.col("first.source_end").alias("end"),
-    )
+    ]
+    if old is not None:
+        columns.append((~f.col("first.new")).alias("in_old"))
+    return texts.select(*columns)

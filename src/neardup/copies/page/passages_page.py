@@ -104,11 +104,11 @@ def _histogram(shares: np.ndarray) -> list[tuple[str, int]]:
 def _with_texts(results: PassageResults, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of boilerplate with their texts, but for those that are part of one before.
 
-    Rows whose first occurrence is in the corpus compared against have no text.
+    Rows of the corpus compared against have no text.
     """
     ids = results.table("documents", ["doc_id"]).column(0).to_pylist() if rows else []
     position_of = {id: position for position, id in enumerate(ids)}
-    here = [row for row in rows if row["doc_id"] in position_of]
+    here = [row for row in rows if not row.get("in_old")]
     positions = np.array([position_of[row["doc_id"]] for row in here], np.int64)
     texts = results.texts(positions) if here else []
     text_of = {

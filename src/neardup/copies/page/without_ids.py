@@ -34,7 +34,8 @@ class _WithoutIds:
             values: Any = found.column(column)
             rows: Any = pc.index_in(values.cast(ids.type, safe=False), value_set=ids)
             shown: Any = names.take(rows)
-            if column != "doc_id" and "in_old" in found.column_names:
+            is_source = column != "doc_id" or name == "boilerplate"
+            if is_source and "in_old" in found.column_names:
                 shown = pc.if_else(found.column("in_old"), _OTHER, shown)
             found = found.set_column(found.column_names.index(column), column, shown)
         return found
