@@ -23,7 +23,7 @@ from neardup.engines.job import Job, Resources
 from neardup.engines.local import _Sketching
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, OutputError, SpecError
-from neardup.files.scratch import Scratch, Slabs
+from neardup.files.scratch import Disk, Scratch, Slabs
 from neardup.io.opening import open_source
 from neardup.io.source import Columns
 from neardup.match import bucketing
@@ -350,11 +350,11 @@ def test_scratch_counts_what_is_alive() -> None:
 
 
 def test_scratch_leaves_no_file(tmp_path: Path) -> None:
-    scratch = Scratch(0, tmp_path)
+    scratch = Scratch(0, Disk(tmp_path))
     held = scratch.filled(1 << 20, "int64", 5)
     assert (held == 5).all() and list(tmp_path.iterdir()) == []
     with pytest.raises(OutputError, match="no space for"):
-        Scratch(0, tmp_path / "nowhere").empty(1 << 20, "int64")
+        Scratch(0, Disk(tmp_path / "nowhere")).empty(1 << 20, "int64")
 
 
 def test_the_peak_is_seen_while_it_lasts() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from neardup.engines.identifiers import joined_ids
-from neardup.files.scratch import Scratch
+from neardup.files.scratch import Disk, Scratch
 
 LARGE = 150_000  # such ids are not in memory where none is left
 
@@ -44,7 +44,7 @@ def test_joined_ids(tmp_path: Path, count: int, budget: int | None) -> None:
         ([b"\xff" + text.encode() for text in texts], pa.large_binary()),
     ):
         given = chunked(values, kind)
-        scratch = Scratch(budget, tmp_path)
+        scratch = Scratch(budget, Disk(tmp_path))
         found: Any = joined_ids(given, scratch)
         if count == LARGE:  # in its memory, or in its files
             assert (scratch.used >= found.nbytes - 1) == (budget is None)

@@ -17,13 +17,15 @@ __all__ = [
     "grow",
     "join_segments",
     "last_sources",
+    "pack_segments",
     "runs_of_anchors",
     "share_words",
     "sources_of_runs",
+    "unpack_segments",
     "window_anchors",
 ]
 
-MASK = 2**64 - 1
+MASK = NONE = 2**64 - 1
 PRIME = 2**61 - 1
 BASE, OTHER = 0x0A3B1C9D7E5F2468, 0xD6E8FEB86659FD93
 TOKEN, LENGTH = 0x9E3779B97F4A7C15, 0x243F6A8885A308D3
@@ -110,6 +112,32 @@ def sources_of_runs(
 
 
 Segment = tuple[int, int, int, int | None, int | None, int]
+
+
+def pack_segments(segments: Sequence[Segment], share: int, ranges: int) -> list[list[int]]:
+    """The words of each range of documents, without segments that are the first."""
+    found: list[list[int]] = [[] for _ in range(ranges)]
+    for position, runs, first, origin, latest, documents in segments:
+        if first == position:
+            continue
+        others = [NONE if p is None else p for p in (latest, origin)]
+        position, two = position | (others[0] != first) << 31, first | (others[1] != first) << 31
+        words = [position, runs | documents << 32, two, *(p for p in others if p != first)]
+        found[(position >> 32) // share] += words
+    return found
+
+
+def unpack_segments(words: Sequence[int]) -> list[Segment]:
+    found, at = list[Segment](), 0
+    while at < len(words):
+        position, first = (words[at + k] & ~(1 << 31) for k in (0, 2))
+        marks = [words[at + k] >> 31 & 1 for k in (0, 2)]
+        places = iter(words[at + 3 : at + 3 + sum(marks)])
+        latest, origin = (next(places) if mark else first for mark in marks)
+        runs, documents = words[at + 1] & 0xFFFFFFFF, words[at + 1] >> 32
+        found.append((position, runs, first, origin, latest, documents))
+        at += 3 + sum(marks)
+    return found
 
 
 def join_segments(segments: Sequence[Segment]) -> list[Segment]:

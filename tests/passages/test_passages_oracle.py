@@ -12,7 +12,7 @@ from oracle_passages import Oracle, expected_rows, planted
 
 import neardup
 from neardup.copies import building, work
-from neardup.copies.repeated import known_text, repeats
+from neardup.copies.repeated import known_text, run_sources, space
 from neardup.errors import InputError
 from neardup.io import frames
 from neardup.io.source import Columns
@@ -68,9 +68,10 @@ def check_corpus(seed: int) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "SPILL_SHARE", rng.choice([4, 1 << 30]))
         patch.setattr(work.Work, "cached", rng.choice([0, 300, 2000, 1 << 30]))
-        patch.setattr(repeats, "_SORTED", rng.choice([1, 5, 1 << 20]))
-        patch.setattr(repeats, "_PART", rng.choice([1, 16, 1 << 20]))
-        patch.setattr(repeats, "_MOST_PARTS", rng.randrange(1, 65))
+        patch.setattr(space, "_SORTED", rng.choice([1, 5, 1 << 20]))
+        patch.setattr(space, "_PART", rng.choice([1, 16, 1 << 20]))
+        patch.setattr(run_sources, "_STEPS", rng.choice([1, 16, 1 << 20]))
+        patch.setattr(space, "_MOST_PARTS", rng.randrange(1, 65))
         _cut(patch, rng.choice([64, 300, 1 << 20]))
         patch.setattr(tokenising, "_BATCH_BYTES", rng.choice([1, 40, 256 << 10]))
         recent = rng.choice([1, 4, 1 << 10])

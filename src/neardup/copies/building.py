@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.copies.asked import SOURCES, PassageSpec
-from neardup.copies.repeated.repeats import Corpus, Repeats
+from neardup.copies.repeated.entered_documents import Corpus
 from neardup.copies.work import Work
 from neardup.files.scratch import Scratch
 from neardup.kernels.passages.following import bridge
 from neardup.kernels.passages.growing import grow, share_words
-from neardup.kernels.searching import blocks_of
+from neardup.kernels.searching import blocks_of, first_not_below
 
 #: Segments of repeated runs that a thread looks at together.
 _ROWS = 1 << 16
@@ -40,12 +40,12 @@ class Counts(NamedTuple):
 
 
 def build(
-    repeats: Repeats, corpus: Corpus, spec: PassageSpec, work: Work, old: int = 0
+    segments: np.ndarray, corpus: Corpus, spec: PassageSpec, work: Work, old: int = 0
 ) -> tuple[Passages, Counts]:
     """Join the repeated runs to passages.
 
     Args:
-        repeats: Of the corpus.
+        segments: uint64[segments, 5], as `neardup.copies.repeated.repeats.Finder` finds them.
         corpus: Its documents.
         spec: What counts as copied.
         work: Threads and memory.
@@ -53,8 +53,9 @@ def build(
     """
     scratch = work.scratch
     rule, words, boilerplate = SOURCES.index(spec.source), spec.words, spec.boilerplate
-    begin = int(np.searchsorted(repeats.position, np.uint64(old << 32)))
-    bounds, blocks = divided(repeats.position, begin), blocks_of(repeats.position, scratch.empty)
+    position = segments[:, 0]
+    begin = first_not_below(position, 0, len(position), np.uint64(old << 32))
+    bounds, blocks = divided(position, begin), blocks_of(position, scratch.empty)
 
     def grown(number: int) -> list[np.ndarray]:
         at, last, start = bounds[number], bounds[number + 1], 0
@@ -62,7 +63,7 @@ def build(
         while at < last:
             out = np.empty((min(last - at, _ROWS) + 1, 6), np.uint64)
             span = (at, start), last
-            count, at, start = grow(tuple(repeats), blocks, *span, rule, boilerplate, out)
+            count, at, start = grow(segments, blocks, *span, rule, boilerplate, out)
             rows = scratch.empty((count, 6), np.uint64)
             rows[:] = out[:count]
             made.append(rows)
@@ -100,9 +101,9 @@ def divided(position: np.ndarray, begin: int = 0) -> list[int]:
     """
     marks = np.arange(begin, len(position), _ROWS)
     starts = (position[marks] >> np.uint64(32)) << np.uint64(32)
-    bounds = np.append(np.searchsorted(position, starts), len(position))
-    found: list[int] = np.unique(bounds).tolist()
-    return found
+    # Not by NumPy's search, which copies all values of a table's column.
+    bounds = {first_not_below(position, 0, len(position), start) for start in starts}
+    return sorted({*bounds, len(position)})
 
 
 def by_number(corpus: Corpus, scratch: Scratch) -> np.ndarray:

@@ -115,6 +115,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
         return (*made[0], *made[1])
 
     arrays = work.progress.found(passages)
+    work.close_rows()
     split = len(Passages._fields)
     tokens = by_number(entered, work.scratch)
     positions = work.scratch.empty(entered.documents, np.int64)

@@ -35,7 +35,7 @@ from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool, available_cores, check_threads
 
 #: Changes with the rows and the records of a run that is not complete: others can't be continued.
-_STORED_FORM = 4
+_STORED_FORM = 5
 #: Bytes, unless a caller names another number.
 MEMORY = 1_000_000_000
 

@@ -205,7 +205,7 @@ def make(
         "cut": vars(cutting),
         "counts": counts,
         "notes": found.notes,
-        "temporary_bytes": work.temporary,
+        "temporary_bytes": work.disk.most,
         **about_clock(work.clock),
     }
 

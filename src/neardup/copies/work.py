@@ -9,7 +9,7 @@ from pathlib import Path
 from neardup.copies.repeated.search_progress import Progress
 from neardup.copies.repeated.spill import Spill
 from neardup.engines.clock import Clock
-from neardup.files.scratch import Scratch
+from neardup.files.scratch import Disk, Scratch
 from neardup.json_values import JSON
 from neardup.memory_plan import PrivatePeak
 from neardup.state.run_state import RunState
@@ -36,9 +36,9 @@ class Work:
     private: PrivatePeak | None = None  # watches the memory
 
     def __post_init__(self) -> None:
-        self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.folder)
-        self.temporary = 0  # bytes of rows that were in files at the same time, at most
-        self.rows = 0  # bytes of rows, those in memory too
+        self.disk = Disk(self.folder)
+        self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.disk)
+        self.rows = 0  # bytes of rows at the same time, in memory or in files, at most
         self.progress = Progress(self.state, self.manifest)
         self._spills: list[Spill] = []
 
@@ -51,9 +51,13 @@ class Work:
         for spill in self._spills:
             spill.forget()
 
+    def close_rows(self) -> None:
+        """Remove the files of all rows."""
+        for spill in self._spills:
+            spill.close()
+
     def note_rows(self, *spills: Spill) -> None:
         """Note the bytes of rows that are kept at the same time."""
-        self.temporary = max(self.temporary, sum(spill.written for spill in spills))
         self.rows = max(self.rows, sum(spill.nbytes for spill in spills))
 
     @property

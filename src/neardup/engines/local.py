@@ -36,7 +36,7 @@ from neardup.engines.metadata import (
 from neardup.engines.ordering import document_order, keep_order, require_stored
 from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
-from neardup.files.scratch import Scratch, Slabs
+from neardup.files.scratch import Disk, Scratch, Slabs
 from neardup.io.source import Documents, Partition
 from neardup.memory_plan import COMPILER, DOCUMENT, KEY, available_memory
 from neardup.recipe import Recipe
@@ -102,7 +102,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
         with clock.stage("begin"):
             beginning = begin(job, store, reader)
         recipe, plan = beginning.recipe, beginning.plan
-        scratch = Scratch(plan.arrays, None if job.state is None else job.state.folder)
+        scratch = Scratch(plan.arrays, Disk(None if job.state is None else job.state.folder))
         if sketches is not None:
             sketches.slabs = Slabs(scratch.empty)
         if plan.threads < plan.workload.threads:

@@ -6,6 +6,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +26,25 @@ _SLAB = 8 << 20
 Shape = int | tuple[int, ...]
 
 
+class Disk:
+    """Counts the bytes of temporary files, and the most that there were at the same time.
+
+    ``folder`` is that of the files; None for the system's folder for temporary files.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+        # Arrays may be given up while a number is added, in the same thread.
+        self._lock = threading.RLock()
+        self._now = self.most = 0
+
+    def add(self, size: int) -> None:
+        """Add some bytes; fewer than 0 for those that are gone."""
+        with self._lock:
+            self._now += size
+            self.most = max(self.most, self._now)
+
+
 class Scratch:
     """Allocates arrays, and counts the bytes of those that are alive.
 
@@ -32,13 +52,16 @@ class Scratch:
     is short. They don't count as private memory of the process. The files have no name: nothing is
     left of them, however the process ends.
 
-    ``budget`` is the bytes of arrays that may be in memory, None for any number; files go to
-    ``folder``, or to that of the system for temporary files.
+    ``budget`` is the bytes of arrays that may be in memory, None for any number; files go to the
+    folder of ``disk``.
     """
 
-    def __init__(self, budget: int | None = None, folder: Path | None = None) -> None:
-        self.budget = budget
-        self._folder = folder
+    def __init__(
+        self,
+        budget: int | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        self.budget, self._disk = budget, disk or Disk()
         # Arrays may be given up while one is asked for, in the same thread.
         self._lock = threading.RLock()
         self.used = 0
@@ -79,9 +102,11 @@ class Scratch:
             in_memory = self.fits(size)
             self.used += size if in_memory else 0
         flat = np.empty(size, np.uint8) if in_memory else np.frombuffer(self._map(size), np.uint8)
-        if in_memory:
-            # Views keep the flat array alive: it goes when the last of them does.
-            weakref.finalize(flat, self._forget, size).atexit = False
+        if not in_memory:
+            self._disk.add(size)
+        # Views keep the flat array alive: it goes when the last of them does.
+        gone = partial(self._forget, size) if in_memory else partial(self._disk.add, -size)
+        weakref.finalize(flat, gone).atexit = False
         return flat.view(kind).reshape(shape), not in_memory
 
     def filled(self, shape: Shape, dtype: npt.DTypeLike, value: float) -> np.ndarray:
@@ -95,7 +120,7 @@ class Scratch:
 
     def _map(self, size: int) -> mmap.mmap:
         try:
-            with tempfile.TemporaryFile(dir=self._folder) as file:
+            with tempfile.TemporaryFile(dir=self._disk.folder) as file:
                 reserve(file.fileno(), size)
                 return mmap.mmap(file.fileno(), size)
         except OSError as error:
@@ -149,3 +174,20 @@ def reserve(descriptor: int, size: int) -> None:
         return
     for low in range(0, size, 1 << 20):
         os.write(descriptor, bytes(min(1 << 20, size - low)))
+
+
+def release(descriptor: int, begin: int, end: int) -> int:
+    """Give back the disk that some bytes of a file take, and return how many these are.
+
+    They are complete pages, and the others stay; 0 where the system can't do it.
+    """
+    page = mmap.ALLOCATIONGRANULARITY
+    begin, end = -(-begin // page) * page, end // page * page
+    if begin >= end or not hasattr(mmap, "MADV_REMOVE"):
+        return 0
+    try:
+        with mmap.mmap(descriptor, end - begin, offset=begin) as pages:
+            pages.madvise(mmap.MADV_REMOVE)
+    except OSError:
+        return 0
+    return end - begin

@@ -27,12 +27,19 @@ def blocks_of(values: np.ndarray, allocate: Callable[..., np.ndarray] = np.empty
     # From 1 on: the number of a block is no negative int64.
     shift = int(np.clip(last.bit_length() - len(values).bit_length() + _BLOCK_BITS, 1, 63))
     begins = allocate((last >> shift) + 2, np.int64)
-    step = 1 << 16
-    for low in range(0, len(begins), step):
-        limits = np.arange(low, min(low + step, len(begins)), dtype=np.uint64) << np.uint64(shift)
-        begins[low : low + step] = np.searchsorted(values, limits)
-    begins[-1] = len(values)  # its limit may be above all numbers
+    _fill_blocks(values, np.uint64(shift), begins)
     return Blocks(begins, np.uint64(shift))
+
+
+@kernel
+def _fill_blocks(values, shift, begins):
+    block = np.int64(0)
+    for row in range(values.shape[0]):
+        last = np.int64(values[row] >> shift)
+        while block <= last:
+            begins[block] = row
+            block += 1
+    begins[block:] = values.shape[0]
 
 
 @kernel

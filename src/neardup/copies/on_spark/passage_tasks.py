@@ -22,6 +22,7 @@ from neardup.copies.on_spark.packing import (
     unpack,
 )
 from neardup.copies.on_spark.run_tasks import unpack_segments, unpack_spans
+from neardup.copies.repeated.equal_rows import rows_of
 from neardup.files.scratch import Scratch
 from neardup.kernels.passages.growing import grow, share_words
 from neardup.kernels.searching import blocks_of
@@ -174,10 +175,10 @@ def _grown(
     origin, latest = (np.append(table[k], none) for k in (3, 4))
     holders = np.append(table[5], np.zeros(len(none), _U32))
     order = np.argsort(position)
-    every = tuple(v[order] for v in (position, runs, first, origin, latest, holders))
-    low = int(np.searchsorted(every[0], table[0][begin]))
+    every = rows_of([v[order] for v in (position, runs, first, origin, latest, holders)])
+    low = int(np.searchsorted(position[order], table[0][begin]))
     high = low + end - begin
-    rule, parts, start, blocks = SOURCES.index(spec.source), [], 0, blocks_of(every[0])
+    rule, parts, start, blocks = SOURCES.index(spec.source), [], 0, blocks_of(every[:, 0])
     while low < high:
         rows = np.empty((high - low + 1, 6), _U64)
         span = (low, start), high

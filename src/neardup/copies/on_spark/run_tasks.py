@@ -22,11 +22,12 @@ from neardup.copies.on_spark.packing import (
     undo_steps,
     unpack,
 )
+from neardup.copies.repeated.equal_rows import rows_of
 from neardup.kernels.passages import ranged
 from neardup.kernels.passages.hashing import runs_of_anchors
 from neardup.kernels.passages.positions import COPY
 from neardup.kernels.passages.run_records import columns_of
-from neardup.kernels.passages.sources import join_segments
+from neardup.kernels.passages.run_segments import join_segments
 from neardup.sketch.run_anchors import RunLength, anchors_of
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import batches
@@ -434,7 +435,7 @@ def segments(rows: Batches, rule: Rule) -> Out:
     """Find the earlier positions of the runs of a range that occur twice, as segments.
 
     Rows are what `sum_up` left, of kind `HERE`, and what `before_each` answers. Yields a row for
-    each range, with the arrays of `neardup.copies.repeated.repeats.Repeats`.
+    each range, with what `pack_segments` packs.
     """
     out = Rows()
     for target, found in targets(rows):
@@ -506,5 +507,8 @@ def _segments(local: bytes, answers: list[bytes], rule: Rule) -> list[np.ndarray
     rows = np.flatnonzero(repeated[of])
     ones = np.ones(len(rows), _U32)
     table = [position[rows], ones, first[rows], origin[rows], latest[rows], documents[of[rows]]]
-    size = join_segments(tuple(table))
-    return [values[:size] for values in table]
+    joined = rows_of(table)
+    joined = joined[: join_segments(joined)]
+    runs, documents = ((joined[:, 1] >> _U64(shift)).astype(_U32) for shift in (0, 32))
+    position, first, origin, latest = (np.ascontiguousarray(joined[:, k]) for k in (0, 2, 3, 4))
+    return [position, runs, first, origin, latest, documents]

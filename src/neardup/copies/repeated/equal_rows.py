@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from neardup.copies.repeated.spill import Allocate
 from neardup.kernels.passages.chains import (
     Fragments,
+    count_expanded,
     expand_chains,
     join_chains,
     take_chains,
@@ -23,10 +25,16 @@ from neardup.kernels.passages.equal_runs import (
 from neardup.kernels.passages.sources import sources_of_runs
 from neardup.match.bucketing import group
 
-#: Types of a table of segments, see `neardup.kernels.passages.sources.join_segments`.
+#: Types of a table of segments, see `neardup.kernels.passages.run_segments`.
 SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
 #: Types of a table of chains, see `neardup.kernels.passages.chains.take_chains`.
-CHAIN = (np.uint64, np.uint64, np.uint32)
+CHAIN = (np.uint64, np.uint64, np.uint64)
+
+
+def rows_of(segments: Sequence[np.ndarray]) -> np.ndarray:
+    """Return segments, in six arrays, as rows; see `neardup.kernels.passages.run_segments`."""
+    position, runs, first, origin, latest, documents = (s.astype(np.uint64) for s in segments)
+    return np.column_stack([position, runs | documents << np.uint64(32), first, origin, latest])
 
 
 class Groups(NamedTuple):
@@ -111,26 +119,40 @@ def _rows(
     return tuple(allocate(rows, np.dtype(kind)) for kind in kinds)
 
 
-def expanded(
-    chains: list[np.ndarray], fragments: Fragments, rule: Rule, allocate: Allocate
-) -> tuple[np.ndarray, ...]:
-    """Return segments of all positions of the runs of chains, in no order.
+class ChainShare(NamedTuple):
+    """Some chains, or parts of chains."""
 
-    Args:
-        chains: As `segments_of` returns them, of one or more parts, with all rows of each chain.
-        fragments: Copies in stretches.
-        rule: Which equal runs are sources.
-        allocate: Makes arrays, which may be large.
+    chains: tuple[np.ndarray, ...]  # ascending
+    begin: tuple[int, int]  # see `count_expanded`
+    segments: int
+
+
+def shares_of(chains: list[np.ndarray], fragments: Fragments, at_once: int) -> Iterator[ChainShare]:
+    """Yield shares that make so many segments together, or little more.
+
+    ``chains`` are as `segments_of` returns them, of one or more parts, with all rows of each chain.
     """
     if not bool(np.all(chains[0][1:] >= chains[0][:-1])):
         order = np.argsort(chains[0], kind="stable")
         chains = [values[order] for values in chains]
     count = join_chains(*chains)
-    rows, arguments = tuple(values[:count] for values in chains), (fragments, rule.words)
-    found = _rows(SEGMENT, 0, allocate)
-    size = expand_chains(rows, *arguments, _for_kernel(rule), found)
-    found = _rows(SEGMENT, size, allocate)
-    expand_chains(rows, *arguments, _for_kernel(rule), found)
+    rows, begin = tuple(values[:count] for values in chains), (0, 0)
+    while begin[0] < count:
+        size, *end = count_expanded(rows, fragments, begin, at_once)
+        yield ChainShare(rows, begin, size)
+        begin = end[0], end[1]
+
+
+def expanded(
+    share: ChainShare, fragments: Fragments, rule: Rule, allocate: Allocate
+) -> tuple[np.ndarray, ...]:
+    """Return segments of all positions of the runs of a share of chains, in no order.
+
+    ``fragments`` are copies in stretches, and ``rule`` says which equal runs are sources.
+    """
+    found = _rows(SEGMENT, share.segments, allocate)
+    groups = _for_kernel(rule)
+    expand_chains(share.chains, fragments, share.begin, rule.words, groups, found)
     return found
 
 

@@ -8,34 +8,31 @@ to sort.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.arrays import array_of, numbers, ragged_rows
-from neardup.copies.repeated.equal_rows import CHAIN, SEGMENT, Groups, Rule, expanded, segments_of
+from neardup.copies.repeated.entered_documents import Corpus
+from neardup.copies.repeated.equal_rows import Groups, Rule
 from neardup.copies.repeated.known_text import (
     COLUMNS,
     PartitionText,
     Placed,
     RunRecords,
-    fragments_of,
     shift,
 )
+from neardup.copies.repeated.run_sources import RunSources
 from neardup.copies.repeated.search_progress import Entered
-from neardup.copies.repeated.spill import Flush, Spill
+from neardup.copies.repeated.space import Space
+from neardup.copies.repeated.spill import Spill
 from neardup.copies.work import Work
 from neardup.files.scratch import Slabs
 from neardup.io.source import changed
 from neardup.kernels.passages.anchoring import divide, equal_contents, mark, needed_anchors
-from neardup.kernels.passages.chains import renumber
 from neardup.kernels.passages.hashing import RUNS, TOGETHER
-from neardup.kernels.passages.run_records import count_rows, unpack_runs
-from neardup.kernels.passages.sources import join_segments
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
 from neardup.sketch.beginnings import Part, beginnings
@@ -46,32 +43,10 @@ from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.threads import Local
 
-#: Bytes that a part of a spill should have: a few are in memory at the same time. With less than
-#: 1 GB it is such a share of the memory.
-_PART, _PART_SHARE = 12 << 20, 80
-_MOST_PARTS = 1024
 #: One of so many anchors has a key that another one has, is guessed.
 _MARKED = 4
-#: Runs of a part that are sorted at once, and rows of an array in memory; or that share of the
-#: bytes of the memory, where this is less.
-_SORTED, _SORTED_SHARE = 1 << 21, 500
-_WORD, _SIZE = np.dtype(np.uint64), np.dtype(np.int32)
 #: Columns of the numbers that are entered of each document.
 _TOKENS, _ANCHORS, _SHORT = "neardup.tokens", "neardup.anchors", "neardup.short"
-
-
-class Repeats(NamedTuple):
-    """All runs that occur twice, as segments, in ascending order of position.
-
-    Runs of a segment are at consecutive positions, and so are their sources.
-    """
-
-    position: np.ndarray  # uint64[segments]: document << 32 | token, by number in keep order
-    runs: np.ndarray  # uint32[segments]
-    first: np.ndarray  # uint64[segments]: the first position of an equal run, perhaps this one
-    origin: np.ndarray  # uint64[segments]: the first earlier position; `NONE` without one
-    latest: np.ndarray  # uint64[segments]: the latest earlier position; `NONE` likewise
-    documents: np.ndarray  # uint32[segments]: documents that have an equal run
 
 
 class Batch(NamedTuple):
@@ -92,22 +67,6 @@ class Marked(NamedTuple):
         return np.asarray(lower * np.uint8(RUNS) + higher * np.uint8(TOGETHER))
 
 
-@dataclass
-class Corpus:
-    """Numbers of each document after the first pass, by position in the input."""
-
-    tokens: np.ndarray  # int32[documents]
-    anchors: np.ndarray  # int32[documents]
-    numbers: np.ndarray  # int64[documents]: in keep order
-    ends: np.ndarray  # int64[partitions]: documents up to the end of each
-    stretches: list[np.ndarray]  # of each partition, see `neardup.copies.repeated.known_text`
-    short: np.ndarray  # uint64[]: of short documents of the last input, see `short_texts`
-
-    @property
-    def documents(self) -> int:
-        return len(self.tokens)
-
-
 class Finder:
     """Finds the repeated runs of a corpus whose texts are read twice.
 
@@ -120,35 +79,19 @@ class Finder:
     def __init__(self, words: int, tokeniser: Tokeniser, work: Work) -> None:
         self.length = RunLength(words)
         self._tokeniser, self.work = tokeniser, work
-        self._sorted = min(_SORTED, work.memory // _SORTED_SHARE)
+        self.space = Space(work)
         self.cache = _TokenCache(work.cached)
-        self._records = Local(lambda: RunRecords(words, self.allocate))
-
-    def _spill(
-        self,
-        columns: Sequence[npt.DTypeLike],
-        size: int,
-        name: str | None = None,
-        flushes: Iterable[Flush] = (),
-    ) -> Spill:
-        part = min(_PART, self.work.memory // _PART_SHARE)
-        parts = int(np.clip(-(-size // part), 1, _MOST_PARTS))
-        path = None if name is None else self.work.progress.path(name)
-        memory, folder = self.work.spilled, self.work.folder
-        return self.work.close_later(
-            Spill(columns, parts, memory, folder, path=path, flushes=flushes)
-        )
+        self._records = Local(lambda: RunRecords(words, self.space.allocate))
 
     def anchors(self, size: int) -> Anchors:
         """Begin the first pass over about so many bytes of text."""
         # An anchor takes 24 bytes, and there are two in a window; a word has about 7 bytes.
         expected = size * 48 // (7 * (self.length.window + 1))
-        progress = self.work.progress
         kinds = [np.uint64, np.int64, np.uint64]
-        anchors = self._spill(kinds, expected, "anchors", progress.anchor_flushes())
+        anchors = self.space.spill("anchors", kinds, self.space.parts(expected))
         # A run takes 18 bytes; a quarter of all have an anchor that another one equals, or more.
         expected = size * 18 // (7 * _MARKED)
-        self.runs = self._spill([np.uint64], expected, "runs", progress.run_flushes()[0])
+        self.runs = self.space.spill("runs", [np.uint64], self.space.parts(expected))
         return Anchors(self, anchors)
 
     def repeats(
@@ -159,7 +102,7 @@ class Finder:
         groups: Groups | None = None,
         boilerplate: int = 0,
         check: Callable[[], None] = lambda: None,
-    ) -> Repeats:
+    ) -> np.ndarray:
         """Read the texts with marked anchors again, and find their repeated runs.
 
         Args:
@@ -171,6 +114,10 @@ class Finder:
             boilerplate: Documents from which on groups don't count for a run; 0 for never.
             check: Raises an error if the texts are others now; is called once they were read.
 
+        Returns:
+            uint64[segments, 5], ascending: rows of segments of all runs that equal an earlier one,
+            see `neardup.kernels.passages.run_segments`.
+
         Raises:
             FormatError: A document has other anchors than the first time.
         """
@@ -178,7 +125,7 @@ class Finder:
         limits = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
         sizes = [int(corpus.anchors[low:high].sum(dtype=np.int64)) for low, high in limits]
         begins = np.append(0, np.cumsum(sizes, dtype=np.int64))  # anchors before each partition
-        done, runs = self.work.progress.run_flushes()[1], self.runs
+        done, runs = self.work.progress.partitions, self.runs
 
         def work(
             item: tuple[int, Callable[[np.ndarray], pa.LargeStringArray]],
@@ -210,7 +157,8 @@ class Finder:
             if runs.is_full:
                 self.work.progress.put_runs(runs, number + 1)
         check()  # what follows takes the positions of both passes for those of one text
-        return self._sources(runs, corpus, Rule(self.length.words, groups, boilerplate))
+        rule = Rule(self.length.words, groups, boilerplate)
+        return RunSources(self.space, runs, corpus, rule).rows()
 
     def _runs(
         self,
@@ -237,27 +185,6 @@ class Finder:
                 chosen = marks[ragged_rows(begins[first:last], counts)]
             records.add(tokens, numbers[first:last], (keys, since, counts, chosen))
         return records.divided(self.runs.parts)
-
-    def _unpacked(self, words: np.ndarray) -> tuple[list[np.ndarray], tuple[list[np.ndarray], int]]:
-        """Return columns of runs and of records of copies, and the number of copies."""
-        count, records, copied = count_rows(words)
-        runs = [self.allocate(count, kind) for kind in (_WORD, _WORD, _WORD, _SIZE)]
-        copies = [self.allocate(records, _WORD) for _ in range(3)]
-        unpack_runs(words, tuple(runs), tuple(copies))
-        return runs, (copies, copied)
-
-    def divided(
-        self, columns: list[np.ndarray], keys: np.ndarray, parts: int
-    ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return rows in the order of their parts, and where each begins; see `divide`."""
-        ends = np.empty(parts + 1, np.int64)
-        part = keys[0] % np.uint64(parts) if len(keys) else np.uint64(0)
-        if len(keys) > self._sorted and bool(np.all(keys == keys[0])):  # of periodic text
-            ends[: int(part) + 1], ends[int(part) + 1 :] = 0, len(keys)
-            return columns, ends
-        order = self.allocate(len(keys), np.dtype(np.int64))
-        divide(keys, parts, order, ends)
-        return [self.in_order(column, order) for column in columns], ends
 
     def add_texts(self, text: pa.LargeStringArray, into: PartitionText) -> Iterator[Batch]:
         """Yield tokens and anchors of some documents at a time, valid until the next ones."""
@@ -291,87 +218,7 @@ class Finder:
             yield first, last, *found
 
     def anchors_of(self, tokens: Ragged, shared: np.ndarray | None = None) -> RunAnchors:
-        return anchors_of(tokens, self.length, self.allocate, shared)
-
-    def _sources(self, runs: Spill, corpus: Corpus, rule: Rule) -> Repeats:
-        runs.end()
-        documents, scratch = max(corpus.documents, 1), self.work.scratch
-        in_order = bool(np.all(corpus.numbers[1:] > corpus.numbers[:-1]))
-        numbers = None if in_order else corpus.numbers
-        fragments = fragments_of(corpus.stretches, numbers, documents, scratch)
-        copies = 0 if fragments is None else len(fragments.copies)
-        segments = self._spill(SEGMENT, 16 * runs.rows + 80 * copies)
-        chains = self.work.close_later(
-            Spill(CHAIN, segments.parts, self.work.spilled, self.work.folder)
-        )
-        # A part for each range of documents, which are then sorted one by one.
-        share = np.uint64(-(-documents // segments.parts) << 32)
-
-        def in_ranges(columns: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-            shares = np.floor_divide(columns[0], share, out=self.allocate(len(columns[0]), _WORD))
-            return self.divided([*columns], shares, segments.parts)
-
-        def work(part: int) -> list[tuple[list[np.ndarray], np.ndarray]]:
-            columns, copied = self._unpacked(*runs.take(part, self.allocate))
-            if numbers is not None:
-                for each in (columns[:3], copied[0]):
-                    renumber(tuple(each), numbers)
-            found = segments_of(columns, copied, rule, self.allocate, self._sorted, fragments)
-            return [in_ranges(each) for each in found]
-
-        for made in self.work.pool.ordered(work, range(runs.parts), self.work.parts):
-            for spill, divided in zip((segments, chains), made, strict=True):
-                spill.add_divided(*divided)
-                if spill.is_full:
-                    spill.flush()
-        runs.forget()
-        if fragments is not None:
-
-            def with_copies(part: int) -> tuple[list[np.ndarray], np.ndarray]:
-                columns = chains.take(part, self.allocate)
-                return in_ranges(expanded(columns, fragments, rule, self.allocate))
-
-            filled_parts = [part for part in range(chains.parts) if chains.size(part)]
-            for divided in self.work.pool.ordered(with_copies, filled_parts, self.work.parts):
-                segments.add_divided(*divided)
-                if segments.is_full:
-                    segments.flush()
-        self.work.note_rows(runs, segments, chains)
-        chains.close()
-
-        def of_range(part: int) -> list[np.ndarray]:
-            found = segments.take(part, self.allocate)
-            if not bool(np.all(found[0][1:] > found[0][:-1])):
-                order = np.argsort(found[0])
-                found = [self.in_order(values, order) for values in found]
-            count = join_segments(tuple(found))
-            return [values[:count] for values in found]
-
-        segments.end()
-        filled = 0
-        every = [part for part in range(segments.parts) if segments.size(part)]
-        if len(every) == 1:
-            found = of_range(*every)
-            segments.close()
-            return Repeats(*found)
-        table = [self.work.scratch.empty(segments.rows, column) for column in SEGMENT]
-        for found in self.work.pool.ordered(of_range, every, self.work.parts):
-            count = len(found[0])
-            for column, values in zip(table, found, strict=True):
-                column[filled : filled + count] = values
-            filled += count
-        segments.close()
-        return Repeats(*(column[:filled] for column in table))
-
-    def allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
-        """Return an array for a part, which may be many times as large as others."""
-        return (
-            np.empty(rows, dtype) if rows <= self._sorted else self.work.scratch.empty(rows, dtype)
-        )
-
-    def in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """Return values by their rows, int64[]."""
-        return values.take(order, out=self.allocate(len(order), values.dtype), mode="clip")
+        return anchors_of(tokens, self.length, self.space.allocate, shared)
 
 
 class _TokenCache:
@@ -444,7 +291,7 @@ class Anchors:
         self._finder, self._spill = finder, spill
         self._tokens, self._counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         self._stretches: list[np.ndarray] = []
-        self._known = Local(lambda: PartitionText(finder.length.words, finder.allocate))
+        self._known = Local(lambda: PartitionText(finder.length.words, finder.space.allocate))
         self._slabs = Slabs(finder.work.scratch.empty)
         self._ends: list[int] = []
         self._corpus, self._short = 0, list[np.ndarray]()
@@ -465,10 +312,10 @@ class Anchors:
                 kept.append(Ragged(batch.values.copy(), batch.offsets))
         found = known.found()
         keys = found.anchors[0]
-        order = finder.allocate(len(keys), np.dtype(np.int64))
+        order = finder.space.allocate(len(keys), np.dtype(np.int64))
         ends = np.empty(self._spill.parts + 1, np.int64)
         divide(keys, self._spill.parts, order, ends)
-        rows = [finder.in_order(values, order) for values in found.anchors]
+        rows = [finder.space.in_order(values, order) for values in found.anchors]
         return Read(
             np.concatenate(tokens),
             np.concatenate(counts),
@@ -543,7 +390,7 @@ class Anchors:
         count = 0
 
         def twice(part: int) -> np.ndarray:
-            return _with_equal_keys(*self._spill.take(part, self._finder.allocate))
+            return _with_equal_keys(*self._spill.take(part, self._finder.space.allocate))
 
         self._spill.end()
         for rows in work.pool.ordered(twice, range(self._spill.parts), work.parts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.copies.repeated.known_text import COLUMNS
-from neardup.copies.repeated.spill import Flush, Spill
+from neardup.copies.repeated.spill import Flush, Spill, Stored
 from neardup.json_values import JSON
 from neardup.state.run_state import RunState
 
 #: Steps of the run state, in their order.
-_ANCHORS, _MARKED, _RUNS, _FOUND = "anchors", "marked", "runs", "found"
+_ANCHORS, _MARKED, _RUNS, _ROWS, _FOUND = "anchors", "marked", "runs", "rows", "found"
 #: Seconds of a first pass that is repeated: to store it would take a twentieth of the run.
 _BRIEF = 2.0
 #: Bytes of arrays that are stored together.
@@ -34,7 +34,7 @@ class Entered(NamedTuple):
 
 
 class Progress:
-    """Steps of a search: anchors, those that are marked, runs, and the result.
+    """Steps of a search: anchors, those that are marked, runs, rows made of these, and the result.
 
     Without a state nothing is stored, and nothing was done. Nothing is stored either of a search
     whose first pass is brief: who resumes it begins again. The manifest is set when the first step
@@ -57,7 +57,8 @@ class Progress:
 
         self._waiting = waiting
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Store the last step now."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting()
@@ -75,7 +76,7 @@ class Progress:
 
     def put_anchors(self, anchors: Spill, runs: Spill) -> None:
         """Flush anchors, and runs, and store that those of all partitions so far are there."""
-        self._settle()
+        self.settle()
         flushes: Any = {"flush": [*anchors.flush()], "runs": [*runs.flush()]}
         if (state := self._state) is None:
             return
@@ -95,7 +96,7 @@ class Progress:
 
         Nothing is stored, from here on, of a search that is brief and stored nothing before.
         """
-        self._settle()
+        self.settle()
         state, is_brief = self._state, time.monotonic() - self._begun < _BRIEF
         if state is not None and is_brief and not state.done(_ANCHORS):
             self._state, self._entered = None, []
@@ -124,9 +125,6 @@ class Progress:
                 at += rows * 8
         return found
 
-    def anchor_flushes(self) -> list[Flush]:
-        return [] if self.is_marked else self._flushes(_ANCHORS)
-
     @property
     def is_marked(self) -> bool:
         """Whether the first pass is over."""
@@ -142,23 +140,62 @@ class Progress:
 
     def put_runs(self, runs: Spill, partitions: int) -> None:
         """Flush runs, and store that those of so many partitions are in the file."""
-        self._settle()
+        self.settle()
         about: Any = {"flush": [*runs.flush()], "partitions": partitions}
         if (state := self._state) is not None:
             self._later(runs.sync, lambda: state.put(_RUNS, len(state.done(_RUNS)), about=about))
 
-    def run_flushes(self) -> tuple[list[Flush], int]:
-        """Return the batches in the file of runs, and the partitions that were read again."""
+    @property
+    def partitions(self) -> int:
+        """Partitions that were read again."""
+        every = self._abouts(_RUNS)
+        return int(every[-1]["partitions"]) if every else 0
+
+    # From runs to the result.
+
+    def put_rows(self, files: Mapping[str, Spill], done: Mapping[str, int]) -> None:
+        """Flush files, and store how many parts of each are in other ones; give back their disk.
+
+        Args:
+            files: By their names; no rows are added to that of runs.
+            done: Parts, the first ones, of each file.
+        """
+        self.settle()
+        made = {name: spill for name, spill in files.items() if name != _RUNS}
+        parts, state = dict(done), self._state
+        about: Any = {name: [[*f] for f in spill.new_flushes()] for name, spill in made.items()}
+
+        def sync() -> None:
+            for spill in made.values():
+                spill.sync()
+
+        def put() -> None:
+            if state is not None:
+                state.put(_ROWS, len(state.done(_ROWS)), about=about | {"done": parts})
+            for name, spill in files.items():
+                spill.free(parts[name])
+
+        self._later(sync, put)
+        if state is None:
+            self.settle()
+
+    def parts(self, name: str) -> int:
+        """Return the parts of a file, the first ones, that are in other ones."""
+        every = self._abouts(_ROWS)
+        return int(every[-1]["done"].get(name, 0)) if every else 0
+
+    def stored(self, name: str) -> Stored:
+        """Return the batches in a file of rows."""
         if self._state is not None and 0 in self._state.done(_FOUND):
-            return [], 0  # the file is gone
-        found = self._flushes(_ANCHORS, "runs")
-        if self.is_marked:
-            found += self._flushes(_MARKED, "runs")
-        again = self._flushes(_RUNS)
-        if not again or self._state is None:
-            return found, 0
-        about: Any = self._state.about(_RUNS, len(again) - 1)
-        return found + again, int(about["partitions"])
+            return Stored()  # the file is gone
+        if name == _ANCHORS:
+            return Stored([] if self.is_marked else self._flushes(_ANCHORS))
+        if name == _RUNS:
+            marked = self._flushes(_MARKED, _RUNS) if self.is_marked else []
+            flushes = [*self._flushes(_ANCHORS, _RUNS), *marked, *self._flushes(_RUNS)]
+            return Stored(flushes, self.parts(name))
+        every = [flush for about in self._abouts(_ROWS) for flush in about.get(name, [])]
+        return Stored([Flush(*flush) for flush in every], self.parts(name))
 
     # The end.
 
@@ -177,8 +214,6 @@ class Progress:
                     self._put_arrays(batch)
                     batch = []
             self._put_arrays(batch, True)
-            for name in (_ANCHORS, _RUNS):
-                (self._folder or Path()).joinpath(name).unlink(missing_ok=True)
             return arrays
         return tuple(chain.from_iterable(map(self._arrays, [*sorted(done - {0}), 0])))
 
@@ -199,12 +234,14 @@ class Progress:
             at += size
 
     def _flushes(self, stage: str, name: str = "flush") -> list[Flush]:
+        return [Flush(*about[name]) for about in self._abouts(stage) if about.get(name)]
+
+    def _abouts(self, stage: str) -> list[dict[str, Any]]:
+        """Return the numbers that are stored with each step of a stage."""
         if self._state is None:
             return []
-        every: Sequence[Any] = [
-            self._state.about(stage, n) for n in sorted(self._state.done(stage))
-        ]
-        return [Flush(*about[name]) for about in every if about and about.get(name)]
+        every: list[Any] = [self._state.about(stage, n) for n in sorted(self._state.done(stage))]
+        return [about or {} for about in every]
 
     def _put_entered(
         self, stage: str, number: int, about: dict[str, Any], every: list[Entered]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import accumulate, product
+from mmap import mmap
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from neardup.copies.repeated.row_batches import Batches
 from neardup.errors import OutputError, ResumeError
+from neardup.files.scratch import Disk, release
 from neardup.kernels.passages.run_records import digest_of
 
 Allocate = Callable[[int, np.dtype], np.ndarray]
@@ -32,7 +34,14 @@ class Flush(NamedTuple):
 
     begin: int  # first byte in the file
     rows: list[int]  # of each part
-    checksum: int  # see `digest_of`
+    checksums: list[int]  # of each part, see `digest_of`; none in a file without a name
+
+
+class Stored(NamedTuple):
+    """Rows in a file that were written before."""
+
+    flushes: Sequence[Flush] = ()
+    freed: int = 0  # parts, the first ones, that are not there any more, see `Spill.free`
 
 
 class Spill:
@@ -42,11 +51,11 @@ class Spill:
         columns: Types of the columns; of 8 bytes each where there is a ``path``.
         parts: Number of parts.
         memory: Bytes that may be in memory; more goes to a file.
-        folder: Of a file without a name: nothing is left of it, however the process ends. None for
-            the system's folder for temporary files.
+        disk: Has the folder of a file without a name: nothing is left of it, however the process
+            ends. It counts the bytes of any file.
         path: Of a file that outlives the process instead; the caller stores what `flush` returns,
-            and gives it back as ``flushes``.
-        flushes: Batches that were written to the file before.
+            and gives it back as ``stored``.
+        stored: Rows that are in this file.
     """
 
     def __init__(
@@ -54,24 +63,26 @@ class Spill:
         columns: Sequence[npt.DTypeLike],
         parts: int,
         memory: int,
-        folder: Path | None = None,
+        disk: Disk | None = None,
         *,
         path: Path | None = None,
-        flushes: Iterable[Flush] = (),
+        stored: Stored | None = None,
     ) -> None:
         self._columns = [np.dtype(column) for column in columns]
         self._width = sum(column.itemsize for column in self._columns)
-        self._memory, self._folder, self._path = memory, folder, path
+        self._memory, self._disk, self._path = memory, disk or Disk(), path
         self.parts = parts
         self._pending: list[Batches] = []
         self._shared = Batches([])
         self._bytes = 0
-        self._flushes = list(flushes)
+        self._flushes = [] if stored is None else [*stored.flushes]
         self._begins = [_begins(flush) for flush in self._flushes]
+        self._old = len(self._flushes)
         self._file: IO[bytes] | None = None
         self._syncer: ThreadPoolExecutor | None = None
         self._syncing: Future[None] | None = None
-        self._end = 0
+        self._end = self._taken = 0
+        self._freed = 0 if stored is None else stored.freed
         if self._flushes:
             self._check()
 
@@ -86,8 +97,13 @@ class Spill:
         return self.rows * self._width
 
     @property
+    def in_memory(self) -> int:
+        """Bytes of the rows in memory."""
+        return self._bytes
+
+    @property
     def written(self) -> int:
-        """Bytes that are in the file."""
+        """Bytes of the rows that were written to the file."""
         return self._end
 
     @property
@@ -121,21 +137,22 @@ class Spill:
             self._pending.append(self._shared)
         return self._pending[-1] is self._shared and self._shared.fits(count)
 
-    def _together(self) -> Iterator[np.ndarray]:
-        """Yield the bytes in memory as they are written, valid until the next ones."""
-        space, filled = np.empty(_WRITTEN if self._pending else 0, np.uint8), 0
+    def _together(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield each part and its bytes as they are written, valid until the next ones."""
+        space = np.empty(_WRITTEN if self._pending else 0, np.uint8)
         sizes = [(batches, batches.sizes().tolist()) for batches in self._pending]
-        for part, (number, column) in product(range(self.parts), enumerate(self._columns)):
-            for batches, rows in sizes:
+        for part in range(self.parts):
+            filled = 0
+            for (number, column), (batches, rows) in product(enumerate(self._columns), sizes):
                 size = rows[part] * column.itemsize
                 if filled + size > _WRITTEN:
-                    yield space[:filled]
+                    yield part, space[:filled]
                     filled = 0
                 if size > _WRITTEN:
-                    yield batches.block(part, number)
+                    yield part, batches.block(part, number)
                 elif size:
                     filled += batches.copy(part, number, space[filled:])
-        yield space[:filled]
+            yield part, space[:filled]
 
     def flush(self, durable: bool = True) -> Flush:
         """Write the rows in memory to the file; return the batch, for ``flushes`` of `Spill`.
@@ -143,15 +160,16 @@ class Spill:
         They are on the disk after `sync`, if they are to be: the caller goes on meanwhile.
         """
         self.sync()
-        digest, end = np.uint64(0), self._end
+        named = self._path is not None
+        digests, end = np.zeros(self.parts if named else 0, np.uint64), self._end
         with _refused():
             file = self._opened()
             file.seek(end)
-            for data in self._together():
+            for part, data in self._together():
                 file.write(memoryview(cast(Any, data)))
                 end += len(data)
-                if self._path is not None:
-                    digest = np.uint64(digest_of(data.view(np.uint64), digest))
+                if named:
+                    digests[part] = digest_of(data.view(np.uint64), digests[part])
             file.flush()
         rows = np.zeros(self.parts, np.int64)
         for batches in self._pending:
@@ -159,12 +177,20 @@ class Spill:
         if durable and self._path is not None:
             self._syncer = self._syncer or ThreadPoolExecutor(1, "neardup-sync")
             self._syncing = self._syncer.submit(os.fsync, file.fileno())
-        found = Flush(self._end, rows.tolist(), int(digest))
+        found = Flush(self._end, rows.tolist(), digests.tolist())
         self._flushes.append(found)
         self._begins.append(_begins(found))
+        self._take(end - self._end)
         self._end, self._bytes = end, 0
         self._pending, self._shared = [], Batches([])
         return found
+
+    def new_flushes(self) -> list[Flush]:
+        """Write the rows in memory to the file, and return the batches since the last time."""
+        if self._bytes:
+            self.flush()
+        begin, self._old = self._old, len(self._flushes)
+        return self._flushes[begin:]
 
     def sync(self) -> None:
         """Wait until all rows written are on the disk; OutputError if the system refuses it."""
@@ -201,6 +227,33 @@ class Spill:
                 left = left[batches.copy(part, number, left) :]
         return found
 
+    def array(self, allocate: Allocate = np.empty) -> np.ndarray:
+        """Return the rows of a spill of one column and one part, in memory or mapped.
+
+        They are not in the spill any more, unless they are in a file.
+        """
+        self.end()
+        if self._flushes:
+            return np.frombuffer(mmap(self._opened().fileno(), self._end), self._columns[0])
+        batches = self._pending
+        found = batches[0].columns[0] if len(batches) == 1 else self.take(0, allocate)[0]
+        rows, self._pending, self._shared = self.rows, [], Batches([])
+        return found[:rows]
+
+    def free(self, parts: int) -> None:
+        """Give back the disk of so many parts, the first ones; they are not asked for any more."""
+        if parts <= self._freed:
+            return
+        for flush, begins in zip(self._flushes, self._begins, strict=True):
+            begin, end = (flush.begin + begins[part] * self._width for part in (self._freed, parts))
+            self._take(-release(self._opened().fileno(), begin, end))
+        self._freed = parts
+
+    def _take(self, size: int) -> None:
+        """Note so many bytes of disk more, or fewer."""
+        self._taken += size
+        self._disk.add(size)
+
     def forget(self) -> None:
         """Forget the rows in memory; those in a file that outlives the process stay there."""
         self._pending, self._shared = [], Batches([])
@@ -212,6 +265,7 @@ class Spill:
         self._close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
+            self._take(-self._taken)
 
     def _close(self) -> None:
         if self._syncer is not None:
@@ -219,11 +273,15 @@ class Spill:
             self._syncer.shutdown(wait=False, cancel_futures=True)
         if self._file is not None:
             self._file.close()
+            self._file = None
+            if self._path is None:
+                self._flushes, self._begins = [], []
+                self._take(-self._taken)
 
     def _opened(self) -> IO[bytes]:
         if self._file is None:
             if self._path is None:
-                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                self._file = tempfile.TemporaryFile(dir=self._disk.folder)  # noqa: SIM115
             else:
                 flags = os.O_RDWR | os.O_CREAT | (0 if self._flushes else os.O_TRUNC)
                 descriptor = os.open(self._path, flags, 0o600)
@@ -243,22 +301,23 @@ class Spill:
 
     def _check(self) -> None:
         """Compare the file with the sizes and digests that were written."""
-        ends = [
-            flush.begin + begins[-1] * self._width
-            for flush, begins in zip(self._flushes, self._begins, strict=True)
-        ]
-        self._end = ends[-1]
+        last, rows = self._flushes[-1], self._begins[-1][-1]
+        self._end = last.begin + rows * self._width
+        self._take(self._end)
         try:
             descriptor = self._opened().fileno()
-            for flush, end in zip(self._flushes, ends, strict=True):
-                checksum, at = np.uint64(0), flush.begin
-                while at < end and (data := os.pread(descriptor, min(_READ, end - at), at)):
-                    data = data[: len(data) & -8]
-                    checksum = np.uint64(digest_of(np.frombuffer(data, np.uint64), checksum))
-                    at += len(data)
-                if at < end or checksum != flush.checksum:
-                    raise OSError
+            for flush, begins in zip(self._flushes, self._begins, strict=True):
+                for part in range(self._freed, self.parts):
+                    at, end = (flush.begin + row * self._width for row in begins[part : part + 2])
+                    checksum = np.uint64(0)
+                    while at < end and (data := os.pread(descriptor, min(_READ, end - at), at)):
+                        data = data[: len(data) & -8]
+                        checksum = np.uint64(digest_of(np.frombuffer(data, np.uint64), checksum))
+                        at += len(data)
+                    if at < end or checksum != flush.checksums[part]:
+                        raise OSError
         except OSError as error:
+            self._close()
             raise ResumeError(
                 f"{self._path} is damaged or missing", "start again with overwrite=True"
             ) from error

@@ -126,7 +126,7 @@ def take_chains(rows, copied, chains, taken, out):
         chains: As `neardup.kernels.passages.sources.sources_of_runs` takes them; those that are
             taken out count as following another.
         taken: int32[n], the rows as `with_copies` marks them.
-        out: First position of the chain uint64[], position uint64[], and number of runs uint32[],
+        out: First position of the chain uint64[], position uint64[], and number of runs uint64[],
             of each of its positions; ascending within a chain. Nothing to get only the number.
     """
     position, sizes, of_row = rows
@@ -136,11 +136,11 @@ def take_chains(rows, copied, chains, taken, out):
     for group in range(following.shape[0]):
         if later[group]:
             continue
-        runs = np.uint32(0)
+        runs = np.uint64(0)
         other = np.int64(group)
         take = False
         while other >= 0:
-            runs += np.uint32(sizes[members[ends[other]]])
+            runs += np.uint64(sizes[members[ends[other]]])
             for i in range(ends[other], ends[other + 1]):
                 take = take or taken[members[i]] >= 0
             other = np.int64(following[other])
@@ -177,7 +177,7 @@ def join_chains(first, position, runs):
     Args:
         first: uint64[n], see `take_chains`, ascending.
         position: uint64[n].
-        runs: uint32[n].
+        runs: uint64[n].
     """
     filled = begin = before = np.int64(0)  # rows of the last chain that is kept: before to filled
     while begin < first.shape[0]:
@@ -227,49 +227,96 @@ def _cuts(position, begin, end, runs, fragments, cuts):
     return cuts[:kept]
 
 
+@inner
+def _chain_end(first, begin):
+    """Return the row behind a chain that begins at a row."""
+    end = begin + 1
+    while end < first.shape[0] and first[end] == first[begin]:
+        end += 1
+    return end
+
+
+@inner
+def _copies(fragments, position):
+    """Return which copies of a fragment a run has: the first, and the one behind the last."""
+    if not fragments.of[document_of(position)]:
+        return np.int64(0), np.int64(0)
+    k = _interval(fragments, position)
+    if k < 0 or k + 1 >= fragments.bounds.shape[0]:
+        return np.int64(0), np.int64(0)
+    return fragments.ends[k], fragments.ends[k + 1]
+
+
 @kernel
-def expand_chains(chains, fragments, words, groups, found):
-    """Add the copies of chains, and find their sources; return how many segments there are.
+def count_expanded(chains, fragments, at, most):
+    """Count the segments that `expand_chains` makes of the next chains, or of parts of these.
 
     Args:
-        chains: First position uint64[n], position uint64[n], and runs uint32[n]; see `take_chains`.
+        chains: First position uint64[n], position uint64[n], and runs uint64[n]; see `take_chains`.
         fragments: Copies of intervals.
-        words: Tokens of a run.
-        groups: As `neardup.kernels.passages.sources.sources_of_runs` takes them.
-        found: Six arrays of segments likewise; of nothing to get only the number.
+        at: Row of a chain, and which of its parts is the next: its copies change between them.
+        most: Segments; more only if a single part has more.
+
+    Returns:
+        Number of segments, and where the next ones begin: row, as many as there are rows at the
+        end, and part.
     """
     first, position, runs = chains
-    count = begin = np.int64(0)
-    counting = found[0].shape[0] == 0
+    begin, part = np.int64(at[0]), np.int64(at[1])
+    total = np.int64(0)
     buffer = np.empty(64, dtype=np.uint64)
     while begin < first.shape[0]:
-        end = begin
-        while end < first.shape[0] and first[end] == first[begin]:
-            end += 1
-        cuts = _cuts(position, begin, end, np.uint64(runs[begin]), fragments, buffer)
-        for c in range(cuts.shape[0] - 1):
-            at = count
+        end = _chain_end(first, begin)
+        cuts = _cuts(position, begin, end, runs[begin], fragments, buffer)
+        while part < cuts.shape[0] - 1:
+            size = end - begin
             for i in range(begin, end):
-                here = position[i] + cuts[c]
-                if not counting:
-                    found[0][count] = here
+                low, high = _copies(fragments, position[i] + cuts[part])
+                size += high - low
+            if total > 0 and total + size > most:
+                return total, begin, part
+            total += size
+            part += 1
+        begin, part = end, np.int64(0)
+    return total, begin, part
+
+
+@kernel
+def expand_chains(chains, fragments, at, words, groups, found):
+    """Add the copies of chains, and find their sources.
+
+    Args:
+        chains: First position uint64[n], position uint64[n], and runs uint64[n]; see `take_chains`.
+        fragments: Copies of intervals.
+        at: Where to begin, see `count_expanded`.
+        words: Tokens of a run.
+        groups: As `neardup.kernels.passages.sources.sources_of_runs` takes them.
+        found: Six arrays of segments likewise, as long as `count_expanded` says.
+    """
+    first, position, runs = chains
+    begin, part = np.int64(at[0]), np.int64(at[1])
+    count = np.int64(0)
+    buffer = np.empty(64, dtype=np.uint64)
+    while count < found[0].shape[0]:
+        end = _chain_end(first, begin)
+        cuts = _cuts(position, begin, end, runs[begin], fragments, buffer)
+        while part < cuts.shape[0] - 1 and count < found[0].shape[0]:
+            before = count
+            for i in range(begin, end):
+                here = position[i] + cuts[part]
+                found[0][count] = here
                 count += 1
-                k = np.int64(-1)
-                if fragments.of[document_of(here)]:
-                    k = _interval(fragments, here)
-                if k < 0 or k + 1 >= fragments.bounds.shape[0]:
+                low, high = _copies(fragments, here)
+                if low == high:
                     continue
-                if counting:
-                    count += fragments.ends[k + 1] - fragments.ends[k]
-                    continue
-                for j in range(fragments.ends[k], fragments.ends[k + 1]):
-                    found[0][count] = fragments.copies[j] + (here - fragments.bounds[k])
+                step = here - fragments.bounds[_interval(fragments, here)]
+                for j in range(low, high):
+                    found[0][count] = fragments.copies[j] + step
                     count += 1
-            if not counting:
-                length = np.uint32(cuts[c + 1] - cuts[c])
-                sources_of_positions(at, count, length, words, groups, found)
-        begin = end
-    return count
+            length = np.uint32(cuts[part + 1] - cuts[part])
+            sources_of_positions(before, count, length, words, groups, found)
+            part += 1
+        begin, part = end, np.int64(0)
 
 
 @kernel

@@ -7,19 +7,18 @@ from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import NONE, TOKEN
 from neardup.kernels.searching import last_not_above
 
-
-@inner
-def _segment_of(position, runs, blocks, start):
-    """Return the segment that has the run at a position; -1 where none has."""
-    row = last_not_above(position, blocks, start)
-    if row >= 0 and start < position[row] + np.uint64(runs[row]):
-        return row
-    return np.int64(-1)
+_HIGH = np.uint64(32)
 
 
 @inner
-def _is_common(documents, row, boilerplate):
-    return boilerplate > 0 and documents[row] >= boilerplate
+def _is_common(table, row, boilerplate):
+    return boilerplate > 0 and table[row, 1] >> _HIGH >= boilerplate
+
+
+@inner
+def _end(table, row):
+    """Return the position behind the runs of a segment."""
+    return table[row, 0] + (table[row, 1] & TOKEN)
 
 
 @inner
@@ -28,26 +27,25 @@ def _reach(table, blocks, row, end, start, source, boilerplate):
 
     ``row`` is the segment with the run at ``start``.
     """
-    position, runs, first, _, latest, documents = table
     reach = np.uint64(0)
-    at = _segment_of(position, runs, blocks, source)
-    if at < 0:
-        return reach
-    common = _is_common(documents, row, boilerplate)
-    total = position.shape[0]
-    while latest[row] != NONE and _is_common(documents, row, boilerplate) == common:
-        here, there = start + reach - position[row], source + reach - position[at]
-        if first[row] + here != first[at] + there:
-            break
-        step = min(np.uint64(runs[row]) - here, np.uint64(runs[at]) - there)
-        reach += step
-        if here + step == np.uint64(runs[row]):
-            row += 1
-            if row >= end or position[row] != start + reach:
-                break
-        if there + step == np.uint64(runs[at]):
+    at = last_not_above(table[:, 0], blocks, source)
+    common = _is_common(table, row, boilerplate)
+    total = table.shape[0]
+    while table[row, 4] != NONE and _is_common(table, row, boilerplate) == common:
+        here, there = start + reach, source + reach
+        if at + 1 < total and table[at + 1, 0] == there:
             at += 1
-            if at >= total or position[at] != source + reach:
+        first = there  # a run that is in no segment is the first one, or no other equals it
+        behind = table[at + 1, 0] if at + 1 < total else NONE
+        if at >= 0 and there < _end(table, at):
+            first, behind = table[at, 2] + (there - table[at, 0]), _end(table, at)
+        if table[row, 2] + (here - table[row, 0]) != first:
+            break
+        step = min(_end(table, row) - here, behind - there)
+        reach += step
+        if here + step == _end(table, row):
+            row += 1
+            if row >= end or table[row, 0] != start + reach:
                 break
     return reach
 
@@ -57,7 +55,9 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
     """Join the repeated runs of some documents to passages, as many as there is space for.
 
     Args:
-        table: Segments of runs, see `join_segments`; none can be joined to the one before.
+        table: uint64[segments, 5], rows of segments, ascending, none of which can be joined to the
+            one before; see `neardup.kernels.passages.run_segments`. Those that are the first may be
+            left out.
         blocks: Of their positions, see `neardup.kernels.searching.blocks_of`.
         begin: The run to begin with: its segment, and its position, or 0 for that of the segment.
         end: Segment after the last one that is looked at; documents are complete.
@@ -69,19 +69,18 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
     Returns:
         Number of passages, and where to continue: segment, ``end`` if all is done, and position.
     """
-    position, runs, first, origin, latest, documents = table
     count = np.int64(0)
     row, start = np.int64(begin[0]), np.uint64(begin[1])
     while row < end and count < out.shape[0]:
-        start = max(start, position[row])
-        if latest[row] == NONE:
+        start = max(start, table[row, 0])
+        if table[row, 4] == NONE:
             row += 1
             continue
-        step = start - position[row]
-        source = (origin[row] if rule == 2 else latest[row]) + step
+        step = start - table[row, 0]
+        source = table[row, 3 if rule == 2 else 4] + step
         reach = _reach(table, blocks, row, end, start, source, boilerplate)
         if rule == 0:
-            other = origin[row] + step
+            other = table[row, 3] + step
             if other != source:
                 further = _reach(table, blocks, row, end, start, other, boilerplate)
                 if further > reach:
@@ -94,23 +93,23 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
                     break
                 reach = grown
         out[count, 0], out[count, 1] = start, reach
-        out[count, 2], out[count, 3] = source, origin[row] + step
-        common = _is_common(documents, row, boilerplate)
+        out[count, 2], out[count, 3] = source, table[row, 3] + step
+        common = _is_common(table, row, boilerplate)
         # Positions are small numbers, and the hash of 0 is 0.
-        least, text = documents[row], mix(reach * TOKEN_LENGTH) if common else np.uint64(0)
+        least, text = table[row, 1] >> _HIGH, mix(reach * TOKEN_LENGTH) if common else np.uint64(0)
         stop = start + reach
         while True:
-            least = min(least, documents[row])
-            size = np.uint64(runs[row])
+            least = min(least, table[row, 1] >> _HIGH)
+            behind = _end(table, row)
             if common:
-                for k in range(start - position[row], min(size, stop - position[row])):
-                    text = mix(text ^ (first[row] + np.uint64(k)))
-            start = min(stop, position[row] + size)
-            if start == position[row] + size:
+                for k in range(start - table[row, 0], min(behind, stop) - table[row, 0]):
+                    text = mix(text ^ (table[row, 2] + np.uint64(k)))
+            start = min(stop, behind)
+            if start == behind:
                 row += 1
             if start == stop:
                 break
-        out[count, 4], out[count, 5] = np.uint64(least), text
+        out[count, 4], out[count, 5] = least, text
         count += 1
     return count, row, start
 
@@ -118,17 +117,16 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
 @inner
 def _furthest(table, blocks, row, end, start, source, reach, boilerplate):
     """Return (source, reach) after the sources of the run just behind a passage were tried."""
-    position, runs, _, origin, latest, documents = table
     best, longest, behind = source, reach, start + reach
     k = row
-    while k < end and position[k] + np.uint64(runs[k]) <= behind:
+    while k < end and _end(table, k) <= behind:
         k += 1
-    if k >= end or position[k] > behind or latest[k] == NONE:
+    if k >= end or table[k, 0] > behind or table[k, 4] == NONE:
         return best, longest
-    if _is_common(documents, k, boilerplate) != _is_common(documents, row, boilerplate):
+    if _is_common(table, k, boilerplate) != _is_common(table, row, boilerplate):
         return best, longest
     for which in range(2):
-        there = (latest[k] if which == 0 else origin[k]) + (behind - position[k])
+        there = table[k, 4 - which] + (behind - table[k, 0])
         if there & TOKEN < reach:
             continue
         there -= reach

@@ -21,8 +21,8 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
         groups: Group of each document int32[documents], -1 for none; whether sources are in
             other groups (else in the same one); documents from which on groups don't count for a
             run; working memory int64[3, groups] of -1. Without groups: no documents.
-        found: Six arrays of segments, see `join_segments`: a segment for the runs of a chain of
-            groups at each of their positions.
+        found: Six arrays of segments: one for the runs of a chain of groups at each of their
+            positions; see `neardup.kernels.passages.run_segments`.
     """
     position, sizes, copied = rows
     firsts, offsets = copies
@@ -176,39 +176,3 @@ def _sources_in_groups(begin, end, words, groups, found):
                 ends[1, 1], of[1, 1] = ends[1, 0], of[1, 0]
             ends[1, 0], of[1, 0] = stop - 1, value
         i = stop
-
-
-@kernel
-def join_segments(segments):
-    """Join segments of runs that continue one another, in place; return how many are left.
-
-    Runs of a segment are at consecutive positions, and so are their sources; as many documents have
-    each.
-
-    Args:
-        segments: Position of the first run uint64[n], ascending; number of runs uint32[n]; first
-            position of an equal run, first earlier and latest earlier position of the first run,
-            uint64[n], see `sources_of_runs`; documents uint32[n].
-    """
-    position, runs, first, origin, latest, documents = segments
-    last = np.int64(-1)
-    for i in range(position.shape[0]):
-        if last >= 0:
-            step = np.uint64(runs[last])
-            repeated = latest[i] != NONE
-            if (
-                position[i] == position[last] + step
-                and first[i] == first[last] + step
-                and documents[i] == documents[last]
-                and repeated == (latest[last] != NONE)
-                and (
-                    not repeated
-                    or (latest[i] == latest[last] + step and origin[i] == origin[last] + step)
-                )
-            ):
-                runs[last] += runs[i]
-                continue
-        last += 1
-        position[last], runs[last], first[last] = position[i], runs[i], first[i]
-        origin[last], latest[last], documents[last] = origin[i], latest[i], documents[i]
-    return last + 1
