@@ -7,12 +7,17 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import neardup
 from neardup.errors import DependencyError
 
 _WORDS = [f"word{number}" for number in range(12)]
+#: Notes of some 500 bytes.
+_NOTES = 2000
 
 
 class Warmed(NamedTuple):
@@ -54,7 +59,7 @@ def _run_all(folder: Path) -> None:
     listed = neardup.dedup(lines, preset="clinical", shingle="word:3", threshold=0.3, id="id")
     neardup.dedup(lines, id="id", against=folder / "old")
     neardup.decontaminate(lines, against=other, id="id")
-    neardup.passages(lines, id="id", words=3, out=folder / "passages", cut=True)
+    _run_passages(folder)
     neardup.link(lines, id="id", fields=["name"])
     stored = neardup.dedup(lines, id="id", out=folder / "stored")
     for run in (old, stored, listed):
@@ -69,6 +74,25 @@ def _run_all(folder: Path) -> None:
     index.compact()
     index.copied(texts[0])
     index.close()
+
+
+def _run_passages(folder: Path) -> None:
+    """Find passages in notes with a template, more of them than are looked at together."""
+    template = " ".join(f"{word} {word}" for word in _WORDS)
+    texts = []
+    for number in range(_NOTES):
+        own = [f"{number} {word}" for word in _WORDS]
+        copied = f"as {number // 3} was noted before {number // 3}" if number % 3 < 2 else ""
+        texts.append(" ".join([copied, *own[: 4 + number % 4], template, *own, *own[::2]]))
+    columns = {"id": range(_NOTES), "text": texts, "of": [n % 3 for n in range(_NOTES)]}
+    notes = folder / "notes.parquet"
+    pq.write_table(pa.table(columns), notes)
+    neardup.passages(notes, id="id", words=3, out=folder / "passages", cut=True, bridge=2)
+    for groups in ("within", "across"):
+        options: dict[str, Any] = {groups: "of", "order_by": "text", "boilerplate": 9}
+        neardup.passages(notes, id="id", words=3, whole="sentence", cut=True, **options)
+    neardup.passages(notes, id="id", words=3, cut=True, drop_above=0.1, keep_sources=True)
+    neardup.copied(template, template, words=3)
 
 
 def _stored() -> Warmed:

@@ -87,9 +87,6 @@ class RunRecords:
         words, keys = (joined(column, self._allocate) for column in zip(*self._parts, strict=True))
         self._parts = []
         ends = np.empty(parts + 1, np.int64)
-        if parts == 1:
-            ends[:] = 0, len(words)
-            return words, ends
         out = self._allocate(len(words), _U64)
         divide_records(words, keys, parts, ends, out)
         return out, ends
