@@ -32,7 +32,7 @@ def warmup() -> Warmed:
 
     Numba compiles a kernel when it is first called, and stores it in ``NUMBA_CACHE_DIR`` if that is
     set, else next to the package, or in the cache folder of the user where the package can't be
-    written. Takes about a minute on one core where nothing is compiled yet, and a second else.
+    written. Takes about a minute on one core where nothing is compiled yet, and a few seconds else.
 
     Raises:
         OutputError: A temporary folder can't be written.
@@ -81,9 +81,9 @@ def _run_passages(folder: Path) -> None:
     template = " ".join(f"{word} {word}" for word in _WORDS)
     texts = []
     for number in range(_NOTES):
-        own = [f"{number} {word}" for word in _WORDS]
+        words = [f"{number} {word}" for word in _WORDS]
         copied = f"as {number // 3} was noted before {number // 3}" if number % 3 < 2 else ""
-        texts.append(" ".join([copied, *own[: 4 + number % 4], template, *own, *own[::2]]))
+        texts.append(" ".join([copied, *words[: 4 + number % 4], template, *words, *words[::2]]))
     columns = {"id": range(_NOTES), "text": texts, "of": [n % 3 for n in range(_NOTES)]}
     notes = folder / "notes.parquet"
     pq.write_table(pa.table(columns), notes)
