@@ -14,6 +14,7 @@ __all__ = [
     "bridge",
     "character_offsets",
     "divide",
+    "equal_contents",
     "grow",
     "join_segments",
     "last_sources",
@@ -76,6 +77,31 @@ def runs_of_anchors(
             low = mix(polynomial(part, OTHER, 2**64) ^ salt)
             found.append((high, low, run, step, key))
     return found
+
+
+def equal_contents(rows: Sequence[tuple[int, bool, bool, int]]) -> list[int]:
+    """Marks of rows with equal keys: 1 RUNS, 2 TOGETHER, 3 LEADER; 0 for those that are done.
+
+    A row has its contents, whether it is done, whether another one with its contents is counted
+    with it, and its number.
+    """
+    left = [row for row in rows if not row[1]]
+    if len(left) == len(rows) and len({row[0] for row in rows}) == 1:
+        return [2] * len(rows)
+    values = {row[0] for row in left}
+    if len(left) > 64:
+        value, votes = 0, 0
+        for row in left:
+            value = row[0] if votes == 0 else value
+            votes += 1 if row[0] == value else -1
+        values = {value}
+    marks = []
+    for content, done, more, number in rows:
+        same = [row[3] for row in left if row[0] == content]
+        is_class = content in values and (len(left) > 64 or len(same) > 1 or more)
+        leader = 3 if number == min(same, default=number) else 2
+        marks.append(0 if done else leader if is_class else 1)
+    return marks
 
 
 def divide(keys: Sequence[int], parts: int) -> list[list[int]]:

@@ -19,6 +19,7 @@ from neardup.kernels.passages import (
     growing,
     hashing,
     online,
+    run_records,
     run_segments,
 )
 from neardup.kernels.passages import sources as kernels
@@ -102,19 +103,52 @@ def test_anchors_and_their_runs(seed: int) -> None:
     ]
     assert len(set(zip(found, texts, strict=True))) == len(set(found)) == len(set(texts))
 
-    alike = {text: rng.choice([0, 1, 2]) for text in texts}  # as those with equal keys
-    marked = [alike[text] for text in texts]
+    most = rng.choice([2, 3])
+    alike = {text: rng.randrange(most + 1) for text in texts}  # as those with equal keys
+    marked = [alike[text] if alike[text] < 3 else 2 for text in texts]
+    for text in (text for text in alike if alike[text] == 3):
+        marked[texts.index(text)] = 3
     numbers = np.array(rng.sample(range(2**31), len(documents)), np.int64)
     chosen = (keys[:count], since[:count], counts, np.array(marked, np.uint8))
     recent = np.full((rng.choice([1, 4, 64]), 3), NONE)
-    records = np.empty(2 * (len(tokens) + count), np.uint64), np.empty(count, np.uint64)
+    records = np.empty(2 * len(tokens) + 4 * count, np.uint64), np.empty(count, np.uint64)
     filled, made = hashing.runs_of_anchors(tokens, offsets, numbers, chosen, words, recent, records)
     expected, done = [], 0
     for number, values, each in zip(numbers.tolist(), documents, anchors, strict=True):
         rows = reference.runs_of_anchors(values, each, marked[done : done + len(each)], words)
         done += len(each)
         expected += [(high, low, number << 32 | run, *more) for high, low, run, *more in rows]
-    assert expanded(records[0][:filled].tolist(), records[1][:made].tolist()) == expected
+    if most == 2:
+        assert expanded(records[0][:filled].tolist(), records[1][:made].tolist()) == expected
+    each_run, done = [], 0
+    for number, values, each in zip(numbers.tolist(), documents, anchors, strict=True):
+        ones = [1 if alike[text] == 3 else alike[text] for text in texts[done : done + len(each)]]
+        done += len(each)
+        rows = reference.runs_of_anchors(values, each, ones, words)
+        each_run += [(high, low, number << 32 | run, step) for high, low, run, step, _ in rows]
+    assert unpacked(records[0][:filled]) == sorted(each_run)
+
+
+def unpacked(words: np.ndarray) -> list[tuple[int, ...]]:
+    """Both hashes, position and number of runs of rows, those of copies too; sorted."""
+    count, records, leaders = run_records.count_rows(words)
+    kinds = np.uint64, np.uint64, np.uint64, np.int32
+    rows = tuple(np.empty(count, kind) for kind in kinds)
+    copies = tuple(np.empty(records, np.uint64) for _ in range(3))
+    count, records, copied = run_records.unpack_runs(words, leaders, rows, copies)
+    found = list(zip(*(column[:count].tolist() for column in rows), strict=True))
+    of = {row[2]: row for row in found}
+    total = 0
+    for first, size, position in zip(*(c[:records].tolist() for c in copies), strict=True):
+        runs = size & 0xFFFFFFFF
+        for k in range(size >> 32):
+            total, at = total + 1, 0
+            while at < runs:
+                high, low, _, step = of[first + at]
+                found.append((high, low, (position ^ int(COPY)) + k * runs + at, step))
+                at += step
+    assert total == copied
+    return sorted(found)
 
 
 def contents(
@@ -232,11 +266,10 @@ def test_mark_and_divide(seed: int) -> None:
     size = rng.randrange(1, 50)
     rows, marks, total = [], [0] * size, 0
     for number in rng.sample(range(size), rng.randrange(size + 1)):
-        more, mark = rng.randrange(min(3, size - number)), rng.choice([1, 2])
-        alike = int(anchoring.ALIKE) if mark == 2 else 0
-        rows.append(number | more << int(anchoring.COUNT) | alike)
+        more, mark = rng.randrange(min(3, size - number)), rng.choice([1, 2, 3])
+        rows.append(number | more << int(anchoring.COUNT) | mark << int(anchoring.MARK))
         for k in range(number, number + more + 1):
-            marks[k] |= mark
+            marks[k] |= mark if k == number else min(mark, 2)
         total += more + 1
     bits = np.zeros((size + 3) // 4, np.uint8)
     assert anchoring.mark(bits, np.array(rows, np.int64)) == total
@@ -256,8 +289,8 @@ def test_rows_with_equal_keys(seed: int) -> None:
     rng = random.Random(seed)
     lists = [
         [
-            (rng.randrange(rng.choice([1, 2])), rng.random() < 0.1)
-            for _ in range(rng.randrange(2, 5))
+            (rng.randrange(rng.choice([1, 2, 5])), rng.random() < 0.1, rng.random() < 0.1)
+            for _ in range(rng.choice([2, 3, 5, 8, 64, 65, 80]))
         ]
         for _ in range(rng.randrange(5))
     ]
@@ -265,14 +298,24 @@ def test_rows_with_equal_keys(seed: int) -> None:
     members = np.array(rng.sample(range(len(every)), len(every)), np.int32)
     starts = np.array([0, *accumulate(map(len, lists))], np.int32)
     contents, rows = np.empty(len(every), np.uint64), np.empty(len(every), np.int64)
-    contents[members] = [content for content, _ in every]
-    rows[members] = [k + int(anchoring.DONE) * done for k, (_, done) in enumerate(every)]
+    contents[members] = [content for content, _, _ in every]
+    numbers = rng.sample(range(1000), len(every))
+    done, more = int(anchoring.DONE), 1 << int(anchoring.COUNT)
+    rows[members] = [
+        number + done * is_done + more * has_more
+        for number, (_, is_done, has_more) in zip(numbers, every, strict=True)
+    ]
     found = np.empty(len(every), np.int64)
     count = anchoring.equal_contents(members, starts, contents, rows, found)
     expected, first = [], 0
     for each in lists:
-        alike = int(anchoring.ALIKE) if len(set(each)) == 1 and not each[0][1] else 0
-        expected += [first + k | alike for k, (_, done) in enumerate(each) if not done]
+        of = [(*row, number) for row, number in zip(each, numbers[first:], strict=False)]
+        marks = reference.equal_contents(of)
+        expected += [
+            number + more * has_more + (mark << int(anchoring.MARK))
+            for (_, _, has_more, number), mark in zip(of, marks, strict=True)
+            if mark
+        ]
         first += len(each)
     assert found[:count].tolist() == expected
 

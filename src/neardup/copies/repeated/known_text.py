@@ -73,7 +73,7 @@ class RunRecords:
     def add(self, tokens: Ragged, numbers: np.ndarray, anchors: tuple[np.ndarray, ...]) -> None:
         """Add some documents; the arguments are those of `runs_of_anchors`."""
         count = len(anchors[0])
-        words = self._allocate(2 * (len(tokens.values) + count), _U64)
+        words = self._allocate(2 * len(tokens.values) + 4 * count, _U64)
         keys = self._allocate(count, _U64)
         size, records = runs_of_anchors(
             *tokens, numbers, anchors, self._words, self._recent, (words, keys)

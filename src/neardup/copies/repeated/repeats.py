@@ -32,7 +32,6 @@ from neardup.copies.work import Work
 from neardup.files.scratch import Slabs
 from neardup.io.source import changed
 from neardup.kernels.passages.anchoring import divide, equal_contents, mark, needed_anchors
-from neardup.kernels.passages.hashing import RUNS, TOGETHER
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
 from neardup.sketch.beginnings import Part, beginnings
@@ -61,10 +60,10 @@ class Marked(NamedTuple):
     anchors: int
 
     def of(self, first: int, last: int) -> np.ndarray:
-        """Return uint8[last - first]: 0, or the mark of the anchor, see `runs_of_anchors`."""
+        """Return uint8[last - first]: 0, or the mark of the anchor, see `equal_contents`."""
         bits = np.unpackbits(self.bits[first >> 2 : (last + 3) >> 2], bitorder="little")
         lower, higher = bits.reshape(-1, 2)[first & 3 :][: last - first].T
-        return np.asarray(lower * np.uint8(RUNS) + higher * np.uint8(TOGETHER))
+        return np.asarray(lower + np.uint8(2) * higher)
 
 
 class Finder:

@@ -154,12 +154,12 @@ class RunSources:
 
     def _unpacked(self, words: np.ndarray) -> tuple[list[np.ndarray], tuple[list[np.ndarray], int]]:
         """Return columns of runs and of records of copies, and the number of copies."""
-        count, records, copied = count_rows(words)
+        count, records, leaders = count_rows(words)
         allocate = self._space.allocate
         runs = [allocate(count, kind) for kind in (_WORD, _WORD, _WORD, _SIZE)]
         copies = [allocate(records, _WORD) for _ in range(3)]
-        unpack_runs(words, tuple(runs), tuple(copies))
-        return runs, (copies, copied)
+        count, records, copied = unpack_runs(words, leaders, tuple(runs), tuple(copies))
+        return [each[:count] for each in runs], ([each[:records] for each in copies], copied)
 
     def _in_ranges(self, segments: tuple[np.ndarray, ...]) -> list[Divided]:
         """Return the words of segments."""

@@ -8,10 +8,15 @@ from neardup.kernels.compiling import inner, kernel
 #: A row has the number of an anchor, and at `COUNT` how many more follow that equal it, at most
 #: `MOST`.
 NUMBER, COUNT, MOST = np.int64((1 << 40) - 1), np.int64(40), np.int64((1 << 21) - 1)
-#: Added to rows whose key others have as well: all of these with equal tokens.
-ALIKE = np.int64(1 << 61)
 #: Added to rows of which no run is left to the second pass.
 DONE = np.int64(1 << 62)
+#: Marks of rows with a key that others have, at `MARK`: each run of the anchor has a hash; or all
+#: together have one, if others have the same tokens; or one of these, the leader, has both.
+RUNS, TOGETHER, LEADER, MARK = np.int64(1), np.int64(2), np.int64(3), np.int64(61)
+#: Rows with the same key whose tokens are compared, each with all others. Hashes of 61 bits don't
+#: suffice for all pairs of a large corpus: of more rows, only the most frequent tokens are looked
+#: for.
+COMPARED = np.int64(64)
 
 
 @kernel
@@ -119,51 +124,109 @@ def _select(tokens, known, runs, grams, hashes, out, count):
 
 @kernel
 def equal_contents(members, starts, contents, rows, found):
-    """Choose the rows to read again, of those with equal keys.
+    """Mark the rows to read again, of those with equal keys.
+
+    Where all have equal tokens, and none has `DONE`, they are `TOGETHER`. Else one of those with
+    equal tokens is the `LEADER`, the first in the input, and the others are `TOGETHER`; rows whose
+    tokens no other one has get `RUNS`.
 
     Args:
         members: int32[], rows with equal keys, each list in a row.
         starts: int32[lists + 1] into ``members``.
         contents: uint64[n], a hash of all tokens of each.
         rows: int64[n], see `DONE`; those that have it are left out.
-        found: int64[n] for the others, plus `ALIKE` in a list in which all contents are equal, and
-            none has `DONE`.
+        found: int64[n] for the others, plus their mark << `MARK`.
 
     Returns:
         Number of rows.
     """
     count = np.int64(0)
+    values = np.empty(COMPARED, dtype=np.uint64)
     for part in range(starts.shape[0] - 1):
         begin, end = np.int64(starts[part]), np.int64(starts[part + 1])
-        alike, content = ALIKE, contents[members[begin]]
+        alike, content = True, contents[members[begin]]
+        first = count
         for i in range(begin, end):
-            row = members[i]
-            if contents[row] != content or rows[row] >= DONE:
-                alike = np.int64(0)
-                break
-        for i in range(begin, end):
-            row = rows[members[i]]
+            row, value = rows[members[i]], contents[members[i]]
+            alike = alike and value == content and row < DONE
             if row < DONE:
-                found[count] = row | alike
+                if count - first < COMPARED:
+                    values[count - first] = value
+                found[count] = row
                 count += 1
+        if alike:
+            for i in range(first, count):
+                found[i] |= TOGETHER << MARK
+        elif count - first <= COMPARED:
+            _lead_each(values, found[first:count])
+        else:
+            _lead_most(contents, rows, members[begin:end], found[first:count])
     return count
+
+
+@inner
+def _lead_each(values, rows):
+    """Mark rows by their contents, each compared with the others."""
+    for i in range(rows.shape[0]):
+        if rows[i] >> MARK:
+            continue
+        leader, others = i, np.int64(0)
+        for k in range(i + 1, rows.shape[0]):
+            if values[k] == values[i]:
+                others += 1
+                leader = k if rows[k] & NUMBER < rows[leader] & NUMBER else leader
+        _lead(rows, values, values[i], i, leader if others > 0 else np.int64(-1))
+
+
+@inner
+def _lead(rows, values, value, first, leader):
+    """Mark the rows of a value, from the first one on; without a leader there is a single one."""
+    if leader < 0 and rows[first] >> COUNT & MOST == 0:
+        rows[first] |= RUNS << MARK
+        return
+    for k in range(first, rows.shape[0]):
+        if values[k] == value:
+            rows[k] |= (LEADER if k == leader or leader < 0 else TOGETHER) << MARK
+
+
+@inner
+def _lead_most(contents, rows, members, found):
+    """Mark rows, of which those with the most frequent contents have a leader."""
+    # The one that more than a half has, if there is one.
+    value, votes = np.uint64(0), np.int64(0)
+    for row in members:
+        if rows[row] < DONE:
+            if votes == 0:
+                value = contents[row]
+            votes += 1 if contents[row] == value else -1
+    leader, at = np.int64(-1), np.int64(0)
+    for row in members:
+        if rows[row] < DONE:
+            is_one = contents[row] == value
+            found[at] |= (TOGETHER if is_one else RUNS) << MARK
+            if is_one and (leader < 0 or found[at] & NUMBER < found[leader] & NUMBER):
+                leader = at
+            at += 1
+    if leader >= 0:
+        found[leader] |= LEADER << MARK
 
 
 @kernel
 def mark(bits, rows):
-    """Set the bits of some anchors; return how many there are.
+    """Set the marks of some anchors; return how many there are.
 
     Args:
-        bits: uint8[]: two bits for each anchor: the lower one, or the higher one for `ALIKE`.
-        rows: int64[]: as `equal_contents` chooses them.
+        bits: uint8[]: two bits for each anchor.
+        rows: int64[]: as `equal_contents` marks them.
     """
     total = np.int64(0)
     for row in rows:
-        bit = 2 * (row & NUMBER) + np.int64(row & ALIKE != 0)
+        bit, value = 2 * (row & NUMBER), row >> MARK
         count = row >> COUNT & MOST
         for _ in range(count + 1):
-            bits[bit >> 3] |= np.uint8(1 << (bit & 7))
+            bits[bit >> 3] |= np.uint8(value << (bit & 7))
             bit += 2
+            value = min(value, TOGETHER)  # a leader leads the others as well
         total += count + 1
     return total
 

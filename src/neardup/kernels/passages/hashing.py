@@ -4,14 +4,13 @@ import numpy as np
 
 from neardup.kernels.bits import TOKEN_LENGTH, high_product, mix
 from neardup.kernels.compiling import inner, kernel
+from neardup.kernels.passages.anchoring import LEADER, RUNS
 from neardup.kernels.passages.positions import COPY, NONE, TOKEN
-from neardup.kernels.passages.run_records import ONE_HASH
+from neardup.kernels.passages.run_records import EACH, ONE_HASH
 
 _OTHER = np.uint64(0xD6E8FEB86659FD93)
 PRIME = np.uint64((1 << 61) - 1)
 BASE = np.uint64(0x0A3B1C9D7E5F2468)
-#: Marks of anchors: each of its runs has a hash, or all together have one.
-RUNS, TOGETHER = 1, 2
 
 
 @kernel
@@ -75,13 +74,13 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
         offsets: int64[documents + 1] into ``tokens``.
         numbers: int64[documents], in keep order.
         anchors: Keys uint64[anchors], first runs int32[anchors], number of them in each document
-            int32[documents], and uint8[anchors], which are marked: `RUNS`, or `TOGETHER` where one
-            hash of all runs suffices.
+            int32[documents], and their marks uint8[anchors], 0 for none; see
+            `neardup.kernels.passages.anchoring.equal_contents`.
         words: Tokens of a run.
         recent: uint64[slots, 3], slots a power of 2: both hashes of all tokens of an anchor's runs,
             and the position of the first, `NONE` in the beginning. It is filled.
-        out: Words of records uint64[], see `neardup.kernels.passages.run_records`; the key of the
-            anchor of each record uint64[], equal for equal runs. A hash has 64 bits from a
+        out: Words of records uint64[2 * tokens + 4 * anchors], see
+            `neardup.kernels.passages.run_records`; the key of the anchor of each record uint64[], equal for equal runs. A hash has 64 bits from a
             polynomial modulo 2**61 - 1, and 64 from a polynomial modulo 2**64 with another base.
     """
     keys, since, counts, marked = anchors
@@ -132,7 +131,7 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
             )
             slot = np.int64(two & slots)
             known = recent[slot, 0] == one and recent[slot, 1] == two
-            if known and recent[slot, 2] != NONE:
+            if known and recent[slot, 2] != NONE and marked[anchor] != LEADER:
                 if copied >= 0 and _continues(record, copied, here, runs, recent[slot, 2]):
                     record[copied + 1] += np.uint64(1) << np.uint64(32)
                     anchor += 1
@@ -146,11 +145,13 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
                 recent[slot, 0], recent[slot, 1], recent[slot, 2] = one, two, here
                 record[at], record[at + 1] = here, np.uint64(runs)
                 at += 2
-                if marked[anchor] == TOGETHER:
+                if marked[anchor] != RUNS:
                     record[at - 1] |= ONE_HASH
                     record[at], record[at + 1] = one, two
                     at += 2
-                else:
+                if marked[anchor] == LEADER:
+                    record[at - 3] |= EACH
+                if marked[anchor] == RUNS or marked[anchor] == LEADER:
                     for i in range(begin - base, end - base):
                         record[at], record[at + 1] = _differences(
                             prefixes, i, i + words, powers[:, 0], salt

@@ -1,19 +1,20 @@
 """Runs as they are written to files: the position once for all runs of an anchor.
 
 A record has a position and a number of runs; then both hashes of each run, or with `ONE_HASH` those
-of all tokens of the runs together. A *copy*, see `neardup.kernels.passages.hashing`, has its
-position plus `COPY`, the number of runs, and the position of the first run that it is a copy of.
-A number of copies << 32 is added to that of the runs: each begins where the one before has ended.
+of all tokens of the runs together; with `EACH` as well, a *leader*, both of these. A *copy*, see
+`neardup.kernels.passages.hashing`, has its position plus `COPY`, the number of runs, and the
+position of the first run that it is a copy of. A number of copies << 32 is added to that of the
+runs: each begins where the one before has ended.
 """
 
 import numpy as np
 
-from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER
+from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 from neardup.kernels.compiling import inner, kernel
-from neardup.kernels.passages.positions import COPY, TOKEN
+from neardup.kernels.passages.positions import COPY, NONE, TOKEN
 
-#: Added to the number of runs that have one hash.
-ONE_HASH = np.uint64(1 << 63)
+#: Added to the number of runs that have one hash, and of those that have one each as well.
+ONE_HASH, EACH = np.uint64(1 << 63), np.uint64(1 << 62)
 
 
 @inner
@@ -21,9 +22,11 @@ def _size(words, at):
     """Return the words of a record."""
     if words[at] & COPY:
         return np.int64(3)
-    if words[at + 1] & ONE_HASH:
+    if words[at + 1] & ONE_HASH == 0:
+        return 2 * np.int64(words[at + 1]) + 2
+    if words[at + 1] & EACH == 0:
         return np.int64(4)
-    return 2 * np.int64(words[at + 1]) + 2
+    return 2 * np.int64(words[at + 1] & TOKEN) + 4
 
 
 @kernel
@@ -65,48 +68,114 @@ def count_rows(words):
         words: uint64[] of records.
 
     Returns:
-        Rows, records of copies, and copies.
+        Rows, records of copies, and leaders; rows with one hash are counted as copies too.
     """
-    at = rows = records = copies = np.int64(0)
+    at = rows = records = leaders = np.int64(0)
     while at < words.shape[0]:
+        runs = words[at + 1]
         if words[at] & COPY:
             records += 1
-            copies += np.int64(words[at + 1] >> np.uint64(32))
+        elif runs & EACH:
+            rows += np.int64(runs & TOKEN)
+            leaders += 1
         else:
-            rows += np.int64(1) if words[at + 1] & ONE_HASH else np.int64(words[at + 1])
+            rows += np.int64(1) if runs & ONE_HASH else np.int64(runs)
+            records += np.int64(runs & ONE_HASH != 0)
         at += _size(words, at)
-    return rows, records, copies
+    return rows, records, leaders
+
+
+@inner
+def _empty_table(count, width):
+    """Return a table for so many rows by a hash: their values, and `NONE` in the last column."""
+    size = np.int64(2)
+    while size < 2 * count:
+        size *= 2
+    return np.full((size, width), NONE, dtype=np.uint64)
+
+
+@inner
+def _slot(table, key, other):
+    """Return the slot of two values, the first of which is a hash, or the one that is free."""
+    mask, last = np.uint64(table.shape[0] - 1), table.shape[1] - 1
+    slot = key & mask
+    while table[slot, last] != NONE and not (table[slot, 0] == key and table[slot, 1] == other):
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@inner
+def _leaders(words, count):
+    """Return both hashes and the position of each leader, in a table by the first hash."""
+    table = _empty_table(count, np.int64(3))
+    at = np.int64(0)
+    while at < words.shape[0]:
+        if words[at] & COPY == 0 and words[at + 1] & EACH:
+            slot = _slot(table, words[at + 2], words[at + 3])
+            table[slot, 0], table[slot, 1], table[slot, 2] = words[at + 2], words[at + 3], words[at]
+        at += _size(words, at)
+    return table
 
 
 @kernel
-def unpack_runs(words, rows, copies):
-    """Read records; see `count_rows`.
+def unpack_runs(words, leaders, rows, copies):
+    """Read records; runs that have one hash, and a leader, are copies of its runs.
 
     Args:
         words: uint64[] of records.
+        leaders: Number of leaders.
         rows: Both halves of a hash and position uint64[n], and int32[n], how many runs it is of.
         copies: Position of the first run of the original, numbers of runs and of copies, and
             position plus `COPY`, uint64[records] each.
+
+    Returns:
+        Rows, records of copies, and copies.
     """
     high, low, position, sizes = rows
-    at = count = copied = np.int64(0)
+    at = count = records = copied = np.int64(0)
+    table = _leaders(words, leaders)
+    moved = _empty_table(copies[0].shape[0] if leaders > 0 else np.int64(0), np.int64(3))
     while at < words.shape[0]:
-        start, runs = words[at], np.int64(words[at + 1] & ~ONE_HASH)
+        start, runs = words[at], words[at + 1] & TOKEN
         size = _size(words, at)
         if start & COPY:
-            copies[0][copied], copies[1][copied] = words[at + 2], words[at + 1]
-            copies[2][copied] = start
-            copied += 1
-        elif words[at + 1] & ONE_HASH:
+            # Its original is before it, and may be a copy.
+            first = words[at + 2]
+            if leaders > 0:
+                slot = _slot(moved, mix(first), first)
+                first = moved[slot, 2] if moved[slot, 2] != NONE else first
+            copies[0][records], copies[1][records] = first, words[at + 1]
+            copies[2][records] = start
+            copied += np.int64(words[at + 1] >> np.uint64(32))
+            records += 1
+            at += size
+            continue
+        each, hashes = words[at + 1] & ONE_HASH == 0, at + 2
+        if words[at + 1] & EACH:
+            each, hashes = True, at + 4
+        if each:
+            for k in range(np.int64(runs)):
+                high[count], low[count] = words[hashes + 2 * k], words[hashes + 1 + 2 * k]
+                position[count], sizes[count] = start + np.uint64(k), 1
+                count += 1
+            at += size
+            continue
+        leader = NONE
+        if leaders > 0:
+            leader = table[_slot(table, words[at + 2], words[at + 3]), 2]
+        if leader == NONE:
             high[count], low[count] = words[at + 2], words[at + 3]
             position[count], sizes[count] = start, runs
             count += 1
         else:
-            for k in range(runs):
-                high[count + k], low[count + k] = words[at + 2 + 2 * k], words[at + 3 + 2 * k]
-                position[count + k], sizes[count + k] = start + np.uint64(k), 1
-            count += runs
+            slot = _slot(moved, mix(start), start)
+            moved[slot, 0], moved[slot, 1], moved[slot, 2] = mix(start), start, leader
+            copies[0][records], copies[2][records] = leader, start | COPY
+            copies[1][records] = np.uint64(1) << np.uint64(32) | runs
+            records += 1
+            copied += 1
         at += size
+    return count, records, copied
 
 
 @kernel
