@@ -138,13 +138,25 @@ def test_records_of_runs(seed: int) -> None:
     for _ in range(rng.randrange(20)):
         position, runs = rng.randrange(1000) << 32 | rng.randrange(9), rng.randrange(1, 6)
         keys.append(rng.randrange(2**64))
-        kind = rng.randrange(3)
+        kind = rng.randrange(5)
+        one = [record for record in records if record[1] >> 63 and not record[0] & int(COPY)]
         if kind == 0:
-            copies = rng.randrange(1, 4) << 32
-            records.append([position | int(COPY), copies | runs, rng.randrange(2**20) << 32])
+            copies, first = rng.randrange(1, 4) << 32, rng.randrange(2**20) << 32
+            if one and rng.random() < 0.6:  # of runs with one hash, in the same part
+                original = rng.choice(one)
+                keys[-1] = keys[records.index(original)]
+                first, runs = original[0], original[1] & 0xFFFFFFFF
+            records.append([position | int(COPY), copies | runs, first])
+        elif kind == 4 and one:  # as others, of which one may be a leader
+            number = records.index(rng.choice(one))
+            runs, keys[-1] = records[number][1] & 0xFFFFFFFF, keys[number]
+            records.append([position, runs | 1 << 63, *records[number][2:4]])
         else:
             hashes = [rng.randrange(2**64) for _ in range(2 if kind == 1 else 2 * runs)]
-            records.append([position, runs | (kind == 1) << 63, *hashes])
+            head = runs | (kind == 1) << 63
+            if kind == 3:
+                head, hashes[:0] = runs | 3 << 62, [rng.randrange(2**64) for _ in range(2)]
+            records.append([position, head, *hashes])
     flat = np.array([word for record in records for word in record], np.uint64)
     parts = rng.randrange(1, 6)
     ends, words = np.empty(parts + 1, np.int64), np.empty(len(flat), np.uint64)
@@ -154,25 +166,35 @@ def test_records_of_runs(seed: int) -> None:
     for part in range(parts):
         some = [r for r, key in zip(records, keys, strict=True) if key % parts == part]
         rows, copies = [], []
+        leaders = {(*rest[:2],): p for p, runs, *rest in some if runs >> 62 == 3}
+        moved: dict[int, int] = {}
         for position, runs, *rest in some:
             if position & int(COPY):
-                copies.append((rest[0] + more, runs, position + more))
-            elif runs >> 63:
+                first = moved.get(rest[0], rest[0])
+                copies.append((first + more, runs, position + more))
+            elif runs >> 62 == 2 and (*rest,) in leaders:
+                moved[position] = leaders[*rest]
+                one = 1 << 32 | runs & 0xFFFFFFFF
+                copies.append((leaders[*rest] + more, one, position + more | int(COPY)))
+            elif runs >> 62 == 2:
                 rows.append((*rest, position + more, runs ^ 1 << 63))
             else:
+                rest = rest[2:] if runs >> 62 else rest
                 pairs = zip(rest[::2], rest[1::2], strict=True)
                 rows += [(*pair, position + more + k, 1) for k, pair in enumerate(pairs)]
         record = words[ends[part] : ends[part + 1]]
         counts = run_records.count_rows(record)
-        assert counts == (len(rows), len(copies), sum(runs >> 32 for _, runs, _ in copies))
+        assert counts[0] >= len(rows) and counts[1] >= len(copies) and counts[2] == len(leaders)
         kinds = (np.uint64, np.uint64, np.uint64, np.int32)
         both = (
             [np.empty(counts[0], kind) for kind in kinds],
             [np.empty(counts[1], np.uint64) for _ in range(3)],
         )
-        run_records.unpack_runs(record, *map(tuple, both))
-        for found, expected in zip(both, (rows, copies), strict=True):
-            assert list(zip(*(each.tolist() for each in found), strict=True)) == expected
+        sizes = run_records.unpack_runs(record, counts[2], *map(tuple, both))
+        assert sizes == (len(rows), len(copies), sum(runs >> 32 for _, runs, _ in copies))
+        for found, expected, size in zip(both, (rows, copies), sizes, strict=False):
+            listed = list(zip(*(each[:size].tolist() for each in found), strict=True))
+            assert listed == expected
 
 
 @pytest.mark.parametrize("seed", SEEDS)

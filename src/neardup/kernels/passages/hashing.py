@@ -80,8 +80,9 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
         recent: uint64[slots, 3], slots a power of 2: both hashes of all tokens of an anchor's runs,
             and the position of the first, `NONE` in the beginning. It is filled.
         out: Words of records uint64[2 * tokens + 4 * anchors], see
-            `neardup.kernels.passages.run_records`; the key of the anchor of each record uint64[], equal for equal runs. A hash has 64 bits from a
-            polynomial modulo 2**61 - 1, and 64 from a polynomial modulo 2**64 with another base.
+            `neardup.kernels.passages.run_records`; the key of the anchor of each record uint64[],
+            equal for equal runs. A hash has 64 bits from a polynomial modulo 2**61 - 1, and 64 from
+            a polynomial modulo 2**64 with another base.
     """
     keys, since, counts, marked = anchors
     record, key = out
