@@ -78,6 +78,7 @@ def check_corpus(seed: int) -> int:
         patch.setattr(known_text, "RECENT", recent)
         patch.setattr(known_text, "_SLOTS", rng.choice([1, 8, 1 << 10]))
         patch.setattr(known_text, "_STORE", rng.choice([1, 40, 200, 1 << 14]))
+        patch.setattr(known_text, "_MORE", rng.choice([1, 9, 1 << 19]))
         patch.setattr(building, "_ROWS", rng.choice([1, 7, 1 << 20]))
         run = neardup.passages(
             table.slice(old),

@@ -28,6 +28,8 @@ RECENT = 1 << 14
 #: Columns of a table of stretches, uint64: position, position that it is a copy of, runs, and four
 #: of characters, see `characters_around`; the first is `NONE` where they are not known.
 COLUMNS = 7
+#: Anchors of a batch that stretches are looked for among, and more of them that space is made for.
+_MORE = 1 << 19
 #: Words of records of a batch that are not copied.
 _LARGE = 1 << 22
 _U64 = np.dtype(np.uint64)
@@ -197,11 +199,11 @@ class PartitionText:
         """Return arrays for anchors that are kept, and those that the next batch has again."""
         size = self._filled + 2 * anchors + int(self._known.filled[2])
         if size > len(self._kept[0]):
-            before, self._kept = self._kept, self._made(2 * size, *_KEPT)
+            before, self._kept = self._kept, self._made(size + min(size, _MORE), *_KEPT)
             for new, old in zip(self._kept, before, strict=True):
                 new[: self._filled] = old[: self._filled]
-        if not self._space or len(self._space[3]) < anchors:
-            size = anchors + anchors // 4
+        if not self._space or len(self._space[3]) < min(anchors, _MORE):
+            size = min(anchors + anchors // 4, _MORE)
             self._space = self._made(2 * size, _U64, np.dtype(np.int32), np.dtype(np.uint8))
             self._space.append(self._allocate(COLUMNS * size, _U64).reshape(-1, COLUMNS))
         return [values[self._filled :] for values in self._kept], self._space

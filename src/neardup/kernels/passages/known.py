@@ -78,8 +78,9 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             anchors that are kept, space for those of the fragments too; keys uint64[], first runs
             int32[], counts int32[documents] and uint8[] of anchors in the form of
             `neardup.kernels.passages.hashing.runs_of_anchors`, of which those are marked that are
-            listed, space for twice the anchors; stretches uint64[anchors, 7]: position, position in
-            the fragment, runs, and four that stay.
+            listed; stretches uint64[, 7]: position, position in the fragment, runs, and four that
+            stay. A document with n anchors has n stretches and lists 2 n anchors at most; one for
+            which there may not be enough space is left to the second pass.
 
     Returns:
         Rows that are kept, those that are listed or between them, and stretches.
@@ -98,6 +99,8 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
         first, last = anchor, anchor + counts[d]
         total = size - words + 1
         before, until = found, np.int64(0)
+        fits = found + counts[d] <= stretches.shape[0]
+        fits = fits and entries + 2 * counts[d] <= list_keys.shape[0]
         any_hit = is_new = False
         for a in range(first, last):
             low[a] = since[a]
@@ -110,7 +113,7 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             hit[a] = (known.keys[slot] | _ONE) == (keys[a] | _ONE)
             any_hit |= hit[a]
             is_new |= hit[a] and not known.keys[slot] & _ONE
-            if not hit[a] or low[a] < until or not known.keys[slot] & _ONE:
+            if not fits or not hit[a] or low[a] < until or not known.keys[slot] & _ONE:
                 continue
             of = (start, size, low[a], high[a], until)
             at, back, length = _match(tokens, of, slot, words, known)
