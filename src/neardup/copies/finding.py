@@ -239,8 +239,8 @@ def _note_periodic(passages: Passages, notes: list[str]) -> None:
         most = int(passages.words[long].max())
         notes.append(
             f"{len(np.unique(of)):,} documents repeat themselves over {_PERIODIC:,} words or more, "
-            f"such as a row of zeros, the longest over {most:,}; each of these words takes some 110 "
-            "bytes of temporary disk"
+            f"such as a row of zeros, the longest over {most:,}; each of these words takes some "
+            "110 bytes of temporary disk"
         )
 
 

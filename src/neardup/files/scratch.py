@@ -56,11 +56,7 @@ class Scratch:
     folder of ``disk``.
     """
 
-    def __init__(
-        self,
-        budget: int | None = None,
-        disk: Disk | None = None,
-    ) -> None:
+    def __init__(self, budget: int | None = None, disk: Disk | None = None) -> None:
         self.budget, self._disk = budget, disk or Disk()
         # Arrays may be given up while one is asked for, in the same thread.
         self._lock = threading.RLock()
