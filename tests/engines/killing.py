@@ -331,7 +331,7 @@ def _slow_down(seconds: float) -> None:
 def _child(command: dict[str, Any]) -> None:
     from neardup.cli import main
     from neardup.copies import work
-    from neardup.copies.repeated import search_progress
+    from neardup.copies.repeated import search_progress, space
     from neardup.io import opening
     from neardup.output import tables
 
@@ -340,6 +340,8 @@ def _child(command: dict[str, Any]) -> None:
     search_progress._BRIEF = 0
     # With the least memory, copied passages of a few kilobytes go to files.
     work.SPILL_SHARE = work.SCRATCH_SHARE = 3000
+    # In many parts, and chains of runs in several shares.
+    space._PART_SHARE, space._SORTED = 30_000, 50
     os.chdir(command["cwd"])
     new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     for descriptor, name, flags in (

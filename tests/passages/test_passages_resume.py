@@ -106,10 +106,10 @@ def test_killed_runs_end_with_the_same_bytes(
                 time.sleep(rng.random() * seconds)
                 process.kill(signal.SIGKILL)
                 process.wait()
-            resume = ("--resume",)
+            resume = ("--resume", "--memory", rng.choice(["150MB", "400MB"]))
         for stage in ("anchors", "marked", "runs", "rows", "found", "written"):
             stages[stage] = stages.get(stage, 0) + (stage in _done(out))
-        forge.run(*command(notes, out, way), "--resume").check()
+        forge.run(*command(notes, out, way), *(resume or ("--resume",))).check()
         assert outputs(out) == expected, (number, way)
         assert not (out / ".run").exists()
     assert stages["marked"] > 1

@@ -39,7 +39,7 @@ class Work:
         self.disk = Disk(self.folder)
         self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.disk)
         self.rows = 0  # bytes of rows at the same time, in memory or in files, at most
-        self.progress = Progress(self.state, self.manifest)
+        self.progress = Progress(self.state, self.manifest, self.memory)
         self._spills: list[Spill] = []
 
     def close_later(self, spill: Spill) -> Spill:

@@ -92,12 +92,14 @@ class RunSources:
 
     def _shares(self, fragments: Fragments) -> Iterator[tuple[int, ChainShare]]:
         """Yield shares of the chains that are left likewise."""
-        chains, space = self._files["chains"], self._space
-        for part in range(self._done["chains"], chains.parts):
+        chains, space, done = self._files["chains"], self._space, self._done["chains"]
+        for part in range(done, chains.parts):
             columns = chains.take(part, space.allocate)
             shares = list(shares_of(columns, fragments, space.at_once))
-            for number, share in enumerate(shares, 1):
-                yield part + (number == len(shares)), share
+            for share in shares:
+                # Parts in front may have no share: they are done with the last one of this part.
+                done = part + 1 if share is shares[-1] else done
+                yield done, share
 
     def _replace(
         self,
@@ -116,6 +118,9 @@ class RunSources:
         """
         files, means = self._files, self._space.work
         source, targets = files[name], [files[each] for each in into]
+        if name != "runs" and 2 * source.in_memory > means.spilled:
+            # Its rows may have to be stored with the others: not while they are read.
+            means.progress.put_rows(files, self._done)
         source.end()
         most = min(means.spilled, source.written // _STEPS or means.spilled)
 
@@ -139,7 +144,7 @@ class RunSources:
         means.note_rows(*targets)
         if any(target.written for target in targets):  # then the rest as well
             means.progress.put_rows(files, self._done)
-            means.progress.settle()
+        means.progress.settle()
         source.forget()
 
     def _segments_of_part(self, part: int) -> tuple[list[Divided], list[Divided]]:

@@ -38,11 +38,13 @@ class Progress:
 
     Without a state nothing is stored, and nothing was done. Nothing is stored either of a search
     whose first pass is brief: who resumes it begins again. The manifest is set when the first step
-    is stored: until then there is nothing to resume.
+    is stored: until then there is nothing to resume. ``memory`` is the bytes that sizes follow.
     """
 
-    def __init__(self, state: RunState | None, manifest: Mapping[str, JSON] | None = None) -> None:
-        self._state, self._manifest = state, manifest or {}
+    def __init__(
+        self, state: RunState | None, manifest: Mapping[str, JSON] | None, memory: int
+    ) -> None:
+        self._state, self._manifest, self._memory = state, manifest or {}, memory
         self._folder = None if state is None else state.scratch_folder("passages")
         self._begun = time.monotonic()
         self._entered: list[Entered] = []
@@ -63,6 +65,12 @@ class Progress:
         if waiting is not None:
             waiting()
 
+    @property
+    def memory(self) -> int:
+        """Bytes that the number of parts follows: those of the run that is resumed, if one is."""
+        every = [*self._abouts(_ANCHORS), *self._abouts(_MARKED)]
+        return int(every[0]["memory"]) if every else self._memory
+
     def path(self, name: str) -> Path | None:
         """Return the path of a file that goes with the run; None where it can't be resumed."""
         return None if self._folder is None else self._folder / name
@@ -78,6 +86,7 @@ class Progress:
         """Flush anchors, and runs, and store that those of all partitions so far are there."""
         self.settle()
         flushes: Any = {"flush": [*anchors.flush()], "runs": [*runs.flush()]}
+        flushes["memory"] = self.memory
         if (state := self._state) is None:
             return
         entered, self._entered = self._entered, []
@@ -103,7 +112,7 @@ class Progress:
         if self._state is not None:
             flush: Any = [*runs.flush()] if runs.rows else None
             runs.sync()
-            about = {"anchors": anchors, "runs": flush}
+            about = {"anchors": anchors, "runs": flush, "memory": self.memory}
             self._put_entered(_MARKED, 0, about, self._entered)
             self._entered = []
             self._state.put(_MARKED, 1, np.ascontiguousarray(bits))
@@ -207,22 +216,21 @@ class Progress:
         if 0 not in done:
             arrays = make()
             self._waiting = None
-            batch: list[np.ndarray] = []
+            batch, number = list[np.ndarray](), 0
             for array in arrays:
                 batch.append(array)
                 if sum(each.nbytes for each in batch) > _TOGETHER:
-                    self._put_arrays(batch)
+                    number += 1
+                    self._put_arrays(number, batch)
                     batch = []
-            self._put_arrays(batch, True)
+            self._put_arrays(0, batch)  # the last one: where it is, all are
             return arrays
         return tuple(chain.from_iterable(map(self._arrays, [*sorted(done - {0}), 0])))
 
-    def _put_arrays(self, arrays: list[np.ndarray], last: bool = False) -> None:
+    def _put_arrays(self, number: int, arrays: list[np.ndarray]) -> None:
         assert self._state is not None
         data = arrays[0] if len(arrays) == 1 else b"".join(each.tobytes() for each in arrays)
         about: Any = [[each.dtype.str, each.nbytes] for each in arrays]
-        # The last has number 0: where it is, all are.
-        number = 0 if last else len(self._state.done(_FOUND)) + 1
         self._state.put(_FOUND, number, data, about)
 
     def _arrays(self, number: int) -> Iterator[np.ndarray]:

@@ -43,7 +43,7 @@ class Space:
 
     def parts(self, size: int) -> int:
         """Return how many parts so many bytes of rows are divided into."""
-        part = min(_PART, self.work.memory // _PART_SHARE)
+        part = min(_PART, self.work.progress.memory // _PART_SHARE)
         return int(np.clip(-(-size // part), 1, _MOST_PARTS))
 
     def spill(self, name: str, columns: Sequence[npt.DTypeLike], parts: int) -> Spill:

@@ -82,9 +82,10 @@ class Spill:
         self._syncer: ThreadPoolExecutor | None = None
         self._syncing: Future[None] | None = None
         self._end = self._taken = 0
-        self._freed = 0 if stored is None else stored.freed
-        if self._flushes:
-            self._check()
+        self._freed = 0
+        if stored is not None and self._flushes:
+            self._check(stored.freed)
+            self.free(stored.freed)  # if the process ended before it did
 
     @property
     def rows(self) -> int:
@@ -256,7 +257,7 @@ class Spill:
 
     def forget(self) -> None:
         """Forget the rows in memory; those in a file that outlives the process stay there."""
-        self._pending, self._shared = [], Batches([])
+        self._pending, self._shared, self._bytes = [], Batches([]), 0
         self._close()
 
     def close(self) -> None:
@@ -299,15 +300,15 @@ class Spill:
                 raise OutputError("a temporary file has become shorter", "start again")
             done += count
 
-    def _check(self) -> None:
-        """Compare the file with the sizes and digests that were written."""
+    def _check(self, freed: int) -> None:
+        """Compare the file, but for some parts, with the sizes and digests that were written."""
         last, rows = self._flushes[-1], self._begins[-1][-1]
         self._end = last.begin + rows * self._width
         self._take(self._end)
         try:
             descriptor = self._opened().fileno()
             for flush, begins in zip(self._flushes, self._begins, strict=True):
-                for part in range(self._freed, self.parts):
+                for part in range(freed, self.parts):
                     at, end = (flush.begin + row * self._width for row in begins[part : part + 2])
                     checksum = np.uint64(0)
                     while at < end and (data := os.pread(descriptor, min(_READ, end - at), at)):
