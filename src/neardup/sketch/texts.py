@@ -90,10 +90,12 @@ def text_buffers(text: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
     _, offsets, data = text.buffers()
     if len(text) == 0 or offsets is None:
         return _NO_DATA, _NO_OFFSETS
-    view = np.frombuffer(memoryview(offsets), np.int64, len(text) + 1, 8 * text.offset)
+    # Read-only, whoever made them: else kernels would be loaded for both kinds of arrays.
+    read_only = memoryview(offsets).toreadonly()
+    view = np.frombuffer(read_only, np.int64, len(text) + 1, 8 * text.offset)
     if data is None or data.size == 0:
         return _NO_DATA, view
-    return np.frombuffer(memoryview(data), dtype=np.uint8), view
+    return np.frombuffer(memoryview(data).toreadonly(), dtype=np.uint8), view
 
 
 def normalise(texts: Texts, spec: ShingleSpec) -> pa.LargeStringArray:

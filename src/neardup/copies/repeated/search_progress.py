@@ -18,8 +18,8 @@ from neardup.state.run_state import RunState
 
 #: Steps of the run state, in their order.
 _ANCHORS, _MARKED, _RUNS, _ROWS, _FOUND = "anchors", "marked", "runs", "rows", "found"
-#: Seconds of a first pass that is repeated: to store it would take a twentieth of the run.
-_BRIEF = 2.0
+#: Seconds of a first pass that is repeated: to store it would take up to a tenth of the run.
+_BRIEF = 5.0
 #: Bytes of arrays that are stored together.
 _TOGETHER = 64 << 20
 

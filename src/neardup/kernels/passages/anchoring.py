@@ -47,7 +47,6 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
     hashes = np.empty(size, dtype=np.uint64)  # of the last grams
     grams, out = (gram, window, top), (keys, since)
     model = np.int64(0), np.int64(0), np.int64(0)  # anchors, and the first token of the part
-    none = np.int64(-1)
     count = np.int64(0)
     for d in range(offsets.shape[0] - 1):
         before = count
@@ -55,13 +54,14 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
         runs = np.int64(text.shape[0]) - gram - window + 2
         low = np.int64(shared[d, 0])
         same = np.int64(shared[d, 1]) - gram - window + 2  # runs in the part
-        if same < 1:
-            count, _ = _select(text, none, runs, grams, hashes, out, count)
-        else:
+        known, until = np.int64(-1), low if same >= 1 else runs
+        while True:  # one call for all sections: the kernel would have the selection three times
+            count, gram_at = _select(text, known, until, grams, hashes, out, count)
+            if same < 1 or known >= 0:
+                break
             # The anchor of the run before may be that of the first run in the part as well. It is,
             # if it begins in the part and the hashes are equal: another gram of this run would have
             # a smaller hash, since of equal ones the leftmost counts.
-            count, gram_at = _select(text, none, low, grams, hashes, out, count)
             is_same = gram_at >= low
             first, last, begin = model
             while first + 1 < last and since[first + 1] <= begin:
@@ -73,7 +73,7 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
                     count += 1
                 is_same = False
                 first += 1
-            count, _ = _select(text, low + same - 1, runs, grams, hashes, out, count)
+            known, until = low + same - 1, runs
         counts[d] = count - before
         if shared[d, 1] < 0:
             model = before, count, low
