@@ -17,7 +17,7 @@ class Values(NamedTuple):
     """Values of a column, and how they are ordered."""
 
     values: pa.Array
-    ranks: list[int]  # of each value, equal for ties; the highest are of nulls
+    ranks: list[int]  # of each value, equal for ties; the highest are of nulls and empty text
     one_machine: bool = True  # whether it can order them
     spark: bool = True
 
@@ -41,7 +41,8 @@ COLUMNS: dict[str, Values] = {
     "blank after": Values(text("5 ", "10", "7"), [1, 0, 2]),
     "line break": Values(text("5\n", "10", "7"), [1, 0, 2]),
     "tab": Values(text("\t5", "10", "7"), [0, 1, 2]),
-    "nothing": Values(text("", "10", "9"), [0, 1, 2]),
+    "nothing": Values(text("", "10", "9"), [2, 1, 0]),
+    "nothing, and words": Values(text("", "b", None, "a"), [2, 1, 2, 0]),
     "blank only": Values(text(" ", "10", "9"), [0, 1, 2]),
     "underscore": Values(text("1_0", "9", "10"), [1, 2, 0]),
     "comma": Values(text("1,5", "9", "10"), [0, 2, 1]),
@@ -104,7 +105,7 @@ def expected_order(column: Values, descending: bool) -> list[Any]:
     NaN, among numbers, is next to null in both directions.
     """
     values = column.values
-    missing = values.null_count
+    missing = values.null_count + values.to_pylist().count("")
     found = in_order(column.ranks, descending, missing)
     unordered = [
         row

@@ -181,7 +181,7 @@ def expected_rows(oracle: Oracle, ids: list[Any], old: int) -> list[list[Any]]:
                 source[p.source[1] + p.words - 1][1],
                 *(ids[p.origin[0]], documents[p.origin[0]][p.origin[1]][0]),
                 *(p.documents, p.kind),
-                *([p.source[0] < old] if old else []),
+                *([p.source[0] < old, p.origin[0] < old] if old else []),
             ]
         )
     return rows

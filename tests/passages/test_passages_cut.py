@@ -379,9 +379,11 @@ def test_odd_inputs(kernels: None) -> None:
         period = text.count(" ")
         assert counts["copied_words"] == counts["words"] - -(-25 // period) * period
         assert periodic.passages.num_rows == 1 and "row of zeros" in periodic.summary["notes"][0]
-    table = pa.table({"text": ["a b c", "a b c", "a b c"], "who": [None, None, "x"]})
-    alone = neardup.passages(table, words=3, within="who")
-    assert alone.passages.num_rows == 0 and "2 documents have no who" in alone.summary["notes"][0]
+    for none in (None, ""):
+        table = pa.table({"text": ["a b c", "a b c", "a b c"], "who": [none, none, "x"]})
+        alone = neardup.passages(table, words=3, within="who")
+        assert alone.passages.num_rows == 0
+        assert "2 documents have no who" in alone.summary["notes"][0]
 
 
 def test_ids_of_two_corpora(tmp_path: Path, kernels: None) -> None:
@@ -389,10 +391,17 @@ def test_ids_of_two_corpora(tmp_path: Path, kernels: None) -> None:
     new = pa.table({"text": ["x a b c", "a b c"], "id": ["n1", "7"]})
     run = neardup.passages(new, id="id", words=3, against=old)
     rows = run.passages.to_pylist()
-    assert [(row["doc_id"], row["source_id"], row["in_old"]) for row in rows] == [
-        ("n1", "7", True),
-        ("7", "n1", False),
+    names = ("doc_id", "source_id", "in_old", "origin_id", "origin_in_old")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("n1", "7", True, "7", True),
+        ("7", "n1", False, "7", True),
     ]
+    assert "3 words, n1 2-7, first in 7 0 of the other corpus" in str(run.explain("7"))
+    private = neardup.passages(new, id="id", words=3, against=old, private_ids=True)
+    page = private.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    # Not the second document of the new corpus, which has the same id.
+    assert page.count('"origin":null') == 1 and '"originOld":true' in page
+    assert '"origin":"a document of the other corpus"' in page
     path = write_lines(tmp_path / "n.jsonl", [{"text": "a b c d"}, {"text": "a b c d"}])
     neardup.dedup(path, out=tmp_path / "dedup")
     found = neardup.passages(["q a b c d"], words=3, against=tmp_path / "dedup")

@@ -62,7 +62,7 @@ def check_corpus(seed: int) -> int:
             "id": pa.array(names, pa.string()),
             "text": pa.array([" ".join(words) for words in documents], pa.string()),
             "rank": pa.array([*range(old), *rank], pa.int64()),
-            "group": pa.array(groups, pa.string()),
+            "group": pa.array([group or rng.choice([None, ""]) for group in groups], pa.string()),
         }
     )
     with pytest.MonkeyPatch.context() as patch:

@@ -76,7 +76,8 @@ def check_job(spark: Any, job: int, seeds: range) -> int:
         order = [*range(old)]
         order += sorted(range(old, len(documents)), key=lambda i: (ranks[i] or 99, names[i]))
         for i, words in enumerate(documents):
-            columns[i < old].append((names[i], " ".join(words), ranks[i], of[i]))
+            group = of[i] or rng.choice([None, ""])
+            columns[i < old].append((names[i], " ".join(words), ranks[i], group))
         oracle = Oracle(
             [documents[i] for i in order],
             length,
@@ -88,7 +89,7 @@ def check_job(spark: Any, job: int, seeds: range) -> int:
         )
         of_oracle = expected_rows(oracle, [names[i] for i in order], old)
         if has_old and not old:
-            of_oracle = [[*row, False] for row in of_oracle]
+            of_oracle = [[*row, False, False] for row in of_oracle]
         expected += of_oracle
     kinds = {"id": pa.string(), "text": pa.string(), "rank": pa.int64(), "group": pa.string()}
     tables = {

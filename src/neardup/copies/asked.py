@@ -35,8 +35,9 @@ class PassageSpec:
     Attributes:
         words: Words of the shortest run that counts.
         order_by: Column that gives the order of the documents; None for that of the input.
-        within: Column; only documents with equal values are compared.
-        across: Column; only documents with different values are compared.
+        within: Column; only documents with equal values are compared. Those without a value, or
+            with empty text there, are compared with none.
+        across: Column; only documents with different values are compared; likewise.
         source: ``"longest"``, ``"latest"`` or ``"first"``: which earlier occurrence is named.
         boilerplate: A run in so many documents or more is boilerplate, and not copied; 0 for none.
         bridge: Most changed words between two passages that are joined.

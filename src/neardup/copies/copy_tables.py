@@ -145,6 +145,7 @@ class PassageTable:
         }
         if self.inputs.old is not None:
             columns["in_old"] = array_of(source < old)
+            columns["origin_in_old"] = array_of(_document(rows.origin) < old)
         if self._bridge is not None:
             number = self._bridge[order]
             columns["bridge"] = array_of(number, null=number < 0)

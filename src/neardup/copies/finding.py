@@ -21,7 +21,7 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock, Event
 from neardup.engines.metadata import joined
 from neardup.engines.order_notes import order_notes
-from neardup.engines.ordering import document_order
+from neardup.engines.ordering import document_order, values_of
 from neardup.io.source import Partition
 from neardup.report.numbers import having
 from neardup.sketch.tokenising import Tokeniser
@@ -189,7 +189,7 @@ def _numbers(inputs: Inputs, spec: PassageSpec, notes: list[str]) -> np.ndarray:
         assert order is not None
         found[old + order] = np.arange(old, old + new)
         notes += order_notes(table, Spec(order_by=spec.order_by))
-        if none := table.column(0).null_count:
+        if none := values_of(column).null_count:
             notes.append(f"{having(none, 'document')} no {spec.order_by}; those without come last")
     return found
 
@@ -200,7 +200,7 @@ def _groups(
     name = spec.within or spec.across
     if name is None:
         return None
-    column = inputs.column(name)
+    column = values_of(inputs.column(name))
     codes: Any = pc.dictionary_encode(column).combine_chunks()
     if isinstance(codes, pa.ChunkedArray):
         codes = codes.chunk(0) if codes.num_chunks else pa.array([], pa.int32()).dictionary_encode()

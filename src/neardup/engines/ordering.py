@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, numbers
+from neardup.arrays import array_of, is_text, numbers
 from neardup.errors import ColumnError, StoreError
+from neardup.io.columns import string_scalar
 from neardup.spec import Spec
 from neardup.stages.number_text import EXACT, NUMBER, REMEDY
 
@@ -68,11 +69,8 @@ def _ranks(
     if name not in table.column_names:
         raise ColumnError(f"`{setting}` names a column that is not there: {name!r}")
     column: Any = table.column(name)
-    column = column if order is None else column.take(array_of(order))
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-    elif pa.types.is_null(kind):  # of JSON lines, none of which has a value
+    column = values_of(column if order is None else column.take(array_of(order)))
+    if pa.types.is_null(column.type):  # of JSON lines, none of which has a value
         column = column.cast(pa.int64())
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = _as_numbers(column, name)
@@ -82,6 +80,18 @@ def _ranks(
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:  # lists, structs
         raise ColumnError(f"column {name!r} of type {column.type} can't be ordered") from error
     return numbers(found, np.int32) - np.int32(1)
+
+
+def values_of(column: Any) -> Any:
+    """Return a column without a dictionary, in which empty text is no value."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not is_text(column.type):
+        return column
+    empty: Any = pc.equal(column, string_scalar(""))
+    if not pc.any(empty).as_py():
+        return column
+    return pc.if_else(empty, pa.nulls(1, column.type)[0], column)
 
 
 def _as_numbers(column: Any, name: str) -> Any:

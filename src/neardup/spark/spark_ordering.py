@@ -29,13 +29,14 @@ def is_canonical(values: Column, kind: str) -> Column:
 
 
 def ordered_by(df: DataFrame, name: str) -> Column:
-    """Return a column that ``keep`` names; text as numbers if all of it is.
+    """Return a column that ``keep`` names; text as numbers if all of it is, empty text as null.
 
     ColumnError if these numbers are not exact in any type that Spark has.
     """
     values = column(name)
     if dict(df.dtypes)[name] != "string":
         return values
+    values = f.when(values != "", values)
     number = values.try_cast("double")
     finite = f.when(f.abs(number) < float("inf"), f.abs(number))
     fitting = [values.rlike(_INTEGER) & values.try_cast(k).isNotNull() for k in INTEGER_TYPES]

@@ -275,7 +275,8 @@ class _Job:
             columns.append(ordered_by(df, order).alias("best"))
         if self._group is not None:
             values = column(self._group)
-            columns.append(f.when(values.isNotNull(), f.xxhash64(values)).alias("group"))
+            is_value = values.isNotNull() & (values.cast("string") != "")
+            columns.append(f.when(is_value, f.xxhash64(values)).alias("group"))
         rows = df.select(*columns)
         by = keep_order(rows, Spec(keep="min:best" if order is not None else "first"))
         parts = steps.partitions_of(df, ids.documents * 64, self.task_bytes)
@@ -485,13 +486,15 @@ def _passages_table(
 ) -> DataFrame:
     kinds = f.array(*map(f.lit, _KINDS))
     found = rows.withColumn("kind", kinds[f.col("kind")])
+    if old is not None:
+        found = found.withColumn("in_old", f.col("source_rank") < old)
+        found = found.withColumn("origin_in_old", f.col("origin_rank") < old)
     for rank, name in {"rank": "doc", "source_rank": "source", "origin_rank": "origin"}.items():
         found = _with_id(found, ids, rank, f"{name}_id", "inner")
     names = ["doc_id", "start", "end", "words", "source_id", "source_start", "source_end"]
     names += ["origin_id", "origin_start", "documents", "kind"]
     if old is not None:
-        found = found.withColumn("in_old", f.col("source_rank") < old)
-        names.append("in_old")
+        names += ["in_old", "origin_in_old"]
     if spec.bridge:
         found = found.join(f.broadcast(_begins_of_joined(rows)), ["range", "share"])
         number = f.when(f.col("joined") >= 0, f.col("joined") + f.col("begin"))

@@ -146,16 +146,13 @@ def render(shown: ShownDocument, colour: bool = False) -> str:
         lines.append("left out     not in the clean corpus")
     for number, passage in enumerate(shown.passages, 1):
         there = f"{name(passage['source_id'])} {passage['source_start']}-{passage['source_end']}"
-        if passage.get("in_old"):
-            there += " of the other corpus"
+        there += _of_corpus(passage.get("in_old"))
         line = (
             f"[{number}] {passage['start']}-{passage['end']}, {passage['words']:,} words, {there}"
         )
-        if (passage["origin_id"], passage["origin_start"]) != (
-            passage["source_id"],
-            passage["source_start"],
-        ):
+        if not is_of_source(passage) or passage["origin_start"] != passage["source_start"]:
             line += f", first in {name(passage['origin_id'])} {passage['origin_start']}"
+            line += _of_corpus(passage.get("origin_in_old"))
         line += f", {passage['kind']}, in {counted(passage['documents'], 'document')}"
         lines.append(line)
     if shown.text is not None:
@@ -164,6 +161,16 @@ def render(shown: ShownDocument, colour: bool = False) -> str:
             "".join(_marked(part, colour) for part in parts_of(shown.text, shown.passages)),
         ]
     return "\n".join(lines)
+
+
+def is_of_source(passage: Mapping[str, Any]) -> bool:
+    """Whether the origin of a passage is in the document that is its source."""
+    origin = passage["origin_id"], passage.get("origin_in_old")
+    return origin == (passage["source_id"], passage.get("in_old"))
+
+
+def _of_corpus(in_old: bool | None) -> str:
+    return " of the other corpus" if in_old else ""
 
 
 def _marked(part: Part, colour: bool) -> str:

@@ -46,11 +46,12 @@ function showSource(passage, pressed) {
   for (const other of pane.querySelectorAll(`[data-passage="${pressed}"]`))
     other.setAttribute("aria-pressed", "true");
   source.replaceChildren();
-  const named = sourceName(passage) + (passage.old ? ", in the other corpus" : "");
+  const corpus = (isOld) => (isOld ? ", in the other corpus" : "");
+  const named = sourceName(passage) + corpus(passage.old);
   source.append(make("h3", "Source: " + named));
   const about = count(passage.words, "word") + ", characters " + passage.at.join(" to ") +
     "; in " + count(passage.documents, "document") +
-    (passage.origin === passage.source ? "" : "; first in " + passage.origin);
+    (passage.origin ? "; first in " + passage.origin + corpus(passage.originOld) : "");
   source.append(make("p", about, "soft"));
   if (passage.text) {
     const text = textBlock();

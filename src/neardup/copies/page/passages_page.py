@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.copies.page.one_document import ShownDocument, parts_of, show
+from neardup.copies.page.one_document import ShownDocument, is_of_source, parts_of, show
 from neardup.copies.page.without_ids import public
 from neardup.copies.passage_results import PassageResults
 from neardup.report.outfile import check_file, write_file
@@ -143,7 +143,8 @@ def _as_data(shown: ShownDocument) -> dict[str, Any]:
                 "kind": passage["kind"],
                 "here": [passage["start"], passage["end"]],
                 "at": [passage["source_start"], passage["source_end"]],
-                "origin": name(passage["origin_id"], _LONG_ID),
+                "origin": None if is_of_source(passage) else name(passage["origin_id"], _LONG_ID),
+                "originOld": bool(passage.get("origin_in_old")),
                 "text": None if source is None else [visible(part) for part in source],
             }
         )

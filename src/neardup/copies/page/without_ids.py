@@ -35,8 +35,9 @@ class _WithoutIds:
             rows: Any = pc.index_in(values.cast(ids.type, safe=False), value_set=ids)
             shown: Any = names.take(rows)
             is_source = column != "doc_id" or name == "boilerplate"
-            if is_source and "in_old" in found.column_names:
-                shown = pc.if_else(found.column("in_old"), _OTHER, shown)
+            mark = "origin_in_old" if column == "origin_id" else "in_old"
+            if is_source and mark in found.column_names:
+                shown = pc.if_else(found.column(mark), _OTHER, shown)
             found = found.set_column(found.column_names.index(column), column, shown)
         return found
 
