@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
 
@@ -18,10 +19,10 @@ def pairs_in_buckets(keys: Sequence[Iterable[Hashable]]) -> set[tuple[int, int]]
     Args:
         keys: For each document, what names its buckets, such as (band, key).
     """
-    buckets: dict[Hashable, list[int]] = {}
+    buckets: dict[Hashable, list[int]] = defaultdict(list)
     for doc, names in enumerate(keys):
         for name in names:
-            buckets.setdefault(name, []).append(doc)
+            buckets[name].append(doc)
     return {pair for docs in buckets.values() for pair in combinations(docs, 2)}
 
 

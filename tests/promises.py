@@ -11,6 +11,7 @@ from neardup.engines.local import Outcome
 from neardup.match.bucketing import group
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.sketcher import Sketcher
+from neardup.sketch.texts import Ragged, joined
 from neardup.threads import Pool
 
 __all__ = ["LIMIT", "check"]
@@ -35,7 +36,9 @@ def check(outcome: Outcome) -> None:
     ).combine_chunks()
     assert len(texts) == documents
     sketcher = Sketcher(recipe)
-    sketches, sets = sketcher(texts), make_sets(sketcher.tokeniser.sets(texts))
+    parts: list[Ragged] = []
+    sketches = sketcher(texts, parts)
+    sets = make_sets(joined(parts))
     filled = np.flatnonzero(sketches.tokens).astype(np.int32)
     kept = filled[answer.duplicate_of[filled] < 0]
     removed = np.flatnonzero(answer.duplicate_of >= 0).astype(np.int32)

@@ -32,7 +32,8 @@ def test_a_document_larger_than_partitions(
     name: str, size: int, tmp_path: Path, command: Command
 ) -> None:
     """Of so many MiB, where a partition is of 8."""
-    text = " ".join(f"word{i % 99_991} of" for i in range(90_000 * size))[: size << 20]
+    words = "".join(f"word{i} of " for i in range(99_991))
+    text = (words * size)[: size << 20].rstrip()
     assert len(text) > 0.9 * (size << 20)
     path = tmp_path / name
     if name == "texts":

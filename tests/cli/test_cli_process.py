@@ -22,7 +22,7 @@ import pytest
 from cli_process import NEARDUP
 
 from bench.notes import SynthSpec, write
-from common import SECRET, files_of, some_rows, write_lines
+from common import SECRET, Command, files_of, some_rows, write_lines
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -201,9 +201,9 @@ def test_nobody_listens(args: list[str], tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
-def test_nobody_listens_to_the_summary(tmp_path: Path) -> None:
+def test_nobody_listens_to_the_summary(tmp_path: Path, command: Command) -> None:
     path = write_lines(tmp_path / "a.jsonl", some_rows())
-    run("dedup", path, "-o", tmp_path / "first")  # so that nothing is compiled, and announced
+    command("dedup", path, "-o", tmp_path / "first")  # so that nothing is compiled, and announced
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run([*NEARDUP, "dedup", path, "-o", tmp_path / "out"], stderr=writer)
@@ -214,13 +214,13 @@ def test_nobody_listens_to_the_summary(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
 @pytest.mark.parametrize("args", [["--help"], ["stream"], ["index", "query"]])
-def test_standard_output_is_full(args: list[str], tmp_path: Path) -> None:
+def test_standard_output_is_full(args: list[str], tmp_path: Path, command: Command) -> None:
     path = write_lines(tmp_path / "a.jsonl", some_rows())
-    run("index", "create", tmp_path / "index")
+    command("index", "create", tmp_path / "index")
     if args == ["stream"]:
         args = ["stream", "--index", str(tmp_path / "index")]
     elif args != ["--help"]:
-        run("index", "add", tmp_path / "index", path, "--id", "id")
+        command("index", "add", tmp_path / "index", path, "--id", "id")
         args = [*args, str(tmp_path / "index"), str(path)]
     with Path("/dev/full").open("w") as full, path.open() as notes:
         done = subprocess.run(

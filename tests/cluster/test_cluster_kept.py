@@ -19,7 +19,7 @@ Graph = tuple[int, list[tuple[int, int]]]
 
 @pytest.mark.jit_off
 @given(graphs)
-@settings(max_examples=60 if SLOW else 300, deadline=None)
+@settings(max_examples=30 if SLOW else 300, deadline=None)
 def test_the_kept_set_equals_its_reference(graph: Graph) -> None:
     n, pairs = graph
     found = weighted(pairs, n)
@@ -49,7 +49,7 @@ def test_nothing_found_is_left_and_everything_removed_has_its_reason() -> None:
 
 @pytest.mark.jit_off
 @given(graphs)
-@settings(max_examples=60 if SLOW else 200, deadline=None)
+@settings(max_examples=30 if SLOW else 200, deadline=None)
 def test_components_equal_their_reference_and_networkx(graph: Graph) -> None:
     n, pairs = graph
     labels = components(edges_of(weighted(pairs, 0)), n)

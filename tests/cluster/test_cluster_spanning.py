@@ -19,7 +19,7 @@ Graph = tuple[int, list[tuple[int, int]]]
 
 @pytest.mark.jit_off
 @given(graphs, st.integers(0, 9))
-@settings(max_examples=60 if SLOW else 200, deadline=None)
+@settings(max_examples=30 if SLOW else 200, deadline=None)
 def test_trees_equal_their_reference(graph: Graph, seed: int) -> None:
     n, pairs = graph
     found = weighted(pairs, seed)

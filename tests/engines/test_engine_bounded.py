@@ -18,6 +18,7 @@ import pytest
 
 import neardup
 from bench.notes import Family, SynthSpec, write
+from common import Command
 from neardup.engines.beginning import begin, check_documents
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import _Sketching
@@ -77,10 +78,6 @@ def notes(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return {path.name: path for path in folder.iterdir()}
 
 
-def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*NEARDUP, *map(str, args)], capture_output=True, text=True)
-
-
 def private(pid: int) -> int:
     """RssAnon of a process and its children, in bytes."""
     total = 0
@@ -130,10 +127,10 @@ CASES: dict[str, tuple[str, list[str]]] = {
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("case", CASES)
-def test_stays_below(case: str, notes: dict[str, Path], tmp_path: Path) -> None:
+def test_stays_below(case: str, notes: dict[str, Path], tmp_path: Path, command: Command) -> None:
     name, more = CASES[case]
     settings = ["--threads", "2", *more]
-    said = run("dedup", notes[name], "-o", tmp_path / "o", *settings, "--memory", "1MB").stderr
+    said = command("dedup", notes[name], "-o", tmp_path / "o", *settings, "--memory", "1MB").err
     found = re.search(r"at least ([\d.]+) MB", said)
     assert found is not None, said
     memory = float(found[1]) + 0.1  # it is rounded
@@ -147,10 +144,10 @@ def test_stays_below(case: str, notes: dict[str, Path], tmp_path: Path) -> None:
     assert record["peak_memory"] >= record["peak_private_memory"]
 
 
-def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path) -> None:
-    done = run("dedup", notes["few.jsonl"], "-o", tmp_path / "o", "--memory", "90MB")
-    assert done.returncode == 2
-    error, hint = done.stderr.splitlines()
+def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path, command: Command) -> None:
+    done = command("dedup", notes["few.jsonl"], "-o", tmp_path / "o", "--memory", "90MB")
+    assert done.code == 2
+    error, hint = done.err.splitlines()
     assert re.fullmatch(
         r"error: --memory is 90 MB; at least .* MB are needed \(.*\d,\d{3} documents\)", error
     )
@@ -159,24 +156,24 @@ def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize("command", ["plan", "against", "decontaminate"])
+@pytest.mark.parametrize("name", ["plan", "against", "decontaminate"])
 def test_the_least_that_a_command_names_suffices(
-    command: str, notes: dict[str, Path], tmp_path: Path
+    name: str, notes: dict[str, Path], tmp_path: Path, command: Command
 ) -> None:
     """With more threads than there are cores, each of which would like a large row group."""
     given = [notes["many.parquet"], "--id", "id", "--threads", "8"]
-    if command == "against":
-        assert run("dedup", notes["few.jsonl"], "--id", "id", "-o", tmp_path / "a").returncode == 0
+    if name == "against":
+        assert command("dedup", notes["few.jsonl"], "--id", "id", "-o", tmp_path / "a").code == 0
         given += ["--against", tmp_path / "a"]
-    if command == "decontaminate":
+    if name == "decontaminate":
         given += ["--against", notes["few.jsonl"]]
-    if command != "plan":
+    if name != "plan":
         given += ["-o", tmp_path / "o"]
-    name = "dedup" if command == "against" else command
-    refused = run(name, *given, "--memory", "1MB")
-    assert refused.returncode == 2, refused.stderr
-    found = re.search(r"at least (\d+) MB are needed", refused.stderr)
-    assert found is not None, refused.stderr
+    name = "dedup" if name == "against" else name
+    refused = command(name, *given, "--memory", "1MB")
+    assert refused.code == 2, refused.err
+    found = re.search(r"at least (\d+) MB are needed", refused.err)
+    assert found is not None, refused.err
     assert not (tmp_path / "o").exists()
     most = peak(name, *given, "--memory", f"{found[1]}MB")
     assert most < int(found[1]) * 10**6, f"peak {most / 1e6:.0f} MB of {found[1]} MB"
@@ -370,7 +367,7 @@ def test_the_peak_is_seen_while_it_lasts() -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_the_peak_is_of_this_process_alone() -> None:
     """Linux counts what a parent had in memory as the peak of its child, at first."""
-    parents = np.ones(60_000_000)  # 480 MB
+    parents = np.ones(30_000_000)  # 240 MB
     code = "from neardup.memory_plan import peak_memory; print(peak_memory())"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 1e6 < int(found.stdout) < parents.nbytes

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import made_corpora
 import numpy as np
@@ -16,22 +20,16 @@ from numba import config
 
 import neardup
 from neardup.announcing import announced_to
+from neardup.cli import main
 from neardup.engines.warming import Warming
 from neardup.kernels.bits import mix
 from neardup.spec import Spec
 
 #: Two kinds of runs, which together call all kernels that are compiled beforehand.
 RUNS = {
-    "bounded": ["--shingle", "char:4", "--cluster", "bounded", "--pairs", "all"],
     "star": ["--shingle", "word:2"],
+    "bounded": ["--shingle", "char:4", "--cluster", "bounded", "--pairs", "all"],
 }
-
-
-def kernels_in(folder: Path) -> set[str]:
-    """Compiled code, by file and type of arguments."""
-    return {str(path.relative_to(folder)) for path in folder.rglob("*.nbc")}
-
-
 CALLS = """
 import neardup, sys
 from neardup import announcing
@@ -42,44 +40,99 @@ neardup.dedup(texts, shingle="word:1", progress=False)
 print("quiet", file=sys.stderr)
 announcing._announced = False
 neardup.link({"name": ["Anna Schmidt", "Ana Schmitd"]}, fields="name", decide_at=0.5)
+print("numba.typed.typedset" in sys.modules)
+"""
+#: Commands in one process: each of a small corpus, then of a larger one.
+COMMANDS = """
+import json, sys
+from numba.core.dispatcher import Dispatcher
+from neardup.cli import main
+
+def called():
+    modules = [m for name, m in list(sys.modules.items()) if name.startswith("neardup.kernels")]
+    kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
+    return {(str(kernel), types) for kernel in kernels for types in kernel.signatures}
+
+for small, large in json.loads(sys.argv[1]):
+    main(small)
+    there = called()
+    main(large)
+    assert len(there) > 10 and called() == there, called() - there
 """
 NOTE = "neardup: compiling kernels, once on this machine (neardup warmup compiles all of them)"
+#: Kernels that the copy below has to compile: of each of the calls one, and one of a run.
+MISSING = (
+    "shingling.sort_sets",
+    "signing.band_keys",
+    "record_pairs.count_crosswise",
+    "unions.unite_bounded",
+)
 
 
-def test_what_compiles_says_so_once(tmp_path: Path) -> None:
-    """Also where there is no progress to ask for. Later calls and runs compile nothing.
+def compiled(folder: Path, kernel: str = "*") -> set[Path]:
+    """Compiled code, by file and type of arguments."""
+    return set(folder.rglob(f"{kernel}-*.nbc"))
 
-    All share what is compiled, so that each kernel is compiled once here.
-    """
-    cache = tmp_path / "cache"
-    rng = np.random.default_rng(1)
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str], list[str]]]:
+    """Arguments of each kind of run, for a small corpus and a larger one."""
+    folder, rng = tmp_path_factory.mktemp("runs"), np.random.default_rng(1)
     paths = [
-        made_corpora.write(made_corpora.table(rng, documents), tmp_path / str(documents), "jsonl")
+        made_corpora.write(made_corpora.table(rng, documents), folder / str(documents), "jsonl")[0]
         for documents in (40, 300)
     ]
+    small, large = (
+        [["dedup", str(path), "-o", str(folder / n), *RUNS[n], "--overwrite"] for n in RUNS]
+        for path in paths
+    )
+    return list(zip(small, large, strict=True))
 
-    def said(*args: object) -> str:
-        return subprocess.run(
-            [sys.executable, *map(str, args)],
-            env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stderr
 
-    def run(name: str, number: int) -> str:
-        out = tmp_path / f"{name} {number}"
-        return said("-m", "neardup", "dedup", *paths[number], "-o", out, *RUNS[name])
+Python = Callable[..., subprocess.CompletedProcess[str]]
 
-    assert said("-c", CALLS).splitlines() == [NOTE, "compared", "quiet", NOTE]
-    assert said("-c", CALLS).splitlines() == ["compared", "quiet"]
-    for name in RUNS:
-        compiled = run(name, 0)
-        assert name == "star" or NOTE in compiled
-        there = kernels_in(cache)
-        assert len(there) > 10
-        assert "compiling" not in run(name, 1)
-        assert kernels_in(cache) == there, name
+
+@pytest.fixture(scope="module")
+def copied(runs: list[tuple[list[str], list[str]]], tmp_path_factory: Any) -> tuple[Path, Python]:
+    """A copy of the package with its compiled kernels but a few, and Python that imports it."""
+    exec(CALLS, {})  # what is missing is compiled
+    for small, large in runs:
+        main(small)
+        main(large)
+    folder = tmp_path_factory.mktemp("copied")
+    shutil.copytree(Path(neardup.__file__).parent, folder / "neardup")
+    for kernel in MISSING:
+        for path in folder.rglob(f"{kernel}-*.nb[ci]"):
+            path.unlink()
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    env.pop("NUMBA_CACHE_DIR", None)
+    run = partial(subprocess.run, env=env, capture_output=True, text=True, check=True)
+    return folder, lambda *args: run([sys.executable, *args])
+
+
+@pytest.fixture(scope="module")
+def called(copied: tuple[Path, Python]) -> list[subprocess.CompletedProcess[str]]:
+    """The same calls from Python twice: only the first ones compile."""
+    return [copied[1]("-c", CALLS) for _ in range(2)]
+
+
+def test_what_compiles_says_so_once(
+    copied: tuple[Path, Python],
+    called: list[subprocess.CompletedProcess[str]],
+    runs: list[tuple[list[str], list[str]]],
+) -> None:
+    """Also where there is no progress to ask for. Later calls and runs compile nothing."""
+    folder, python = copied
+    first, second = (done.stderr.splitlines() for done in called)
+    assert first == [NOTE, "compared", "quiet", NOTE]
+    assert second == ["compared", "quiet"]
+    assert python("-m", "neardup", *runs[-1][0]).stderr.splitlines().count(NOTE) == 1
+    there = compiled(folder)
+    assert all(compiled(folder, kernel) for kernel in MISSING)
+    said = python("-c", COMMANDS, json.dumps(runs)).stderr
+    assert "documents" in said
+    assert "compiling" not in said
+    assert compiled(folder) == there
 
 
 @pytest.mark.parametrize("cluster", ["star", "bounded"])
@@ -95,19 +148,11 @@ def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path
     warming.close()
 
 
-SHORT = """
-import neardup, sys
-neardup.dedup(["one two three four five six", "one two three four five"], progress=False)
-print("numba.typed.typedset" in sys.modules)
-"""
-
-
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="kernels are plain functions")
-def test_kernels_are_loaded_without_what_only_compiling_takes(tmp_path: Path) -> None:
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    run = partial(subprocess.run, env=env, capture_output=True, text=True, check=True)
-    said = [run([sys.executable, "-c", SHORT]).stdout.strip() for _ in range(2)]
-    assert said == ["True", "False"]
+def test_kernels_are_loaded_without_what_only_compiling_takes(
+    called: list[subprocess.CompletedProcess[str]],
+) -> None:
+    assert [done.stdout.strip() for done in called] == ["True", "False"]
 
 
 ZIPPED = """

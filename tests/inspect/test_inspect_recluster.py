@@ -34,7 +34,7 @@ from neardup.spec import CLUSTERINGS, ShingleSpec, Spec
 
 #: Lower thresholds are tried too.
 pytestmark = pytest.mark.filterwarnings("ignore::neardup.RecallWarning")
-BASE = Spec(shingle=ShingleSpec(n=3), threshold=0.5, num_bands=40, rows=2)
+BASE = Spec(shingle=ShingleSpec(n=3), threshold=0.5, num_bands=20, rows=2)
 ALLPAIRS = {"method": "allpairs", "num_bands": None, "rows": None}
 STARTS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -154,9 +154,10 @@ def test_equal_to_a_full_run(
         # In memory, and without a clean corpus: the tables decide what they can.
         bare = recluster(runs[1], **changes)
         check(bare, expected)
-        alone = recluster(runs[1], tmp_path / f"bare{number}", clean=False, **changes)
-        check(alone, expected)
-        assert bare.record["recluster"] == alone.record["recluster"]
+        if number % 2:
+            alone = recluster(runs[1], tmp_path / f"bare{number}", clean=False, **changes)
+            check(alone, expected)
+            assert bare.record["recluster"] == alone.record["recluster"]
         assert bare.positions_of is None or bare.texts(np.arange(9)) == expected.texts(np.arange(9))
         used.add(bare.record["recluster"]["used"])
     assert {p: p.stat().st_mtime_ns for p in before} == before  # the run is only read
@@ -204,10 +205,10 @@ def test_a_lower_threshold_is_said_to_miss_more(source: list[Path]) -> None:
     found = recluster(results, threshold=0.3, listener=events.append)
     notes = [e.note for e in events if "bands were chosen" in e.note]
     assert notes == [
-        "warning: the bands were chosen for 0.5; of the pairs at 0.3 they find 97.7 % "
+        "warning: the bands were chosen for 0.5; of the pairs at 0.3 they find 84.8 % "
         "(predicted); run dedup again with `threshold`=0.3 to find the others"
     ]
-    assert found.record["bands"]["predicted_recall"] == pytest.approx(0.977, abs=1e-3)
+    assert found.record["bands"]["predicted_recall"] == pytest.approx(0.848, abs=1e-3)
 
 
 def test_a_lower_threshold_never_misleads(source: list[Path], tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ strings, sets are sorted lists.
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -114,7 +115,18 @@ def splitmix(seed: int, index: int) -> int:
 
 def lower(text: str) -> str:
     """Lower case of each character by itself; the two lower forms of sigma become one."""
+    if text.isascii():
+        return text.lower()
     return "".join(char.lower() for char in text).replace("ς", "σ")
+
+
+@functools.cache
+def _in_words(char: str) -> tuple[bool, bool, bool]:
+    """Whether a character is a mark, a letter of a script without spaces, any letter or digit."""
+    category, name = unicodedata.category(char), unicodedata.name(char, "")
+    mark = category[0] == "M" or name.startswith("HALFWIDTH KATAKANA VOICED")
+    alone = (category[0] == "L" or category == "Nl") and name.startswith(_SOLO)
+    return mark, alone, category[0] in "LN" or char == "_"
 
 
 def words(text: str, keep_case: bool = False) -> list[str]:
@@ -125,12 +137,8 @@ def words(text: str, keep_case: bool = False) -> list[str]:
     tokens: list[str] = []
     open_word = solo = False
     for char in text:
-        category = unicodedata.category(char)
-        name = unicodedata.name(char, "")
-        letter = category[0] in "LN" or char == "_"
-        alone = category[0] == "L" or category == "Nl"
-        alone = alone and name.startswith(_SOLO)
-        if category[0] == "M" or name.startswith("HALFWIDTH KATAKANA VOICED"):
+        mark, alone, letter = _in_words(char)
+        if mark:
             if open_word:
                 tokens[-1] += char
             else:

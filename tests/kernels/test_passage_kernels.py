@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference_passages as reference
+from numba import config
 
 from neardup.copies.repeated.equal_rows import rows_of
 from neardup.kernels.passages import (
@@ -29,6 +30,8 @@ from neardup.kernels.searching import blocks_of
 pytestmark = pytest.mark.jit_off
 
 SEEDS = range(30)
+#: Without the compiler, kernels take a thousand times as long.
+FEW = range(12) if config.DISABLE_JIT else SEEDS
 Lists = list[list[int]]
 SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
 
@@ -188,7 +191,7 @@ def expanded(words: list[int], keys: list[int]) -> list[tuple[int, ...]]:
     return found
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", FEW)
 def test_passages_of_single_texts(seed: int) -> None:
     rng = random.Random(seed)
     documents, words, gram = documents_of(rng), rng.randrange(1, 6), rng.randrange(1, 3)

@@ -70,7 +70,7 @@ def test_resolving_equals_the_definition(
     seed: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(seed)
-    documents = int(rng.integers(2, 160))
+    documents = int(rng.integers(2, 130 if SLOW else 160))
     python_sets = random_sets(rng, documents)
     bands = int(rng.integers(1, 6))
     keys = keys_of(rng, python_sets, bands, int(rng.choice([0, 0, 2, 5])))
@@ -175,7 +175,7 @@ def test_an_index_is_for_families_whose_rare_shingles_are_their_own(
 def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng([7, seed])
     monkeypatch.setattr(pairs, "_TOGETHER", [1, 30, 1 << 18][seed % 3])
-    python_sets = random_sets(rng, int(rng.integers(2, 150)))
+    python_sets = random_sets(rng, int(rng.integers(2, 50 if SLOW else 150)))
     threshold = float(rng.choice([0.2, 0.5, 0.7, 1.0]))
     every = {(a, b) for b in range(len(python_sets)) for a in range(b)}
     edges = oracle.edges(python_sets, every, threshold)

@@ -5,6 +5,7 @@ The texts are not part of the project, see ``tests/truth``.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from itertools import pairwise
@@ -30,6 +31,7 @@ if os.environ.get("PASSAGE_SETS"):
     SETS = (*SETS, "aci_bench", "license_rules", "primock57", "mts_dialog_backtranslated")
 
 
+@functools.cache
 def texts_of(name: str) -> list[str]:
     path = DATA / name / "docs.parquet"
     if not path.exists():
@@ -49,6 +51,11 @@ def tokens_of(texts: list[str]) -> list[np.ndarray]:
             yield from (tokens.values[a:b].copy() for a, b in pairwise(limits))
 
     return list(every())
+
+
+@functools.cache
+def tokens_of_set(name: str) -> list[np.ndarray]:
+    return tokens_of(texts_of(name))
 
 
 def copied_by_suffix_array(tokens: list[np.ndarray], length: int) -> list[int]:
@@ -80,8 +87,7 @@ def copied_by_suffix_array(tokens: list[np.ndarray], length: int) -> list[int]:
 @pytest.mark.parametrize("length", [10, 25, 50])
 @pytest.mark.parametrize("name", SETS)
 def test_real_texts_against_a_suffix_array(name: str, length: int, kernels: None) -> None:
-    texts = texts_of(name)
-    tokens = tokens_of(texts)
+    texts, tokens = texts_of(name), tokens_of_set(name)
     run = neardup.passages(texts, words=length, progress=False)
     assert run.documents.column("words").to_pylist() == [len(words) for words in tokens]
     assert run.documents.column("copied_words").to_pylist() == copied_by_suffix_array(
@@ -93,7 +99,7 @@ def test_real_texts_against_a_suffix_array(name: str, length: int, kernels: None
 @pytest.mark.parametrize("name", SMALL)
 def test_real_texts_against_the_definition(name: str, length: int, kernels: None) -> None:
     texts = texts_of(name)
-    tokens = [words.tolist() for words in tokens_of(texts)]
+    tokens = [words.tolist() for words in tokens_of_set(name)]
     for rule in ("longest", "latest", "first"):
         run = neardup.passages(texts, words=length, name_source=rule, progress=False)
         oracle = Oracle(tokens, length, rule)
@@ -103,8 +109,10 @@ def test_real_texts_against_the_definition(name: str, length: int, kernels: None
             (p.document, p.words, p.source[0], p.origin[0], p.documents, p.kind)
             for p in oracle.passages
         ]
-        for row in run.passages.to_pylist()[:100]:
-            here = texts[row["doc_id"]][row["start"] : row["end"]]
-            there = texts[row["source_id"]][row["source_start"] : row["source_end"]]
-            one, two = tokens_of([here, there])
+        some = run.passages.to_pylist()[:100]
+        here = tokens_of([texts[row["doc_id"]][row["start"] : row["end"]] for row in some])
+        there = tokens_of(
+            [texts[row["source_id"]][row["source_start"] : row["source_end"]] for row in some]
+        )
+        for row, one, two in zip(some, here, there, strict=True):
             assert len(one) == row["words"] and one.tolist() == two.tolist()

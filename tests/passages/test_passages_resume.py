@@ -19,7 +19,7 @@ from neardup.copies.repeated import search_progress
 from neardup.state.run_state import RunState
 
 #: 300 take ten minutes: NEARDUP_KILLS=300 python -m pytest tests/passages -k killed
-KILLS = int(os.environ.get("NEARDUP_KILLS") or 8)
+KILLS = int(os.environ.get("NEARDUP_KILLS") or 5)
 WAYS: tuple[tuple[str, ...], ...] = (
     (),
     ("--cut", "--boilerplate", "8", "--cut-boilerplate"),

@@ -105,11 +105,14 @@ def test_similarities_are_those_with_the_weights_of_the_first() -> None:
         assert row["similarity"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_threads_do_not_matter_and_neither_does_the_disk(people: People, tmp_path: Path) -> None:
+def test_threads_do_not_matter_and_neither_does_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A batch is large enough for a segment, and another one for the log."""
-    table, _ = made_persons(5200, seed=2)
-    first = neardup.link(table.slice(0, 4500), id="id", fields=NAMES)
-    new = table.slice(4500)
+    monkeypatch.setattr("neardup.index.transactions.LOGGED", 1000)
+    table, _ = made_persons(1800, seed=2)
+    first = neardup.link(table.slice(0, 1300), id="id", fields=NAMES)
+    new = table.slice(1300)
     in_memory, folder = first.index(), tmp_path / "people.index"
     first.index(folder).close()
     found = [
@@ -121,9 +124,9 @@ def test_threads_do_not_matter_and_neither_does_the_disk(people: People, tmp_pat
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
     assert any(path.name.startswith("segment-") for path in folder.iterdir())
     with neardup.RecordIndex.open(folder) as index:
-        assert len(index) == 5200
+        assert len(index) == 1800
         assert index.clusters.equals(in_memory.clusters)
-        assert "5,200 records" in repr(index)
+        assert "1,800 records" in repr(index)
 
 
 def test_positions_continue() -> None:
@@ -254,9 +257,9 @@ def test_ids_are_text_in_a_file_and_integers_in_a_frame() -> None:
         assert len(index) == 240
         with pytest.raises(DuplicateIdError, match="record 1 has an id that the index has already"):
             neardup.link(other.slice(7, 1), against=index)
+    index = neardup.link(numbered, id="id", fields=NAMES).index()
     for id in ("007", " 7", "x"):
         new = spelled.slice(0, 1).set_column(0, "id", pa.array([id]))
-        index = neardup.link(numbered, id="id", fields=NAMES).index()
         with pytest.raises(InputError, match="ids of this index are integers"):
             neardup.link(new, against=index)
         assert len(index) == 240

@@ -144,7 +144,7 @@ def test_removed_records_are_no_candidates(tmp_path: Path) -> None:
             assert clusters_of(again) == clusters_of(one) == clusters_of(third)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_histories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 2:
         monkeypatch.setattr("neardup.index.transactions.LOGGED", 5)
@@ -206,11 +206,11 @@ def test_explained_as_by_the_run_that_inserted_them() -> None:
     with first.index() as index:
         run = neardup.link(table.slice(300), against=index)
         assert not any("learnt again" in note for note in run.notes)
-        rows = run.candidates.to_pylist()
+        rows = run.candidates.to_pylist()[::4]
         found = [index.explain(row["id_a"], row["id_b"]) for row in rows]
         for explained, row in zip(found, rows, strict=True):
             assert explained["probability"] == pytest.approx(row["probability"], abs=1e-6)
-        for row in first.candidates.to_pylist()[:50]:
+        for row in first.candidates.to_pylist()[:50:2]:
             explained = index.explain(row["id_a"], row["id_b"])
             assert explained["probability"] == pytest.approx(row["probability"], abs=0.001)
 

@@ -37,6 +37,8 @@ RECORDS = ("rldata500", "restaurant", "cora", "febrl1", "febrl2", "febrl3", "abt
 UNITS = {"w8": "word:8", "w4": "word:4", "c5": "char:5"}
 THRESHOLDS = (0.5, 0.7, 0.9)
 Pairs = dict[tuple[int, int], float]
+#: What is between blanks, with a character that regular expressions may take otherwise.
+NOT_ASCII = re.compile(r"((?<!\S)\S*[^\x00-\x7f]\S*)")
 
 pytestmark = pytest.mark.skipif(
     not (DATA / SETS[0] / "docs.parquet").exists(), reason=f"no real texts in {DATA}"
@@ -54,7 +56,11 @@ def texts(name: str) -> pa.Table:
 def words(name: str) -> list[list[str]]:
     """The tokens of each document by plain Python."""
     return [
-        theirs(text) if text.isascii() else reference.words(text)
+        [
+            word
+            for part in ([text] if text.isascii() else NOT_ASCII.split(text))
+            for word in (theirs(part) if part.isascii() else reference.words(part))
+        ]
         for text in texts(name)["text"].to_pylist()
     ]
 
