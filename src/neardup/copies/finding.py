@@ -200,12 +200,14 @@ def _groups(
     name = spec.within or spec.across
     if name is None:
         return None
-    column = values_of(inputs.column(name))
+    column = inputs.column(name)
     codes: Any = pc.dictionary_encode(column).combine_chunks()
     if isinstance(codes, pa.ChunkedArray):
         codes = codes.chunk(0) if codes.num_chunks else pa.array([], pa.int32()).dictionary_encode()
     indices: Any = codes.indices.fill_null(-1)
     of = numbers(indices, np.int32)
+    is_none: Any = pc.is_null(values_of(codes.dictionary))
+    of = np.where(np.append(numbers(is_none, np.bool_), True)[of], np.int32(-1), of)
     if none := int(np.count_nonzero(of[inputs.old_documents :] < 0)):
         notes.append(f"{having(none, 'document')} no {name}; those without are compared with none")
     by_number = np.empty_like(of)
