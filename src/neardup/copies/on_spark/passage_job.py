@@ -275,7 +275,9 @@ class _Job:
             columns.append(ordered_by(df, order).alias("best"))
         if self._group is not None:
             values = column(self._group)
-            is_value = values.isNotNull() & (values.cast("string") != "")
+            is_value = values.isNotNull()
+            if dict(df.dtypes)[self._group] == "string":
+                is_value &= values != ""
             columns.append(f.when(is_value, f.xxhash64(values)).alias("group"))
         rows = df.select(*columns)
         by = keep_order(rows, Spec(keep="min:best" if order is not None else "first"))
