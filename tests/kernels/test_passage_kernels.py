@@ -134,11 +134,14 @@ def test_anchors_and_their_runs(seed: int) -> None:
 
 def unpacked(words: np.ndarray) -> list[tuple[int, ...]]:
     """Both hashes, position and number of runs of rows, those of copies too; sorted."""
-    count, records, leaders = run_records.count_rows(words)
+    blocks = np.zeros(1, np.int64), np.array([len(words)])
+    every = np.full((2, 1), NONE), np.empty(0, np.bool_)  # none is left out
+    count, records, leaders = run_records.count_rows(words, blocks, *every)
     kinds = np.uint64, np.uint64, np.uint64, np.int32
     rows = tuple(np.empty(count, kind) for kind in kinds)
     copies = tuple(np.empty(records, np.uint64) for _ in range(3))
-    count, records, copied = run_records.unpack_runs(words, leaders, rows, copies)
+    made = run_records.unpack_runs(words, blocks, leaders, every, rows, copies)
+    count, records, copied = made
     found = list(zip(*(column[:count].tolist() for column in rows), strict=True))
     of = {row[2]: row for row in found}
     total = 0

@@ -120,7 +120,8 @@ def test_parts_are_found_in_the_next_texts(kernels: None, monkeypatch: pytest.Mo
 
 
 def test_a_part_without_words_is_dropped() -> None:
-    tokeniser, text = Tokeniser(ShingleSpec(n=1)), known_text.PartitionText(8, np.empty)
+    tokeniser = Tokeniser(ShingleSpec(n=1))
+    text = known_text.PartitionText(8, np.empty, np.zeros(16, np.uint64))
     dashes = "-" * 150
     data, offsets = text_buffers(as_text([f"w{i} {dashes} x{i}" for i in range(9)]))
     text.part = np.frombuffer(dashes.encode(), np.uint8)

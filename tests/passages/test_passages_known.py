@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import neardup
 from neardup.copies.repeated import known_text, repeats
+from neardup.kernels.bits import mix
 from neardup.kernels.passages import characters, run_records
 from neardup.kernels.passages.anchoring import COUNT, DONE, MOST, NUMBER, window_anchors
 from neardup.kernels.passages.hashing import contents_of_anchors
@@ -47,8 +49,8 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
     rng = random.Random(seed)
     documents, gram, window = with_templates(rng), rng.randrange(1, 5), rng.randrange(1, 8)
     words, done, first = gram + window - 1, 0, 0
-    sizes = [rng.choice(each) for each in ([1, 16, 1024], [1, 60, 2000], [1, 16, 1024])]
-    known = no_known(*sizes)
+    slots, store, near = rng.choice([1, 16, 1024]), rng.choice([1, 60, 2000]), rng.choice([1, 16])
+    known = no_known(slots, store, np.zeros(near, np.uint64))
     origins: dict[tuple[int, int], tuple[int, int]] = {}  # of runs in stretches
     keys_of: dict[tuple[int, int], int] = {}
     kept: dict[int, list[int]] = {}  # numbers of the anchors with each key
@@ -130,11 +132,30 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
     assert len(waiting) >= len({keys_of[run] for run in left})
 
 
+def slot_of(position: int, seen: np.ndarray) -> int:
+    return int(mix(np.uint64(position))) % (64 * seen.shape[1])
+
+
+def noted_slots(records: list[list[int]], more: int, slots: int) -> set[int]:
+    """Slots of hashes that occur twice, and of the positions of originals."""
+    counts: Counter[int] = Counter()
+    originals = set()
+    for position, runs, *rest in records:
+        if position & int(COPY):
+            originals.add(int(mix(np.uint64(rest[0] + more))) % slots)
+        elif runs >> 62 != 2:
+            hashes = rest[2:] if runs >> 62 else rest
+            counts.update(value % slots for value in hashes[::2])
+    return originals | {slot for slot, count in counts.items() if count > 1}
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_records_of_runs(seed: int) -> None:
     rng = random.Random(seed)
     records: list[list[int]] = []
     keys: list[int] = []
+    some_hashes = [rng.randrange(2**64) for _ in range(rng.choice([2, 30, 1000]))]
+    of_all = np.array([rng.random() < 0.1 for _ in range(rng.choice([0, 1010]))], np.bool_)
     for _ in range(rng.randrange(20)):
         position, runs = rng.randrange(1000) << 32 | rng.randrange(9), rng.randrange(1, 6)
         keys.append(rng.randrange(2**64))
@@ -152,7 +173,7 @@ def test_records_of_runs(seed: int) -> None:
             runs, keys[-1] = records[number][1] & 0xFFFFFFFF, keys[number]
             records.append([position, runs | 1 << 63, *records[number][2:4]])
         else:
-            hashes = [rng.randrange(2**64) for _ in range(2 if kind == 1 else 2 * runs)]
+            hashes = [rng.choice(some_hashes) for _ in range(2 if kind == 1 else 2 * runs)]
             head = runs | (kind == 1) << 63
             if kind == 3:
                 head, hashes[:0] = runs | 3 << 62, [rng.randrange(2**64) for _ in range(2)]
@@ -166,6 +187,8 @@ def test_records_of_runs(seed: int) -> None:
     for part in range(parts):
         some = [r for r, key in zip(records, keys, strict=True) if key % parts == part]
         rows, copies = [], []
+        seen = np.zeros((2, rng.choice([1, 4, 64])), np.uint64)
+        noted = noted_slots(some, more, 64 * seen.shape[1])
         leaders = {(*rest[:2],): p for p, runs, *rest in some if runs >> 62 == 3}
         moved: dict[int, int] = {}
         for position, runs, *rest in some:
@@ -179,18 +202,25 @@ def test_records_of_runs(seed: int) -> None:
             elif runs >> 62 == 2:
                 rows.append((*rest, position + more, runs ^ 1 << 63))
             else:
+                every = runs >> 62 or slot_of(position + more, seen) in noted
+                every = every or (len(of_all) and of_all[position + more >> 32])
                 rest = rest[2:] if runs >> 62 else rest
-                pairs = zip(rest[::2], rest[1::2], strict=True)
-                rows += [(*pair, position + more + k, 1) for k, pair in enumerate(pairs)]
-        record = words[ends[part] : ends[part + 1]]
-        counts = run_records.count_rows(record)
+                for k, pair in enumerate(zip(rest[::2], rest[1::2], strict=True)):
+                    if every or pair[0] % (64 * seen.shape[1]) in noted:
+                        rows.append((*pair, position + more + k, 1))
+        begin, end = ends[part : part + 2]
+        cut = begin + sum(map(len, some[: rng.randrange(len(some) + 1)]))
+        blocks = np.array([begin, cut]), np.array([cut, end])
+        run_records.note_hashes(words, blocks, seen)
+        counts = run_records.count_rows(words, blocks, seen, of_all)
         assert counts[0] >= len(rows) and counts[1] >= len(copies) and counts[2] == len(leaders)
         kinds = (np.uint64, np.uint64, np.uint64, np.int32)
         both = (
             [np.empty(counts[0], kind) for kind in kinds],
             [np.empty(counts[1], np.uint64) for _ in range(3)],
         )
-        sizes = run_records.unpack_runs(record, counts[2], *map(tuple, both))
+        chosen = seen, of_all
+        sizes = run_records.unpack_runs(words, blocks, counts[2], chosen, *map(tuple, both))
         assert sizes == (len(rows), len(copies), sum(runs >> 32 for _, runs, _ in copies))
         for found, expected, size in zip(both, (rows, copies), sizes, strict=False):
             listed = list(zip(*(each[:size].tolist() for each in found), strict=True))

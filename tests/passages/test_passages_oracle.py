@@ -71,6 +71,7 @@ def check_corpus(seed: int) -> int:
         patch.setattr(space, "_SORTED", rng.choice([1, 5, 1 << 20]))
         patch.setattr(space, "_PART", rng.choice([1, 16, 1 << 20]))
         patch.setattr(run_sources, "_STEPS", rng.choice([1, 16, 1 << 20]))
+        patch.setattr(run_sources, "_BITS", rng.choice([1, 32]))
         patch.setattr(space, "_MOST_PARTS", rng.randrange(1, 65))
         _cut(patch, rng.choice([64, 300, 1 << 20]))
         patch.setattr(tokenising, "_BATCH_BYTES", rng.choice([1, 40, 256 << 10]))

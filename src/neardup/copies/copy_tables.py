@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, ragged_rows, strings_of
 from neardup.copies.asked import PassageSpec
-from neardup.copies.building import Passages, bridges, largest_sources
+from neardup.copies.building import Largest, Passages, bridges
 from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.engines.metadata import joined
 from neardup.errors import ColumnError
-from neardup.files.scratch import Scratch
 
 _DOCUMENT = np.uint64(32)
+#: Calls a function with many values, in order: `map`, or that of a pool of threads.
+Each: TypeAlias = Callable[..., Iterator[pa.Table]]
 #: Passages that are looked at together.
-_STEP = 1 << 18
+_STEP = 1 << 16
 
 
 def ids_of(inputs: Inputs) -> tuple[Any, Any]:
@@ -122,6 +124,16 @@ class PassageTable:
         if self.spec.bridge:
             self._bridge = bridges(self.found.passages, self.spec.bridge).number
 
+    def every(self, each: Each = map) -> Iterator[pa.Table]:
+        """Yield all rows, in the order of the input; at least one table.
+
+        ``each`` calls a function with many values, in order: perhaps in threads.
+        """
+        batches = rows_of(self.found)
+        first = next(batches, None)
+        first = Rows.of(self.found, np.empty(0, np.int64)) if first is None else first
+        yield from each(self.of, chain([first], batches))
+
     def of(self, rows: Rows) -> pa.Table:
         """Return a row for each passage, in the order of the documents, then of characters."""
         passages, order, old = self.found.passages, rows.order, self.inputs.old_documents
@@ -155,7 +167,12 @@ class PassageTable:
 class DocumentTable:
     """Makes the rows of the table of documents, some at a time.
 
-    ``kept`` is bool[documents], the new ones, in the order of the input.
+    Args:
+        found: Of all documents.
+        inputs: Them.
+        spec: What counts as copied.
+        kept: bool[documents], the new ones, in the order of the input.
+        largest: The source that each has most words from.
     """
 
     def __init__(
@@ -164,10 +181,10 @@ class DocumentTable:
         inputs: Inputs,
         spec: PassageSpec,
         kept: np.ndarray,
-        scratch: Scratch,
+        largest: Largest,
     ) -> None:
         self._found, self._inputs, self._spec, self._kept = found, inputs, spec, kept
-        self._largest = largest_sources(found.passages, len(found.tokens), scratch)
+        self._largest = largest
         self._new_ids, self._every = ids_of(inputs)
         self._changed: np.ndarray | None = None
         if spec.bridge:
@@ -175,7 +192,7 @@ class DocumentTable:
             joined_words = bridges(found.passages, spec.bridge).changed
             np.add.at(self._changed, _document(found.passages.position), joined_words)
 
-    def every(self) -> Iterator[pa.Table]:
+    def every(self, each: Each = map) -> Iterator[pa.Table]:
         """Yield a row for each document, in the order of the input; at least one table."""
         for low in range(0, max(1, len(self._kept)), _STEP):
             positions = np.arange(low, min(low + _STEP, len(self._kept)))

@@ -83,7 +83,7 @@ class MemoryPassages:
         if name not in self._result.tables:
             raise _lacking(name)
         if name not in self._tables:
-            self._tables[name] = pa.concat_tables(self._result.tables[name]())
+            self._tables[name] = pa.concat_tables(self._result.tables[name](map))
         found = self._tables[name]
         return found if columns is None else found.select(list(columns))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pyarrow.compute as pc
 
 from neardup.copies import copy_tables as tables
 from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.copies.copy_tables import DocumentTable
+from neardup.copies.building import largest_sources
+from neardup.copies.copy_tables import DocumentTable, Each
 from neardup.copies.cuts import stretches as st
 from neardup.copies.cuts.text_cuts import TextCuts, texts_of
 from neardup.copies.finding import FoundPassages, Inputs, find, tell
@@ -35,6 +37,8 @@ from neardup.state.output_folder import write_record
 COMMAND = "passages"
 #: Tables that an output folder has.
 NAMES = ("passages", "documents", "boilerplate", "cuts")
+#: The one that has most rows.
+_LARGEST = "passages"
 WRITES = (CLEAN, *(f"{name}.parquet" for name in NAMES), RECORD)
 #: Columns that are added to each document; ``copied_from`` has the type of the ids.
 _TYPES: dict[str, pa.DataType] = {
@@ -55,14 +59,15 @@ class Result:
 
     Attributes:
         inputs: The corpus.
-        tables: Each yields a table, some rows at a time, see ``docs/formats.md``.
+        tables: Each yields a table, some rows at a time, see ``docs/formats.md``. They take what
+            calls a function with many values, in order: perhaps in threads.
         record: Values of ``run.json``.
     """
 
     inputs: Inputs
     spec: PassageSpec
     cutting: CutSpec
-    tables: dict[str, Callable[[], Iterator[pa.Table]]]
+    tables: dict[str, Callable[[Each], Iterator[pa.Table]]]
     record: dict[str, Any]
     stretches: st.Stretches
     kept: np.ndarray  # bool[documents]
@@ -123,12 +128,15 @@ class Result:
             with self.inputs.unchanged(), stage as advance:
                 self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
 
-        def write_table(name: str) -> None:
-            write_tables(folder / f"{name}.parquet", self.tables[name]())
+        def write_table(name: str, each: Each = map) -> None:
+            write_tables(folder / f"{name}.parquet", self.tables[name](each))
 
         with work.clock.stage("write tables"):
-            for _ in work.pool.ordered(write_table, self.tables):
-                pass
+            others = [name for name in self.tables if name != _LARGEST]
+            writing = [work.pool.submit(partial(write_table, name)) for name in others]
+            write_table(_LARGEST, work.pool.ordered)
+            for done in writing:
+                done.result()
         self.inputs.check_unchanged()
         self.record |= about_clock(work.clock)
         if work.private is not None:
@@ -147,6 +155,8 @@ def make(
     changes = (spec.nfkc or spec.strip_accents) and cutting.whole is None
     if cutting.cuts:
         stretches = st.stretches_of(found, cutting, work.scratch)
+    sources = partial(largest_sources, found.passages, len(found.tokens), work.scratch)
+    largest = work.pool.submit(sources)
     stage = work.clock.stage("find characters", len(found.tokens))
     with inputs.unchanged(), stage as advance:
         keys = chain.from_iterable(batch.asked() for batch in tables.rows_of(found))
@@ -179,10 +189,10 @@ def make(
     dropped = st.dropped_documents(found, stretches, cutting, old)
     lost = _lost_words(found, stretches, dropped, cutting, old)
     with work.clock.stage("make tables"):
-        documents = tables.DocumentTable(found, inputs, spec, ~dropped, work.scratch)
-    made: dict[str, Callable[[], Iterator[pa.Table]]] = {"documents": documents.every}
+        documents = tables.DocumentTable(found, inputs, spec, ~dropped, largest.result())
+    made: dict[str, Callable[[Each], Iterator[pa.Table]]] = {"documents": documents.every}
     if spec.boilerplate:
-        made["boilerplate"] = lambda: iter([tables.boilerplate_table(found, offsets, inputs)])
+        made["boilerplate"] = lambda each: iter([tables.boilerplate_table(found, offsets, inputs)])
     counts = tables.counts_of(found, ~dropped, bool(spec.boilerplate))
     counts |= {
         "old_documents": old,
@@ -209,14 +219,6 @@ def make(
         **about_clock(work.clock),
     }
 
-    def passages() -> Iterator[pa.Table]:
-        table, empty = tables.PassageTable(found, offsets, inputs, spec), True
-        for batch in tables.rows_of(found):
-            yield table.of(batch)
-            empty = False
-        if empty:
-            yield table.of(tables.Rows.of(found, np.empty(0, np.int64)))
-
     kept = ~dropped
     result = Result(inputs, spec, cutting, made, record, stretches, kept, documents, work.scratch)
     if by is not None:
@@ -225,8 +227,8 @@ def make(
         record |= _times(inputs, spec.order_by, documents)
     if cutting.cuts:
         new_ids, _ = tables.ids_of(inputs)
-        made["cuts"] = lambda: result.cuts.tables(new_ids)
-    made["passages"] = passages
+        made["cuts"] = lambda each: result.cuts.tables(new_ids)
+    made[_LARGEST] = lambda each: tables.PassageTable(found, offsets, inputs, spec).every(each)
     tell(work.clock, found.notes)
     return result
 

@@ -12,6 +12,8 @@ from neardup.kernels.compiling import kernel
 
 #: Rows of a block, about.
 _BLOCK_BITS = 3
+#: Rows behind one that are looked at before a search.
+_NEXT = 6
 
 
 class Blocks(NamedTuple):
@@ -106,5 +108,13 @@ def values_at(keys, blocks, values, asked, out):
         asked: uint64[asked]: keys, in any order; each is there.
         out: Any type, [asked], for their values.
     """
+    row, last = np.int64(0), np.int64(keys.shape[0])
     for i in range(asked.shape[0]):
-        out[i] = values[last_not_above(keys, blocks, asked[i])]
+        # It is often a few rows behind the one before.
+        found = np.int64(-1)
+        for k in range(row, min(row + _NEXT, last)):
+            if keys[k] == asked[i]:
+                found = k
+                break
+        row = found if found >= 0 else last_not_above(keys, blocks, asked[i])
+        out[i] = values[row]

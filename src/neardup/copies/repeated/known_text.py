@@ -22,7 +22,7 @@ from neardup.sketch.texts import Ragged
 
 #: Keys of anchors, and tokens of documents, among which stretches are looked for. They fit a
 #: processor's cache. And keys of anchors near stretches, of all partitions.
-_SLOTS, _STORE, _NEAR = 1 << 14, 1 << 18, 1 << 16
+_SLOTS, _STORE, NEAR = 1 << 14, 1 << 18, 1 << 18
 #: Anchors whose runs are looked for among those of others.
 RECENT = 1 << 14
 #: Columns of a table of stretches, uint64: position, position that it is a copy of, runs, and four
@@ -100,11 +100,13 @@ class PartitionText:
     Args:
         words: Tokens of a run.
         allocate: Makes arrays, which may be large.
+        near: uint64[], as many as `NEAR`, 0 in the beginning: keys that all threads share. One that
+            a thread does not see yet costs time, no more.
     """
 
-    def __init__(self, words: int, allocate: Allocate) -> None:
+    def __init__(self, words: int, allocate: Allocate, near: np.ndarray) -> None:
         self._words, self._allocate = words, allocate
-        self._known, self.records = no_known(_SLOTS, _STORE, _NEAR), RunRecords(words, allocate)
+        self._known, self.records = no_known(_SLOTS, _STORE, near), RunRecords(words, allocate)
         self._kept, self._space = self._made(1 << 17, *_KEPT), list[np.ndarray]()
         self._prefixes = np.empty(0, _U64)
         # Whether the batch before had stretches: then the next one is likely to have some, also
@@ -256,19 +258,15 @@ def fragments_of(
     if not total:
         return None
     table = scratch.empty((total, 3), np.uint64)
-    bounds = [np.empty(0, np.uint64)]
     filled = 0
     for block in blocks:
-        rows = block[:, :3]
-        order = np.lexsort((rows[:, 2], rows[:, 1]))  # those of a fragment together
-        rows = rows[order]
+        rows = table[filled : filled + len(block)]
+        rows[:] = block[:, :3]
         if numbers is not None:
             for k in range(2):
                 rows[:, k] = _numbered(rows[:, k], numbers)
-        table[filled : filled + len(rows)] = rows
-        filled += len(rows)
-        bounds.append(np.unique(np.concatenate([rows[:, 1], rows[:, 1] + rows[:, 2]])))
-    limits = np.unique(np.concatenate(bounds))
+        filled += len(block)
+    limits = np.unique(np.concatenate([table[:, 1], table[:, 1] + table[:, 2]]))
     ends = scratch.empty(len(limits), np.int64)
     of = scratch.zeros(documents, np.bool_)
     size = fill_fragments(table, limits, ends, np.empty(0, np.uint64), of)

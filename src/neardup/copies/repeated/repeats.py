@@ -19,6 +19,7 @@ from neardup.copies.repeated.entered_documents import Corpus
 from neardup.copies.repeated.equal_rows import Groups, Rule
 from neardup.copies.repeated.known_text import (
     COLUMNS,
+    NEAR,
     PartitionText,
     Placed,
     RunRecords,
@@ -290,7 +291,9 @@ class Anchors:
         self._finder, self._spill = finder, spill
         self._tokens, self._counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         self._stretches: list[np.ndarray] = []
-        self._known = Local(lambda: PartitionText(finder.length.words, finder.space.allocate))
+        near = np.zeros(NEAR, np.uint64)
+        words, allocate = finder.length.words, finder.space.allocate
+        self._known = Local(lambda: PartitionText(words, allocate, near))
         self._slabs = Slabs(finder.work.scratch.empty)
         self._ends: list[int] = []
         self._corpus, self._short = 0, list[np.ndarray]()

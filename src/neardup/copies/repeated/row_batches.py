@@ -46,18 +46,23 @@ class Batches:
 
     def size(self, part: int) -> int:
         """Return the rows of a part."""
-        first, last = self._bounds()[part : part + 2]
+        first, last = self.limits(part)
         return int((last - first).sum())
 
     def copy(self, part: int, column: int, out: np.ndarray) -> int:
         """Copy the rows of a part to the begin of ``out``, uint8[]; return their bytes."""
-        first, last = self._bounds()[part : part + 2]
+        first, last = self.limits(part)
         values = self.columns[column]
         return int(gather_blocks(values.view(np.uint8), first, last, values.itemsize, out))
 
+    def limits(self, part: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return where the rows of a part begin and end, int64[blocks] each."""
+        first, last = self._bounds()[part : part + 2]
+        return first, last
+
     def block(self, part: int, column: int) -> np.ndarray:
         """Return the rows of a part, uint8[], those of a single batch without a copy."""
-        first, last = self._bounds()[part : part + 2]
+        first, last = self.limits(part)
         values = self.columns[column]
         if len(first) == 1:
             return values[first[0] : last[0]].view(np.uint8)

@@ -18,15 +18,19 @@ from neardup.copies.repeated.equal_rows import (
 )
 from neardup.copies.repeated.known_text import fragments_of
 from neardup.copies.repeated.space import Space
-from neardup.copies.repeated.spill import Spill
+from neardup.copies.repeated.spill import Rows, Spill
 from neardup.kernels.passages.anchoring import divide
 from neardup.kernels.passages.chains import Fragments, renumber
-from neardup.kernels.passages.run_records import count_rows, unpack_runs
+from neardup.kernels.passages.run_records import count_rows, note_hashes, unpack_runs
 from neardup.kernels.passages.run_segments import join_segments, pack_segments, unpack_segments
 
 _WORD, _SIZE = np.dtype(np.uint64), np.dtype(np.int32)
+#: Parts of segments are smaller than others by so much: the last one is waited for.
+_DIVIDED = 2
 #: Words of a row of a segment.
 _ROW = 5
+#: Words of records for each word of bits by hash: a hash has two of them.
+_BITS = 32
 #: Steps in which the disk of rows is given back.
 _STEPS = 16
 
@@ -56,9 +60,12 @@ class RunSources:
         self._fragments = fragments_of(
             corpus.stretches, self._numbers, documents, space.work.scratch
         )
-        copies = 0 if self._fragments is None else len(self._fragments.copies)
+        self._in_fragments, copies = np.empty(0, np.bool_), 0
+        if self._fragments is not None:
+            of, copies = self._fragments.of, len(self._fragments.copies)
+            self._in_fragments = of if in_order else of[corpus.numbers]
         # Parts of segments are ranges of documents.
-        parts = space.parts(runs.nbytes + 40 * copies)
+        parts = space.parts(_DIVIDED * (runs.nbytes + 40 * copies))
         self._share = -(-documents // parts)
         self._files = {
             "runs": runs,
@@ -149,7 +156,7 @@ class RunSources:
 
     def _segments_of_part(self, part: int) -> tuple[list[Divided], list[Divided]]:
         space = self._space
-        columns, copied = self._unpacked(*self._files["runs"].take(part, space.allocate))
+        columns, copied = self._unpacked(self._files["runs"].blocks(part, space.allocate))
         if self._numbers is not None:
             for each in (columns[:3], copied[0]):
                 renumber(tuple(each), self._numbers)
@@ -157,14 +164,22 @@ class RunSources:
         segments, chains = segments_of(*arguments)
         return self._in_ranges(segments), [self._chains_in_ranges(list(chains))]
 
-    def _unpacked(self, words: np.ndarray) -> tuple[list[np.ndarray], tuple[list[np.ndarray], int]]:
+    def _unpacked(self, records: Rows) -> tuple[list[np.ndarray], tuple[list[np.ndarray], int]]:
         """Return columns of runs and of records of copies, and the number of copies."""
-        count, records, leaders = count_rows(words)
+        words, limits = records
+        size = int((limits[1] - limits[0]).sum())
+        # A bit for each hash, four times as many as there may be: most of the others are seen once.
         allocate = self._space.allocate
+        seen = allocate(2 << (size // _BITS).bit_length(), _WORD).reshape(2, -1)
+        seen[:] = 0
+        note_hashes(words, limits, seen)
+        chosen = seen, self._in_fragments
+        count, copied, leaders = count_rows(words, limits, *chosen)
         runs = [allocate(count, kind) for kind in (_WORD, _WORD, _WORD, _SIZE)]
-        copies = [allocate(records, _WORD) for _ in range(3)]
-        count, records, copied = unpack_runs(words, leaders, tuple(runs), tuple(copies))
-        return [each[:count] for each in runs], ([each[:records] for each in copies], copied)
+        copies = [allocate(copied, _WORD) for _ in range(3)]
+        found = unpack_runs(words, limits, leaders, chosen, tuple(runs), tuple(copies))
+        count, copied, total = found
+        return [each[:count] for each in runs], ([each[:copied] for each in copies], total)
 
     def _in_ranges(self, segments: tuple[np.ndarray, ...]) -> list[Divided]:
         """Return the words of segments."""

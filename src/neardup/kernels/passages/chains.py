@@ -14,6 +14,9 @@ from neardup.kernels.passages.positions import NONE, document_of
 from neardup.kernels.passages.sources import sort_stretches, sources_of_positions
 from neardup.kernels.searching import first_above, first_not_below
 
+#: Stretches whose intervals are kept, a power of 2.
+_RECENT = 256
+
 
 class Fragments(NamedTuple):
     """Intervals of runs that the same stretches are copies of, and these."""
@@ -39,18 +42,23 @@ def fill_fragments(stretches, bounds, ends, copies, of):
         Number of copies.
     """
     ends[:] = 0
-    total = low = high = np.int64(0)
+    total = np.int64(0)
     every = np.int64(bounds.shape[0])
+    # Intervals of stretches: those of many documents are copies of the same runs.
+    recent = np.full((_RECENT, 2), NONE, dtype=np.uint64)
+    intervals = np.empty((_RECENT, 2), dtype=np.int64)
     for fill in range(2):
         if fill == 1 and copies.shape[0] == 0:
             break
-        before = length = NONE
         for i in range(stretches.shape[0]):
             start, runs = stretches[i, 1], stretches[i, 2]
-            if start != before or runs != length:
+            slot = np.int64((start ^ runs << np.uint64(3)) & np.uint64(_RECENT - 1))
+            if start != recent[slot, 0] or runs != recent[slot, 1]:
                 low = first_not_below(bounds, np.int64(0), every, start)
-                high = first_not_below(bounds, low, every, start + runs)
-                before, length = start, runs
+                intervals[slot, 0] = low
+                intervals[slot, 1] = first_not_below(bounds, low, every, start + runs)
+                recent[slot, 0], recent[slot, 1] = start, runs
+            low, high = intervals[slot]
             for k in range(low, high):
                 if fill == 0:
                     ends[k + 1] += 1

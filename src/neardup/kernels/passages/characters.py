@@ -28,8 +28,8 @@ def _characters(data, begin, end):
         eight = load8(data, begin)
         count -= np.int64(popcount(eight >> np.uint64(7) & ~(eight >> np.uint64(6)) & _ONES))
         begin += 8
-    for byte in data[begin:end]:  # an index would have to be checked for its sign
-        count -= np.int64((byte & 0xC0) == 0x80)
+    for i in range(begin, end):  # no part of the array, which would be counted
+        count -= np.int64((data[np.uint64(i)] & 0xC0) == 0x80)
     return count
 
 

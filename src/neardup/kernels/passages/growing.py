@@ -22,13 +22,12 @@ def _end(table, row):
 
 
 @inner
-def _reach(table, blocks, row, end, start, source, boilerplate):
+def _reach(table, at, row, end, start, source, boilerplate):
     """Return how many runs, from that at ``start`` on, are repeated and stand so at a source.
 
-    ``row`` is the segment with the run at ``start``.
+    ``row`` is the segment with the run at ``start``, ``at`` the last one up to the source.
     """
     reach = np.uint64(0)
-    at = last_not_above(table[:, 0], blocks, source)
     common = _is_common(table, row, boilerplate)
     total = table.shape[0]
     while table[row, 4] != NONE and _is_common(table, row, boilerplate) == common:
@@ -70,6 +69,7 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
         Number of passages, and where to continue: segment, ``end`` if all is done, and position.
     """
     count = np.int64(0)
+    positions = table[:, 0]
     row, start = np.int64(begin[0]), np.uint64(begin[1])
     while row < end and count < out.shape[0]:
         start = max(start, table[row, 0])
@@ -78,16 +78,18 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
             continue
         step = start - table[row, 0]
         source = table[row, 3 if rule == 2 else 4] + step
-        reach = _reach(table, blocks, row, end, start, source, boilerplate)
+        at = last_not_above(positions, blocks, source)
+        reach = _reach(table, at, row, end, start, source, boilerplate)
         if rule == 0:
             other = table[row, 3] + step
             if other != source:
-                further = _reach(table, blocks, row, end, start, other, boilerplate)
+                at = last_not_above(positions, blocks, other)
+                further = _reach(table, at, row, end, start, other, boilerplate)
                 if further > reach:
                     source, reach = other, further
             while True:
                 source, grown = _furthest(
-                    table, blocks, row, end, start, source, reach, boilerplate
+                    table, positions, blocks, row, end, start, source, reach, boilerplate
                 )
                 if grown == reach:
                     break
@@ -115,7 +117,7 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
 
 
 @inner
-def _furthest(table, blocks, row, end, start, source, reach, boilerplate):
+def _furthest(table, positions, blocks, row, end, start, source, reach, boilerplate):
     """Return (source, reach) after the sources of the run just behind a passage were tried."""
     best, longest, behind = source, reach, start + reach
     k = row
@@ -130,7 +132,8 @@ def _furthest(table, blocks, row, end, start, source, reach, boilerplate):
         if there & TOKEN < reach:
             continue
         there -= reach
-        found = _reach(table, blocks, row, end, start, there, boilerplate)
+        at = last_not_above(positions, blocks, there)
+        found = _reach(table, at, row, end, start, there, boilerplate)
         if found > longest or (found == longest and found > reach and there > best):
             best, longest = there, found
     return best, longest

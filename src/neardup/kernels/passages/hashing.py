@@ -54,10 +54,13 @@ def with_token(prefix, token):
 
 @inner
 def _differences(prefixes, begin, end, powers, salt):
-    """Return both hashes of the tokens from ``begin`` to ``end``, by hashes of prefixes."""
-    gone = times(reduced(prefixes[0][begin]), powers[0])
-    high = reduced(prefixes[0][end] + PRIME - gone)
-    low = prefixes[1][end] - prefixes[1][begin] * powers[1]
+    """Return both hashes of the tokens from ``begin`` to ``end``, by hashes of prefixes.
+
+    ``powers`` are those of both bases for so many tokens.
+    """
+    gone = times(reduced(prefixes[0, begin]), powers[0])
+    high = reduced(prefixes[0, end] + PRIME - gone)
+    low = prefixes[1, end] - prefixes[1, begin] * powers[1]
     return mix(high ^ salt), mix(low ^ salt)
 
 
@@ -127,9 +130,8 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
             runs = end - begin
             here = document | np.uint64(begin)
             length = np.uint64(runs + words - 1) * TOKEN_LENGTH  # a token may be 0
-            one, two = _differences(
-                prefixes, begin - base, done - base, powers[:, runs - 1], length
-            )
+            power = powers[0, runs - 1], powers[1, runs - 1]
+            one, two = _differences(prefixes, begin - base, done - base, power, length)
             slot = np.int64(two & slots)
             known = recent[slot, 0] == one and recent[slot, 1] == two
             if known and recent[slot, 2] != NONE and marked[anchor] != LEADER:
@@ -155,7 +157,7 @@ def runs_of_anchors(tokens, offsets, numbers, anchors, words, recent, out):
                 if marked[anchor] == RUNS or marked[anchor] == LEADER:
                     for i in range(begin - base, end - base):
                         record[at], record[at + 1] = _differences(
-                            prefixes, i, i + words, powers[:, 0], salt
+                            prefixes, i, i + words, (powers[0, 0], powers[1, 0]), salt
                         )
                         at += 2
             key[count] = keys[anchor]

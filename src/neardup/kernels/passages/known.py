@@ -13,6 +13,10 @@ from neardup.kernels.passages.anchoring import COUNT, DONE, MOST, NUMBER
 from neardup.kernels.passages.positions import TOKEN
 
 _ONE = np.uint64(1)
+#: More than the runs of a document.
+_FAR = np.int64(1 << 40)
+#: Tokens that are compared together.
+_STEP = 8
 
 
 class Known(NamedTuple):
@@ -29,7 +33,8 @@ class Known(NamedTuple):
         anchors: int64[, 3]: number, first token among those of fragments, 1 if it is marked.
         filled: int64[3]: tokens, fragments and anchors so far.
         near: uint64[slots], slots a power of 2: keys of anchors near stretches. They are few, and
-            many are equal: of those with a word or two that stand next to a template.
+            many are equal: of those with a word or two that stand next to a template. All threads
+            may share them.
     """
 
     keys: np.ndarray
@@ -42,8 +47,8 @@ class Known(NamedTuple):
     near: np.ndarray
 
 
-def no_known(slots: int, tokens: int, near: int) -> Known:
-    """Return nothing known, with so many slots, powers of 2, and space for so many tokens."""
+def no_known(slots: int, tokens: int, near: np.ndarray) -> Known:
+    """Return nothing known, with so many slots, a power of 2, and space for so many tokens."""
     return Known(
         np.zeros(slots, np.uint64),
         np.empty((slots, 3), np.int32),
@@ -52,7 +57,7 @@ def no_known(slots: int, tokens: int, near: int) -> Known:
         np.empty((max(1, tokens // 4), 2), np.uint64),
         np.empty((max(1, tokens // 4), 3), np.int64),
         np.zeros(3, np.int64),
-        np.zeros(near, np.uint64),
+        near,
     )
 
 
@@ -88,7 +93,9 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
     keys, since, counts, contents = anchors
     kept_out = out[:3]
     list_keys, list_since, list_counts, listed, stretches = out[3:]
-    mask = np.uint64(known.keys.shape[0] - 1)
+    # One by one: a tuple that is passed on costs two locked counts for each of its arrays.
+    known_keys, slots, stored, fragments, of_fragments, known_anchors, filled, near = known
+    mask = np.uint64(known_keys.shape[0] - 1)
     # Runs of each anchor that are in no stretch; whether its key was seen.
     low = np.empty(keys.shape[0], dtype=np.int32)
     high = np.empty(keys.shape[0], dtype=np.int32)
@@ -110,26 +117,42 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
                 low[a] = high[a]
                 continue
             slot = np.int64(keys[a] >> _ONE & mask)
-            hit[a] = (known.keys[slot] | _ONE) == (keys[a] | _ONE)
+            hit[a] = (known_keys[slot] | _ONE) == (keys[a] | _ONE)
             any_hit |= hit[a]
-            is_new |= hit[a] and not known.keys[slot] & _ONE
-            if not fits or not hit[a] or low[a] < until or not known.keys[slot] & _ONE:
+            is_new |= hit[a] and not known_keys[slot] & _ONE
+            if not fits or not hit[a] or low[a] < until or not known_keys[slot] & _ONE:
                 continue
-            of = (start, size, low[a], high[a], until)
-            at, back, length = _match(tokens, of, slot, words, known)
-            if length == 0:
+            # How far the document is equal to a fragment around the anchor, if all its runs are.
+            at, fragment = np.int64(slots[slot, 0]), np.int64(slots[slot, 1])
+            here = start + low[a]
+            most = min(size - low[a], fragments[fragment, 1] - at)
+            length = _equal(tokens, here, stored, at, most)
+            if length < high[a] - low[a] + words - 1:
                 continue
-            kept = _keep_fragments(known, slot, at - back, length, kept_out, kept)
-            fragment = known.slots[slot, 1]
-            there = known.fragments[fragment, 3] + at - back - known.fragments[fragment, 0]
+            most = min(low[a] - until, at - fragments[fragment, 0])
+            back = np.int64(0)
+            while back < most and tokens[here - back - 1] == stored[at - back - 1]:
+                back += 1
+            first_run, runs = at - back, length + back - words + 1
+            stop = filled[2]
+            if fragment + 1 < filled[1]:
+                stop = fragments[fragment + 1, 4]
+            of = fragments[fragment, 4], np.int64(slots[slot, 2]), stop
+            kept = _keep_fragments(
+                of_fragments, known_anchors, of, first_run, runs, *kept_out, kept
+            )
+            there = fragments[fragment, 3] + first_run - fragments[fragment, 0]
             stretches[found, 0] = (begin[0] + d) << 32 | (low[a] - back)
-            stretches[found, 1] = known.fragments[fragment, 2] << 32 | there
-            stretches[found, 2] = length
-            until = low[a] - back + length
+            stretches[found, 1] = fragments[fragment, 2] << 32 | there
+            stretches[found, 2] = runs
+            until = low[a] - back + runs
             found += 1
         s = before
         entry = entries
         lists = found > before
+        # Ends of the stretch before, the one at hand, and the limits of the runs far from both.
+        behind, (ahead, end) = -_FAR, _limits(stretches, s, found)
+        low_limit, high_limit = _free(behind, ahead, words)
         for a in range(first, last):
             row = keys[a], begin[1] + a, contents[a]
             if not any_hit:
@@ -138,31 +161,30 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             if low[a] == high[a]:
                 continue
             left, right = low[a], high[a]
-            while s < found and _ends(stretches[s])[1] <= left:
-                s += 1
+            if end <= left:
+                while end <= left:
+                    s += 1
+                    behind, (ahead, end) = end, _limits(stretches, s, found)
+                low_limit, high_limit = _free(behind, ahead, words)
+            if not hit[a] and left >= low_limit and right <= high_limit:
+                kept = _keep(row, kept_out, kept)
+                continue
             for k in range(s, min(s + 2, found)):
-                one, end = _ends(stretches[k])
+                one, other = _limits(stretches, k, found)
                 if one <= low[a]:
-                    low[a] = min(right, end)
+                    low[a] = min(right, other)
                 elif one < right:
                     high[a] = one
             if low[a] >= high[a]:
                 continue
             hit[a] |= low[a] > left or high[a] < right
-            if before < s < found:  # a word that differs, in a template: others have it as well
-                gap = _ends(stretches[s])[0] - _ends(stretches[s - 1])[1]
-                hit[a] |= gap <= 2 * words
+            # A word that differs, in a template: others have it as well.
+            hit[a] |= ahead - behind <= 2 * words
             # A gram of half as many words may have some of the template, and a word next to it.
-            if lists and not hit[a]:
-                away = words
-                if s > before:
-                    away = min(away, low[a] - _ends(stretches[s - 1])[1])
-                if s < found:
-                    away = min(away, _ends(stretches[s])[0] - high[a])
-                if away < words // 2:
-                    slot = np.int64(keys[a] & np.uint64(known.near.shape[0] - 1))
-                    hit[a] = known.near[slot] == keys[a]
-                    known.near[slot] = keys[a]
+            if lists and not hit[a] and min(low[a] - behind, ahead - high[a]) < words // 2:
+                slot = np.int64(keys[a] & np.uint64(near.shape[0] - 1))
+                hit[a] = near[slot] == keys[a]
+                near[slot] = keys[a]
             if hit[a] and lists:
                 row = keys[a], begin[1] + a + DONE, contents[a]
                 if (
@@ -189,8 +211,8 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
             if low[a] == high[a]:
                 continue
             slot = np.int64(keys[a] >> _ONE & mask)
-            if not known.keys[slot] & _ONE:
-                known.keys[slot] = keys[a] & ~_ONE
+            if not known_keys[slot] & _ONE:
+                known_keys[slot] = keys[a] & ~_ONE
         anchor = last
     return kept, entries, found
 
@@ -213,52 +235,61 @@ def _keep(row, out, kept):
 
 
 @inner
-def _ends(stretch):
-    """Return its first run, and the one behind."""
-    first = np.int64(stretch[0] & TOKEN)
-    return first, first + np.int64(stretch[2])
+def _limits(stretches, s, count):
+    """Return the first run of a stretch, and the one behind; far behind all runs if there is none.
 
-
-@inner
-def _match(tokens, of, slot, words, known):
-    """Return how far a document is equal to a fragment around an anchor, if all of its runs are.
-
-    That is: the first token of the anchor in the fragment, equal tokens before it, and equal runs
-    in all; 0 for the last where a run differs.
+    ``count`` is the number of stretches.
     """
-    start, size, begin, end, until = of
-    at, fragment = np.int64(known.slots[slot, 0]), known.slots[slot, 1]
-    here = start + begin
-    most = min(size - begin, known.fragments[fragment, 1] - at)
-    length = np.int64(0)
-    while length < most and tokens[here + length] == known.tokens[at + length]:
-        length += 1
-    if length < end - begin + words - 1:
-        return at, np.int64(0), np.int64(0)
-    most = min(begin - until, at - known.fragments[fragment, 0])
-    back = np.int64(0)
-    while back < most and tokens[here - back - 1] == known.tokens[at - back - 1]:
-        back += 1
-    return at, back, length + back - words + 1
+    if s >= count:
+        return _FAR, _FAR
+    first = np.int64(stretches[s, 0] & TOKEN)
+    return first, first + np.int64(stretches[s, 2])
 
 
 @inner
-def _keep_fragments(known, slot, begin, runs, out, kept):
+def _free(behind, ahead, words):
+    """Return limits of the runs between two stretches that are near none of them; none if all are.
+
+    ``behind`` is the end of the one, ``ahead`` the begin of the other.
+    """
+    if ahead - behind <= 2 * words:
+        return _FAR, -_FAR
+    return behind + words // 2, ahead - words // 2
+
+
+@inner
+def _equal(one, begin, other, other_begin, most):
+    """Return how many tokens from some on are equal, at most so many."""
+    at, there, length = np.uint64(begin), np.uint64(other_begin), np.uint64(0)
+    step, most = np.uint64(_STEP), np.uint64(most)
+    while length + step <= most:
+        differ = np.uint64(0)
+        for i in range(_STEP):
+            k = length + np.uint64(i)
+            differ |= one[at + k] ^ other[there + k]
+        if differ != 0:
+            break
+        length += step
+    while length < most and one[at + length] == other[there + length]:
+        length += np.uint64(1)
+    return np.int64(length)
+
+
+@inner
+def _keep_fragments(of_fragments, anchors, limits, begin, runs, keys, rows, contents, kept):
     """Keep each anchor that has some runs of a fragment once more: it is not the only one.
 
-    Those are left out of which the runs are listed, and those that were kept so before.
+    Those are left out of which the runs are listed, and those that were kept so before. ``limits``
+    are the first anchor of the fragment, one that has some of the runs, and the one behind all.
     """
-    fragment, a = known.slots[slot, 1], np.int64(known.slots[slot, 2])
-    first, last = known.fragments[fragment, 4], known.filled[2]
-    if fragment + 1 < known.filled[1]:
-        last = known.fragments[fragment + 1, 4]
-    while a > first and known.anchors[a, 1] > begin:
+    first, a, last = limits
+    while a > first and anchors[a, 1] > begin:
         a -= 1
-    while a < last and known.anchors[a, 1] < begin + runs:
-        if known.anchors[a, 2] == 0:
-            known.anchors[a, 2] = 1
-            row = known.anchor_keys[a, 0], known.anchors[a, 0], known.anchor_keys[a, 1]
-            kept = _keep(row, out, kept)
+    while a < last and anchors[a, 1] < begin + runs:
+        if anchors[a, 2] == 0:
+            anchors[a, 2] = 1
+            row = of_fragments[a, 0], anchors[a, 0], of_fragments[a, 1]
+            kept = _keep(row, (keys, rows, contents), kept)
         a += 1
     return kept
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 from neardup.kernels.compiling import inner, kernel
-from neardup.kernels.passages.positions import COPY, NONE, TOKEN
+from neardup.kernels.passages.positions import COPY, NONE, TOKEN, document_of
 
 #: Added to the number of runs that have one hash, and of those that have one each as well.
 ONE_HASH, EACH = np.uint64(1 << 63), np.uint64(1 << 62)
@@ -61,27 +61,86 @@ def divide_records(words, keys, parts, ends, out):
 
 
 @kernel
-def count_rows(words):
+def note_hashes(words, blocks, seen):
+    """Note the hashes of runs with one each, and where runs are that others are copies of.
+
+    Args:
+        words: uint64[] of records.
+        blocks: Where these begin int64[blocks] and end int64[blocks].
+        seen: uint64[2, n] of 0, n a power of 2: a bit for each hash that occurs once or more often,
+            and for each that occurs twice or more often. Some bits are of several hashes.
+    """
+    for block in range(blocks[0].shape[0]):
+        at, end = blocks[0][block], blocks[1][block]
+        while at < end:
+            runs = words[at + 1]
+            if words[at] & COPY:
+                word, bit = _bit(seen, mix(words[at + 2]))
+                seen[1, word] |= bit
+            elif runs & ONE_HASH == 0 or runs & EACH:
+                first = at + 2 if runs & ONE_HASH == 0 else at + 4
+                for k in range(np.int64(runs & TOKEN)):
+                    word, bit = _bit(seen, words[first + 2 * k])
+                    seen[1, word] |= seen[0, word] & bit
+                    seen[0, word] |= bit
+            at += _size(words, at)
+
+
+@inner
+def _bit(seen, value):
+    """Return the word that has the bit of a hash, and the bit."""
+    word = np.int64(value >> np.uint64(6) & np.uint64(seen.shape[1] - 1))
+    return word, np.uint64(1) << (value & np.uint64(63))
+
+
+@inner
+def _is_noted(seen, value):
+    """Whether a hash may occur twice, or a position may be that of an original."""
+    word, bit = _bit(seen, value)
+    return seen[1, word] & bit != 0
+
+
+@inner
+def _keeps(words, at, seen, documents):
+    """Whether all runs of a record with a hash each are read."""
+    return (
+        words[at + 1] & EACH != 0
+        or (documents.shape[0] > 0 and documents[document_of(words[at])])
+        or _is_noted(seen, mix(words[at]))
+    )
+
+
+@kernel
+def count_rows(words, blocks, seen, documents):
     """Count what `unpack_runs` reads.
 
     Args:
         words: uint64[] of records.
+        blocks: As `note_hashes` takes them.
+        seen: As `note_hashes` fills it.
+        documents: bool[documents]: those of which all runs are read; nothing for none.
 
     Returns:
         Rows, records of copies, and leaders; rows with one hash are counted as copies too.
     """
-    at = rows = records = leaders = np.int64(0)
-    while at < words.shape[0]:
-        runs = words[at + 1]
-        if words[at] & COPY:
-            records += 1
-        elif runs & EACH:
-            rows += np.int64(runs & TOKEN)
-            leaders += 1
-        else:
-            rows += np.int64(1) if runs & ONE_HASH else np.int64(runs)
-            records += np.int64(runs & ONE_HASH != 0)
-        at += _size(words, at)
+    rows = records = leaders = np.int64(0)
+    for block in range(blocks[0].shape[0]):
+        at, end = blocks[0][block], blocks[1][block]
+        while at < end:
+            runs = words[at + 1]
+            if words[at] & COPY:
+                records += 1
+            elif runs & ONE_HASH and runs & EACH == 0:
+                rows += 1
+                records += 1
+            else:
+                leaders += np.int64(runs & EACH != 0)
+                if _keeps(words, at, seen, documents):
+                    rows += np.int64(runs & TOKEN)
+                else:
+                    for k in range(np.int64(runs)):
+                        rows += np.int64(_is_noted(seen, words[at + 2 + 2 * k]))
+            at += _size(words, at)
     return rows, records, leaders
 
 
@@ -105,25 +164,31 @@ def _slot(table, key, other):
 
 
 @inner
-def _leaders(words, count):
+def _leaders(words, blocks, count):
     """Return both hashes and the position of each leader, in a table by the first hash."""
     table = _empty_table(count, np.int64(3))
-    at = np.int64(0)
-    while at < words.shape[0]:
-        if words[at] & COPY == 0 and words[at + 1] & EACH:
-            slot = _slot(table, words[at + 2], words[at + 3])
-            table[slot, 0], table[slot, 1], table[slot, 2] = words[at + 2], words[at + 3], words[at]
-        at += _size(words, at)
+    for block in range(blocks[0].shape[0] if count > 0 else 0):
+        at, end = blocks[0][block], blocks[1][block]
+        while at < end:
+            if words[at] & COPY == 0 and words[at + 1] & EACH:
+                slot = _slot(table, words[at + 2], words[at + 3])
+                table[slot, 0], table[slot, 1] = words[at + 2], words[at + 3]
+                table[slot, 2] = words[at]
+            at += _size(words, at)
     return table
 
 
 @kernel
-def unpack_runs(words, leaders, rows, copies):
+def unpack_runs(words, blocks, leaders, chosen, rows, copies):
     """Read records; runs that have one hash, and a leader, are copies of its runs.
+
+    A run with a hash of its own that no other has is left out, where nothing is a copy of it.
 
     Args:
         words: uint64[] of records.
+        blocks: As `note_hashes` takes them.
         leaders: Number of leaders.
+        chosen: As `count_rows` takes it: ``seen`` and ``documents``.
         rows: Both halves of a hash and position uint64[n], and int32[n], how many runs it is of.
         copies: Position of the first run of the original, numbers of runs and of copies, and
             position plus `COPY`, uint64[records] each.
@@ -132,49 +197,49 @@ def unpack_runs(words, leaders, rows, copies):
         Rows, records of copies, and copies.
     """
     high, low, position, sizes = rows
-    at = count = records = copied = np.int64(0)
-    table = _leaders(words, leaders)
+    seen, documents = chosen
+    count = records = copied = np.int64(0)
+    table = _leaders(words, blocks, leaders)
     moved = _empty_table(copies[0].shape[0] if leaders > 0 else np.int64(0), np.int64(3))
-    while at < words.shape[0]:
-        start, runs = words[at], words[at + 1] & TOKEN
-        size = _size(words, at)
-        if start & COPY:
-            # Its original is before it, and may be a copy.
-            first = words[at + 2]
+    for block in range(blocks[0].shape[0]):
+        at, end = blocks[0][block], blocks[1][block]
+        while at < end:
+            start, runs = words[at], words[at + 1] & TOKEN
+            here, at = at, at + _size(words, at)
+            if start & COPY:
+                # Its original is before it, and may be a copy.
+                first = words[here + 2]
+                if leaders > 0:
+                    slot = _slot(moved, mix(first), first)
+                    first = moved[slot, 2] if moved[slot, 2] != NONE else first
+                copies[0][records], copies[1][records] = first, words[here + 1]
+                copies[2][records] = start
+                copied += np.int64(words[here + 1] >> np.uint64(32))
+                records += 1
+                continue
+            if words[here + 1] & ONE_HASH == 0 or words[here + 1] & EACH:
+                hashes = here + 2 if words[here + 1] & ONE_HASH == 0 else here + 4
+                every = _keeps(words, here, seen, documents)
+                for k in range(np.int64(runs)):
+                    if every or _is_noted(seen, words[hashes + 2 * k]):
+                        high[count], low[count] = words[hashes + 2 * k], words[hashes + 1 + 2 * k]
+                        position[count], sizes[count] = start + np.uint64(k), 1
+                        count += 1
+                continue
+            leader = NONE
             if leaders > 0:
-                slot = _slot(moved, mix(first), first)
-                first = moved[slot, 2] if moved[slot, 2] != NONE else first
-            copies[0][records], copies[1][records] = first, words[at + 1]
-            copies[2][records] = start
-            copied += np.int64(words[at + 1] >> np.uint64(32))
-            records += 1
-            at += size
-            continue
-        each, hashes = words[at + 1] & ONE_HASH == 0, at + 2
-        if words[at + 1] & EACH:
-            each, hashes = True, at + 4
-        if each:
-            for k in range(np.int64(runs)):
-                high[count], low[count] = words[hashes + 2 * k], words[hashes + 1 + 2 * k]
-                position[count], sizes[count] = start + np.uint64(k), 1
+                leader = table[_slot(table, words[here + 2], words[here + 3]), 2]
+            if leader == NONE:
+                high[count], low[count] = words[here + 2], words[here + 3]
+                position[count], sizes[count] = start, runs
                 count += 1
-            at += size
-            continue
-        leader = NONE
-        if leaders > 0:
-            leader = table[_slot(table, words[at + 2], words[at + 3]), 2]
-        if leader == NONE:
-            high[count], low[count] = words[at + 2], words[at + 3]
-            position[count], sizes[count] = start, runs
-            count += 1
-        else:
-            slot = _slot(moved, mix(start), start)
-            moved[slot, 0], moved[slot, 1], moved[slot, 2] = mix(start), start, leader
-            copies[0][records], copies[2][records] = leader, start | COPY
-            copies[1][records] = np.uint64(1) << np.uint64(32) | runs
-            records += 1
-            copied += 1
-        at += size
+            else:
+                slot = _slot(moved, mix(start), start)
+                moved[slot, 0], moved[slot, 1], moved[slot, 2] = mix(start), start, leader
+                copies[0][records], copies[2][records] = leader, start | COPY
+                copies[1][records] = np.uint64(1) << np.uint64(32) | runs
+                records += 1
+                copied += 1
     return count, records, copied
 
 

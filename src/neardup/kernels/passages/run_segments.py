@@ -95,7 +95,7 @@ def join_segments(rows):
     """
     last = np.int64(-1)
     for i in range(rows.shape[0]):
-        if last >= 0 and _continues(rows[i], rows[last]):
+        if last >= 0 and _continues(rows, i, last):
             rows[last, 1] += rows[i, 1] & TOKEN
             continue
         last += 1
@@ -105,12 +105,13 @@ def join_segments(rows):
 
 
 @inner
-def _continues(row, before):
-    step = before[1] & TOKEN
-    if row[0] != before[0] + step or row[2] != before[2] + step:
+def _continues(rows, i, last):
+    """Whether a row continues another one."""
+    step = rows[last, 1] & TOKEN
+    if rows[i, 0] != rows[last, 0] + step or rows[i, 2] != rows[last, 2] + step:
         return False
-    if row[1] >> _HIGH != before[1] >> _HIGH:
+    if rows[i, 1] >> _HIGH != rows[last, 1] >> _HIGH:
         return False
-    if row[4] == NONE or before[4] == NONE:
-        return row[4] == before[4]
-    return row[4] == before[4] + step and row[3] == before[3] + step
+    if rows[i, 4] == NONE or rows[last, 4] == NONE:
+        return rows[i, 4] == rows[last, 4]
+    return rows[i, 4] == rows[last, 4] + step and rows[i, 3] == rows[last, 3] + step
