@@ -123,17 +123,15 @@ def _finish(state, w, length):
 
 
 @inner
-def _note_span(firsts, lasts, token, first, last):
-    if firsts.shape[0] > 0:
-        firsts[token], lasts[token] = first, last
+def _note_span(spans, token, first, last):
+    if spans.first.shape[0] > 0:
+        spans.first[token], spans.last[token] = first, last
 
 
 @part
-def _mixed_run(data, first, last, page, kind, delta, tokens, firsts, lasts, count):
-    """Hash the tokens of a run of bytes with some above 127, one code point at a time.
-
-    The arrays are no tuples, whose elements would be counted for each run, by locked additions.
-    """
+def _mixed_run(data, first, last, alphabet, tokens, spans, count):
+    """Hash the tokens of a run of bytes with some above 127, one code point at a time."""
+    page, kind, delta = alphabet
     # A function is compiled again for a literal.
     zero, none = np.uint64(0), np.int64(0)
     state, w, length = zero, zero, none
@@ -150,7 +148,7 @@ def _mixed_run(data, first, last, page, kind, delta, tokens, firsts, lasts, coun
         gap = what in (SEPARATOR, SPACE)
         if length and (gap or what == SOLO or (solo and what == WORD)):
             tokens[count] = _finish(state, w, length)
-            _note_span(firsts, lasts, count, start, i)
+            _note_span(spans, count, start, i)
             count += 1
             state, w, length, solo = zero, zero, none, False
         if not gap:
@@ -248,21 +246,22 @@ def _long_word(lowered, first, last):
 
 
 @inner
-def _copy(tokens, firsts, lasts, known, count, away):
+def _copy(tokens, spans, known, count, away):
     """Copy tokens whose bytes are so far away; return how many there are then."""
-    first, size = known[0], known[1] - known[0]
-    _shift(tokens, first, size, np.uint64(0), count)
-    if firsts.shape[0] > 0:
-        _shift(firsts, first, size, away, count)
-        _shift(lasts, first, size, away, count)
-    return count + size
+    first, last = known
+    end = count + last - first
+    _shift(tokens[first:last], np.uint64(0), tokens[count:end])
+    if spans.first.shape[0] > 0:
+        _shift(spans.first[first:last], away, spans.first[count:end])
+        _shift(spans.last[first:last], away, spans.last[count:end])
+    return end
 
 
 @inner
-def _shift(values, first, size, more, to):
-    """Copy some values behind themselves, with something added."""
-    for k in range(size):
-        values[np.uint64(to + k)] = values[np.uint64(first + k)] + more
+def _shift(source, more, target):
+    """Copy values, with something added."""
+    for k in range(source.shape[0]):
+        target[k] = source[k] + more
 
 
 @kernel
@@ -287,7 +286,6 @@ def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets
     """
     _find_runs(data, offsets, common, lower, buffers)
     lowered, edges, runs, hashes, rest, length, other, _ = buffers
-    (page, kind, delta), (firsts, lasts) = alphabet, spans
     others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
     base = offsets[0]
     count = run = found = model = np.int64(0)
@@ -298,17 +296,16 @@ def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets
                 model = np.int64(d)
             elif common[d] > 0:
                 known = token_offsets[model], token_offsets[model + 1]
-                away = offsets[d] - offsets[model]
-                count = _copy(tokens, firsts, lasts, known, count, away)
+                count = _copy(tokens, spans, known, count, offsets[d] - offsets[model])
         end = np.int64(runs[d + 1]) >> 1
         while run < end:
             stop = end if found == others else min(end, np.int64(other[found]))
             for k in range(run, stop):
                 tokens[count + k - run] = hashes[k]
-            if firsts.shape[0] > 0:
+            if spans.first.shape[0] > 0:
                 for k in range(run, stop):
-                    firsts[count + k - run] = base + edges[2 * k]
-                    lasts[count + k - run] = base + edges[2 * k + 1]
+                    spans.first[count + k - run] = base + edges[2 * k]
+                    spans.last[count + k - run] = base + edges[2 * k + 1]
             count += stop - run
             run = stop
             if run == end:
@@ -317,13 +314,10 @@ def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets
             token, ascii = _long_word(lowered, first, last)
             if ascii:
                 tokens[count] = token
-                _note_span(firsts, lasts, count, base + first, base + last)
+                _note_span(spans, count, base + first, base + last)
                 count += 1
             else:
-                first, last = base + first, base + last
-                count = _mixed_run(
-                    data, first, last, page, kind, delta, tokens, firsts, lasts, count
-                )
+                count = _mixed_run(data, base + first, base + last, alphabet, tokens, spans, count)
             run += 1
             found += 1
         token_offsets[d + 1] = count
