@@ -90,12 +90,11 @@ def _next(data, at, last, part):
     of the time.
     """
     start = load8(part, np.int64(0))
-    one, other = part[0], part[7]
     while at + _STEP <= last:
         maybe = np.uint8(0)
-        for i in range(_STEP):  # parts of arrays would be counted: as slow as all the rest
-            k = np.uint64(at + i)
-            maybe |= (data[k] == one) & (data[k + np.uint64(7)] == other)
+        one, other = data[at : at + _STEP], data[at + 7 : at + 7 + _STEP]
+        for i in range(_STEP):
+            maybe |= (one[i] == part[0]) & (other[i] == part[7])
         if maybe:
             for i in range(at, at + _STEP):
                 if load8(data, i) == start:

@@ -18,7 +18,7 @@ from neardup.copies.repeated.equal_rows import (
 )
 from neardup.copies.repeated.known_text import fragments_of
 from neardup.copies.repeated.space import Space
-from neardup.copies.repeated.spill import Rows, Spill
+from neardup.copies.repeated.spill import RowBlocks, Spill
 from neardup.kernels.passages.anchoring import divide
 from neardup.kernels.passages.chains import Fragments, renumber
 from neardup.kernels.passages.run_records import count_rows, note_hashes, unpack_runs
@@ -164,7 +164,9 @@ class RunSources:
         segments, chains = segments_of(*arguments)
         return self._in_ranges(segments), [self._chains_in_ranges(list(chains))]
 
-    def _unpacked(self, records: Rows) -> tuple[list[np.ndarray], tuple[list[np.ndarray], int]]:
+    def _unpacked(
+        self, records: RowBlocks
+    ) -> tuple[list[np.ndarray], tuple[list[np.ndarray], int]]:
         """Return columns of runs and of records of copies, and the number of copies."""
         words, limits = records
         size = int((limits[1] - limits[0]).sum())

@@ -44,7 +44,7 @@ class Stored(NamedTuple):
     freed: int = 0  # parts, the first ones, that are not there any more, see `Spill.free`
 
 
-class Rows(NamedTuple):
+class RowBlocks(NamedTuple):
     """Rows of one column, in blocks of an array."""
 
     values: np.ndarray
@@ -235,13 +235,13 @@ class Spill:
                 left = left[batches.copy(part, number, left) :]
         return found
 
-    def blocks(self, part: int, allocate: Allocate = np.empty) -> Rows:
+    def blocks(self, part: int, allocate: Allocate = np.empty) -> RowBlocks:
         """Return the rows of a part of a spill of one column, a copy or not. For any thread."""
         if not self._flushes and len(self._pending) == 1:
             batches = self._pending[0]
-            return Rows(batches.columns[0], batches.limits(part))
+            return RowBlocks(batches.columns[0], batches.limits(part))
         (rows,) = self.take(part, allocate)
-        return Rows(rows, (np.zeros(1, np.int64), np.array([len(rows)])))
+        return RowBlocks(rows, (np.zeros(1, np.int64), np.array([len(rows)])))
 
     def array(self, allocate: Allocate = np.empty) -> np.ndarray:
         """Return the rows of a spill of one column and one part, in memory or mapped.

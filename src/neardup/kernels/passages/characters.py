@@ -28,7 +28,7 @@ def _characters(data, begin, end):
         eight = load8(data, begin)
         count -= np.int64(popcount(eight >> np.uint64(7) & ~(eight >> np.uint64(6)) & _ONES))
         begin += 8
-    for i in range(begin, end):  # no part of the array, which would be counted
+    for i in range(begin, end):  # of a slice, references are counted
         count -= np.int64((data[np.uint64(i)] & 0xC0) == 0x80)
     return count
 

@@ -93,7 +93,7 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
     keys, since, counts, contents = anchors
     kept_out = out[:3]
     list_keys, list_since, list_counts, listed, stretches = out[3:]
-    # One by one: a tuple that is passed on costs two locked counts for each of its arrays.
+    # One by one: references are counted for each array of a tuple that is passed on.
     known_keys, slots, stored, fragments, of_fragments, known_anchors, filled, near = known
     mask = np.uint64(known_keys.shape[0] - 1)
     # Runs of each anchor that are in no stretch; whether its key was seen.
