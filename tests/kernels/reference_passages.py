@@ -12,7 +12,6 @@ from reference_text import mix
 __all__ = [
     "Row",
     "bridge",
-    "character_offsets",
     "divide",
     "equal_contents",
     "grow",
@@ -252,11 +251,6 @@ def share_words(
                 counts[kind] += len(new)
                 taken |= new
     return gained, *counts
-
-
-def character_offsets(text: str, byte: int) -> int:
-    """Characters before a byte of a text."""
-    return len(text.encode()[:byte].decode())
 
 
 def bridge(

@@ -53,6 +53,11 @@ _SOLO = (
 )
 
 
+def prefetch(data: bytes, index: int) -> bytes | None:
+    """Say that bytes will be read: nothing changes, and nothing is returned."""
+    return None if index < len(data) else data
+
+
 def load8(data: bytes, index: int) -> int:
     """Eight bytes as a number, the first byte lowest."""
     return int.from_bytes(data[index : index + 8], "little")
@@ -182,6 +187,14 @@ def copy_beginnings(text: bytes, size: int) -> tuple[bytes, bool]:
     """The first bytes of a text, up to a space; and whether it is all of it."""
     space = text.find(b" ", min(size, len(text)))
     return (text, True) if space < 0 else (text[:space], False)
+
+
+def enter_part(part: bytes, most: int) -> dict[bytes, int]:
+    """Where each 8 bytes among the first ones of a part are first."""
+    found = dict[bytes, int]()
+    for at in range(min(len(part), most) - 7):
+        found.setdefault(part[at : at + 8], at)
+    return found
 
 
 def find_part(text: bytes, part: bytes) -> list[int]:

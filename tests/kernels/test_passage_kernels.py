@@ -14,7 +14,6 @@ from numba import config
 from neardup.copies.repeated.equal_rows import rows_of
 from neardup.kernels.passages import (
     anchoring,
-    characters,
     equal_runs,
     following,
     growing,
@@ -516,32 +515,3 @@ def test_words_that_are_left_nowhere(seed: int) -> None:
     expected = reference.last_sources(passages, common, cuts, dropped)
     assert {d: n for d, n in enumerate(lost.tolist()) if n} == expected[0]
     assert set(np.flatnonzero(needed).tolist()) == expected[1]
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_character_offsets(seed: int) -> None:
-    rng = random.Random(seed)
-    texts = ["".join(rng.choices("aé中🎉 \n", k=rng.randrange(30))) for _ in range(5)]
-    tokens = []
-    for text in texts:
-        ends = sorted(rng.sample(range(len(text) + 1), min(6, len(text)) // 2 * 2))
-        tokens.append(list(zip(ends[::2], ends[1::2], strict=True)))
-    data = np.frombuffer("".join(texts).encode(), np.uint8)
-    offsets = np.array([0, *accumulate(len(text.encode()) for text in texts)], np.int64)
-    spans, asked, expected = [], [], []
-    for d, (text, own) in enumerate(zip(texts, tokens, strict=True)):
-        for number, token in enumerate(own):
-            span = [len(text[:end].encode()) for end in token]
-            spans.append([int(offsets[d]) + byte for byte in span])
-            for end in (0, 1):
-                if rng.random() < 0.7:
-                    asked.append((d, 2 * number + end))
-                    expected.append(reference.character_offsets(text, span[end]))
-    out = np.empty(len(asked), np.int64)
-    token_offsets = np.array([0, *accumulate(map(len, tokens))], np.int64)
-    starts, stops = np.array(spans, np.int64).reshape(-1, 2).T.copy()
-    rows, ends_asked = np.array(asked, np.int64).reshape(-1, 2).T.copy()
-    characters.character_offsets(
-        data, offsets, (starts, stops), token_offsets, rows, ends_asked, out
-    )
-    assert out.tolist() == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from neardup import ShingleSpec
 from neardup.copies.repeated import known_text, repeats
 from neardup.sketch import tokenising
 from neardup.sketch.beginnings import Part, beginnings
-from neardup.sketch.common_parts import no_part, part_between, tokens_of
+from neardup.sketch.common_parts import CommonPart, no_part, part_between, tokens_of
 from neardup.sketch.run_anchors import RunLength, anchors_of
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 from neardup.sketch.tokenising import Tokeniser
@@ -34,13 +35,13 @@ def corpus(seed: int) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize("want_spans", [False, True])
+@pytest.mark.parametrize("wanted", [False, True])
 @pytest.mark.parametrize(
     "spec",
     [ShingleSpec(n=1), ShingleSpec(n=1, keep_case=True), ShingleSpec(n=1, stem="english")],
     ids=["lower", "as written", "stems"],
 )
-def test_what_texts_have_in_common_is_read_once(spec: ShingleSpec, want_spans: bool) -> None:
+def test_what_texts_have_in_common_is_read_once(spec: ShingleSpec, wanted: bool) -> None:
     if spec.stem:
         pytest.importorskip("Stemmer")
     form = "Größe: form " + " ".join(f"field{i}" for i in range(40))
@@ -54,16 +55,16 @@ def test_what_texts_have_in_common_is_read_once(spec: ShingleSpec, want_spans: b
     texts += [f"a{form}", f"\u0301 {form} \u0301", f"é\n{form}\té", f"{form}\u0301 {form}"]
     data, offsets = text_buffers(as_text(["before", *texts]))
     offsets, tokeniser = offsets[1:], Tokeniser(spec)
-    expected, spans = tokeniser.tokens(data, offsets, want_spans)
-    size = len(expected.values) if want_spans else 0
+    expected, spans = tokeniser.tokens(data, offsets, want_characters=wanted)
+    size = 2 * len(expected.values) if wanted else 0
     tokens = expected.values.copy()
-    places = [side[:size].copy() for side in spans]
-    part = np.frombuffer(form.encode(), np.uint8)
-    found, shared, spans = tokens_of(tokeniser, data, offsets, want_spans, part)
+    characters, begins = spans.characters[:size].copy(), spans.begins
+    part = CommonPart.of(np.frombuffer(form.encode(), np.uint8))
+    found, shared, spans = tokens_of(tokeniser, data, offsets, wanted, part)
     assert np.array_equal(found.values, tokens)
     assert np.array_equal(found.offsets, expected.offsets)
-    for place, side in zip(places, spans, strict=True):
-        assert np.array_equal(side[:size], place)
+    assert np.array_equal(spans.characters[:size], characters)
+    assert not wanted or np.array_equal(spans.begins, begins)
     rows = np.split(tokens, expected.offsets[1:-1])
     model = int(np.flatnonzero(shared[:, 1] < 0)[0])
     begin, words = shared[model] * (1, -1)
@@ -80,7 +81,7 @@ def test_parts_end_at_white_space() -> None:
     data = np.frombuffer(text.encode(), np.uint8)
 
     def between(begin: int, end: int) -> str:
-        return part_between(data, (begin, end), (0, len(data))).tobytes().decode()
+        return part_between(data, (begin, end), (0, len(data))).data.tobytes().decode()
 
     assert between(0, len(data)) == text
     assert between(3, len(data) - 3) == text[10:-5]
@@ -88,10 +89,10 @@ def test_parts_end_at_white_space() -> None:
     assert between(10, 209) == text[10:209]
     assert between(10, 60) == between(0, 9) == ""
     joined = np.frombuffer(b" " + b"abc," * 40 + b" ", np.uint8)
-    assert len(part_between(joined, (1, 161), (0, 162))) == 160
-    assert not len(part_between(joined, (2, 161), (0, 162)))
-    assert not len(part_between(joined, (1, 160), (0, 162)))
-    assert not len(no_part())
+    assert len(part_between(joined, (1, 161), (0, 162)).data) == 160
+    assert not len(part_between(joined, (2, 161), (0, 162)).data)
+    assert not len(part_between(joined, (1, 160), (0, 162)).data)
+    assert not len(no_part().data)
 
 
 def test_parts_are_found_in_the_next_texts(kernels: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,13 +123,13 @@ def test_parts_are_found_in_the_next_texts(kernels: None, monkeypatch: pytest.Mo
 def test_a_part_without_words_is_dropped() -> None:
     tokeniser = Tokeniser(ShingleSpec(n=1))
     text = known_text.PartitionText(8, np.empty, np.zeros(16, np.uint64))
-    dashes = "-" * 150
+    dashes = "".join(random.Random(1).choices("-+*=.:", k=150))
     data, offsets = text_buffers(as_text([f"w{i} {dashes} x{i}" for i in range(9)]))
-    text.part = np.frombuffer(dashes.encode(), np.uint8)
+    text.part = CommonPart.of(np.frombuffer(dashes.encode(), np.uint8))
     tokens, shared, _ = tokens_of(tokeniser, data, offsets, False, text.part)
     assert shared[:, 0].all()  # it is found
     text.add(tokens, shared, anchors_of(tokens, RunLength(8), shared=shared))
-    assert not len(text.part)
+    assert not len(text.part.data)
 
 
 @pytest.mark.parametrize("more", [[], ["!"], ["!", "word word"], [" a", "", "b c d e"]])
@@ -186,9 +187,9 @@ def test_a_large_document_is_the_same_in_parts(
     tokeniser = Tokeniser(spec)
 
     def found() -> list[np.ndarray]:
-        tokens, spans = tokeniser.tokens(data, offsets[1:3], want_spans=True)
-        count = len(tokens.values)
-        return [*(values.copy() for values in tokens), *(side[:count].copy() for side in spans)]
+        tokens, spans = tokeniser.tokens(data, offsets[1:3], want_bytes=True, want_characters=True)
+        limits = (ends[: 2 * len(tokens.values)].copy() for ends in spans[:2])
+        return [*(values.copy() for values in tokens), *limits, spans.begins]
 
     expected = found()
     monkeypatch.setattr(tokenising, "_TOGETHER", 300)

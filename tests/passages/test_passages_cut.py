@@ -40,7 +40,7 @@ def words_of(text: str) -> list[int]:
     """Hashes of the words of a text, in order."""
     tokeniser = Tokeniser(ShingleSpec(n=1))
     data, offsets = tokeniser.normalise(as_text([text]))
-    tokens = tokeniser.tokens(data, offsets, want_spans=False)[0]
+    tokens = tokeniser.tokens(data, offsets)[0]
     return [int(value) for value in tokens.values]
 
 

@@ -268,14 +268,15 @@ def test_digests_tell_words_and_their_order() -> None:
 def test_characters_around_stretches(seed: int) -> None:
     rng = random.Random(seed)
     words, asked, expected, stretches = rng.randrange(2, 5), [], [], []
-    text, limits, spans, tokens = "", [0], [], [0]
+    size, limits, begins, tokens = 0, [], [], [0]
     for d in range(rng.randrange(1, 6)):
         own = [rng.choice("aä€😀") * rng.choice([1, 2, 300]) for _ in range(rng.randrange(40))]
         starts = [0, *accumulate(len(word) + 1 for word in own)]
-        at = [len((text + " ".join(own[:i]) + " " * (i > 0)).encode()) for i in range(len(own))]
-        spans += [(a, a + len(word.encode())) for a, word in zip(at, own, strict=True)]
-        text += " ".join(own)
-        limits.append(len(text.encode()))
+        begins.append(size)
+        limits += [
+            size + a + k * len(word) for a, word in zip(starts, own, strict=False) for k in (0, 1)
+        ]
+        size += len(" ".join(own))
         tokens.append(tokens[-1] + len(own))
         first = 0
         while first + words <= len(own) and rng.random() < 0.7:
@@ -286,12 +287,9 @@ def test_characters_around_stretches(seed: int) -> None:
             for end in range(2):
                 asked.append((d << 32 | i) << 1 | end)
                 expected.append(starts[i] + end * len(word))
-    data = np.frombuffer((text + " ").encode(), np.uint8)
-    columns = [np.array([span[k] for span in spans], np.int64) for k in range(2)]
     table = np.array(stretches, np.uint64).reshape(-1, 7)
-    characters.characters_around(
-        data, np.array(limits), tuple(columns), np.array(tokens), 0, words, table
-    )
+    where = np.array(limits, np.uint32), np.array(begins), np.array(tokens)
+    characters.characters_around(*where, 0, words, table)
     keys, out = np.array(asked, np.uint64), np.empty(len(asked), np.int64)
     unknown = np.empty(len(asked), np.int64)
     count = characters.known_characters(keys, table, words, out, unknown)

@@ -43,11 +43,9 @@ def words_of(text: str) -> Words:
         normal += made
         origin += [at] * len(made)
     assert normal == unicodedata.normalize("NFKC", text)
-    tokens, spans = Tokeniser(ShingleSpec(n=1)).tokens(*_buffers(normal), want_spans=True)
-    data, count = normal.encode(), int(tokens.offsets[-1])
-    found = []
-    for first, last in zip(*(side[:count].tolist() for side in spans), strict=True):
-        begin, end = len(data[:first].decode()), len(data[:last].decode())
+    tokens, spans = Tokeniser(ShingleSpec(n=1)).tokens(*_buffers(normal), want_characters=True)
+    count, found = int(tokens.offsets[-1]), []
+    for begin, end in spans.characters.reshape(-1, 2)[:count].tolist():
         found.append((origin[begin], origin[end - 1] + 1))
     return Words([int(value) for value in tokens.values[:count]], found)
 

@@ -54,7 +54,7 @@ def read_texts(core: Core, texts: pa.LargeStringArray) -> CopyTexts:
         # Tokens of a batch of them are valid until the next.
         tokens, data = [], copies.tokeniser.normalise(texts.slice(low, high - low))
         for first, last in batches(data[1]):
-            found = copies.tokeniser.tokens(data[0], data[1][first : last + 1], want_spans=False)[0]
+            found = copies.tokeniser.tokens(data[0], data[1][first : last + 1])[0]
             tokens.append(Ragged(found.values.copy(), found.offsets))
         every = tokens[0] if len(tokens) == 1 else joined(tokens)
         keys = np.zeros(len(every.values), np.uint64)

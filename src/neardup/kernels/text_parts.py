@@ -2,14 +2,19 @@
 
 import numpy as np
 
-from neardup.kernels.bits import load8
+from neardup.kernels.bits import TOKEN_MULTIPLIER, load8, prefetch
 from neardup.kernels.compiling import inner, kernel
 
 _SPACE = np.uint8(32)
-#: Positions in a text at which a part is compared to the end: texts may be of zeros.
-_TRIES = 8
-#: Bytes that are looked at together.
+#: Bytes of a part, the first ones, of which any 8 are looked for; slots for these, a power of 2.
+_ENTERED, SLOTS = 4096, 8192
+#: Positions in these at which a text that has the part is looked at, or more.
+_LOOKS = 4
+#: Bytes behind a text that the processor is asked for meanwhile.
+_AHEAD = 4096
+#: Bytes that are compared together.
 _STEP = 64
+_BITS = int(SLOTS).bit_length() - 1
 
 
 @kernel
@@ -40,24 +45,55 @@ def copy_beginnings(data, offsets, sizes, out, ends, complete):
         ends[d + 1] = filled
 
 
+@inner
+def _slot(eight):
+    """Return the first slot for 8 bytes."""
+    return np.int64(eight * TOKEN_MULTIPLIER >> np.uint64(64 - _BITS))
+
+
 @kernel
-def find_part(data, offsets, part, at):
+def enter_part(part, slots):
+    """Note where any 8 bytes of a part are first.
+
+    Args:
+        part: uint8[], 8 bytes or more.
+        slots: int16[SLOTS] for their positions; -1 is a free one.
+    """
+    slots[:] = -1
+    for i in range(min(np.int64(part.shape[0]), _ENTERED) - 7):
+        eight = load8(part, i)
+        slot = _slot(eight)
+        while slots[slot] >= 0 and load8(part, np.int64(slots[slot])) != eight:
+            slot = (slot + 1) & (SLOTS - 1)
+        if slots[slot] < 0:
+            slots[slot] = i
+
+
+@kernel
+def find_part(data, offsets, part, slots, at):
     """Find a part in each text, between white space; return how many texts have it.
 
     White space is any byte up to that of a space, or an end of the text. The part is looked for at
-    the begin of a text, at its end, and then from left to right. Where it almost occurs many times,
-    it may not be found.
+    the begin of a text, at its end, and by 8 bytes at some positions. One with the same 8 bytes in
+    it many times may not be found.
 
     Args:
         data: uint8[], valid UTF-8.
         offsets: int64[documents + 1] into ``data``.
         part: uint8[], 8 bytes or more.
+        slots: int16[SLOTS], as `enter_part` fills it.
         at: int64[documents] for the bytes of each text in front of the part; -1 without it.
     """
     size = np.int64(part.shape[0])
+    step = max(np.int64(1), (min(size, _ENTERED) - 7) // _LOOKS)
     count = np.int64(0)
+    asked = offsets[0]
     for d in range(offsets.shape[0] - 1):
         first, end = offsets[d], offsets[d + 1]
+        # Only some bytes of a text are read: the processor would not fetch the next ones itself.
+        while asked < min(end + _AHEAD, offsets[-1]):
+            prefetch(data, asked)
+            asked += _STEP
         last = end - size
         at[d] = -1
         if last < first:
@@ -67,15 +103,12 @@ def find_part(data, offsets, part, at):
             found = first
         elif _is_part(data, first, end, last, part):
             found = last
-        tries, i = _TRIES, first
-        while found < 0 and tries > 0:
-            i = _next(data, i, last, part)
-            if i > last:
-                break
-            if _is_part(data, first, end, i, part):
-                found = i
-            tries -= 1
-            i += 1
+        i = first + step
+        while found < 0 and i <= end - 8:
+            begin = i - _position(data, i, part, slots)
+            if first < begin < last and _is_part(data, first, end, begin, part):
+                found = begin
+            i += step
         if found >= 0:
             at[d] = found - first
             count += 1
@@ -83,39 +116,37 @@ def find_part(data, offsets, part, at):
 
 
 @inner
-def _next(data, at, last, part):
-    """Return the first byte from one on where 8 are those of a part; one behind the last if none.
-
-    Steps of many bytes, of which two are compared: a template behind 165 words is found in a third
-    of the time.
-    """
-    start = load8(part, np.int64(0))
-    while at + _STEP <= last:
-        maybe = np.uint8(0)
-        one, other = data[at : at + _STEP], data[at + 7 : at + 7 + _STEP]
-        for i in range(_STEP):
-            maybe |= (one[i] == part[0]) & (other[i] == part[7])
-        if maybe:
-            for i in range(at, at + _STEP):
-                if load8(data, i) == start:
-                    return i
-        at += _STEP
-    while at <= last and load8(data, at) != start:
-        at += 1
-    return at
+def _position(data, at, part, slots):
+    """Return where in a part 8 bytes of a text are; a negative number if they are nowhere."""
+    eight = load8(data, at)
+    slot = _slot(eight)
+    while slots[slot] >= 0 and load8(part, np.int64(slots[slot])) != eight:
+        slot = (slot + 1) & (SLOTS - 1)
+    return np.int64(slots[slot]) if slots[slot] >= 0 else -at
 
 
 @inner
 def _is_part(data, first, end, begin, part):
     """Whether a text, from ``first`` to ``end``, has a part at some byte, between white space."""
-    stop = begin + part.shape[0]
+    size = np.int64(part.shape[0])
+    stop = begin + size
     if (begin > first and data[begin - 1] > _SPACE) or (stop < end and data[stop] > _SPACE):
         return False
-    last = np.int64(part.shape[0]) - 8
-    for i in range(0, last, 8):
-        if load8(data, begin + i) != load8(part, np.int64(i)):
+    if load8(data, begin) != load8(part, np.int64(0)):
+        return False
+    i = np.int64(0)
+    while i + _STEP <= size:
+        differ = np.uint64(0)
+        for k in range(0, _STEP, 8):
+            differ |= load8(data, begin + i + k) ^ load8(part, i + k)
+        if differ != 0:
             return False
-    return load8(data, begin + last) == load8(part, last)
+        i += _STEP
+    while i + 8 <= size:
+        if load8(data, begin + i) != load8(part, i):
+            return False
+        i += 8
+    return load8(data, stop - 8) == load8(part, size - 8)
 
 
 @kernel

@@ -30,10 +30,15 @@ class Alphabet(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """Bytes of each token in the text, int64[tokens]; empty where they are not asked for."""
+    """Where the tokens of some texts are: two numbers for each, its begin and its end.
 
-    first: np.ndarray
-    last: np.ndarray  # the byte after its last one
+    Either array is empty where it is not asked for.
+    """
+
+    bytes: np.ndarray  # uint32[2 * tokens], from the first text on
+    characters: np.ndarray  # uint32[2 * tokens]: code points from the first text on
+    begins: np.ndarray  # int64[documents + 1]: code points before each text, and all
+    first: int  # byte at which the first text begins
 
 
 class WordBuffers(NamedTuple):
@@ -123,20 +128,26 @@ def _finish(state, w, length):
 
 
 @inner
-def _note_span(spans, token, first, last):
-    if spans.first.shape[0] > 0:
-        spans.first[token], spans.last[token] = first, last
+def _note(spans, limit, byte, inner_bytes):
+    """Note a byte at which a token begins or ends; at so many before it no code point begins."""
+    if spans.bytes.shape[0] > 0:
+        spans.bytes[limit] = byte
+    if spans.characters.shape[0] > 0:
+        spans.characters[limit] = byte - inner_bytes
 
 
 @part
-def _mixed_run(data, first, last, alphabet, tokens, spans, count):
-    """Hash the tokens of a run of bytes with some above 127, one code point at a time."""
+def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
+    """Hash the tokens of a run of bytes with some above 127, one code point at a time.
+
+    ``counts`` are tokens so far, and bytes at which no code point begins; returns both.
+    """
     page, kind, delta = alphabet
+    count, inner_bytes = counts
     # A function is compiled again for a literal.
     zero, none = np.uint64(0), np.int64(0)
     state, w, length = zero, zero, none
     solo = False  # the token at hand is a character of a script without spaces
-    start = first
     i = first
     while i <= last:
         code, size, what, low = 0, 1, SEPARATOR, 0  # the end is a separator too
@@ -148,18 +159,19 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, count):
         gap = what in (SEPARATOR, SPACE)
         if length and (gap or what == SOLO or (solo and what == WORD)):
             tokens[count] = _finish(state, w, length)
-            _note_span(spans, count, start, i)
+            _note(spans, 2 * count + 1, i - spans.first, inner_bytes)
             count += 1
             state, w, length, solo = zero, zero, none, False
         if not gap:
             if length == 0:
-                start = i
+                _note(spans, 2 * count, i - spans.first, inner_bytes)
                 solo = what == SOLO
             state, w, length = _push_code(state, w, length, low)
             if code == 0x130 and low != code:  # the one letter that lowers to two
                 state, w, length = _push_code(state, w, length, np.int64(0x307))
         i += size
-    return count
+        inner_bytes += size - 1
+    return count, inner_bytes
 
 
 @part
@@ -246,22 +258,25 @@ def _long_word(lowered, first, last):
 
 
 @inner
-def _copy(tokens, spans, known, count, away):
-    """Copy tokens whose bytes are so far away; return how many there are then."""
-    first, last = known
-    end = count + last - first
-    _shift(tokens[first:last], np.uint64(0), tokens[count:end])
-    if spans.first.shape[0] > 0:
-        _shift(spans.first[first:last], away, spans.first[count:end])
-        _shift(spans.last[first:last], away, spans.last[count:end])
-    return end
-
-
-@inner
 def _shift(source, more, target):
     """Copy values, with something added."""
     for k in range(source.shape[0]):
         target[k] = source[k] + more
+
+
+@inner
+def _copy(tokens, spans, known, count, away):
+    """Copy tokens that are so many bytes, and code points, away; return how many there are then."""
+    first, last = known
+    end = count + last - first
+    _shift(tokens[first:last], np.uint64(0), tokens[count:end])
+    if spans.bytes.shape[0] > 0:
+        values = spans.bytes
+        _shift(values[2 * first : 2 * last], np.uint32(away[0]), values[2 * count : 2 * end])
+    if spans.characters.shape[0] > 0:
+        values = spans.characters
+        _shift(values[2 * first : 2 * last], np.uint32(away[1]), values[2 * count : 2 * end])
+    return end
 
 
 @kernel
@@ -282,30 +297,39 @@ def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets
         buffers: `WordBuffers`.
         tokens: uint64[most]: gets the tokens.
         token_offsets: int64[documents + 1]: gets where those of each document begin.
-        spans: `Spans`.
+        spans: `Spans`, with space for ``most`` tokens or none.
     """
     _find_runs(data, offsets, common, lower, buffers)
     lowered, edges, runs, hashes, rest, length, other, _ = buffers
     others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
     base = offsets[0]
+    shift = base - spans.first
     count = run = found = model = np.int64(0)
+    # Bytes at which no code point begins, so far, and in the model.
+    inner_bytes = of_model = np.int64(0)
     token_offsets[0] = 0
     for d in range(offsets.shape[0] - 1):
+        begin = offsets[d] - spans.first - inner_bytes
+        spans.begins[d] = begin
+        before = inner_bytes
         if common.shape[0] > 0:
             if common[d] < 0:
                 model = np.int64(d)
             elif common[d] > 0:
                 known = token_offsets[model], token_offsets[model + 1]
-                count = _copy(tokens, spans, known, count, offsets[d] - offsets[model])
+                away = offsets[d] - offsets[model], begin - spans.begins[model]
+                count = _copy(tokens, spans, known, count, away)
+                inner_bytes += of_model
         end = np.int64(runs[d + 1]) >> 1
         while run < end:
             stop = end if found == others else min(end, np.int64(other[found]))
             for k in range(run, stop):
                 tokens[count + k - run] = hashes[k]
-            if spans.first.shape[0] > 0:
-                for k in range(run, stop):
-                    spans.first[count + k - run] = base + edges[2 * k]
-                    spans.last[count + k - run] = base + edges[2 * k + 1]
+            of_runs = edges[2 * run : 2 * stop]
+            if spans.bytes.shape[0] > 0:
+                _shift(of_runs, np.uint32(shift), spans.bytes[2 * count :])
+            if spans.characters.shape[0] > 0:
+                _shift(of_runs, np.uint32(shift - inner_bytes), spans.characters[2 * count :])
             count += stop - run
             run = stop
             if run == end:
@@ -314,13 +338,20 @@ def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets
             token, ascii = _long_word(lowered, first, last)
             if ascii:
                 tokens[count] = token
-                _note_span(spans, count, base + first, base + last)
+                _note(spans, 2 * count, shift + first, inner_bytes)
+                _note(spans, 2 * count + 1, shift + last, inner_bytes)
                 count += 1
             else:
-                count = _mixed_run(data, base + first, base + last, alphabet, tokens, spans, count)
+                counts = count, inner_bytes
+                count, inner_bytes = _mixed_run(
+                    data, base + first, base + last, alphabet, tokens, spans, counts
+                )
             run += 1
             found += 1
         token_offsets[d + 1] = count
+        if common.shape[0] > 0 and common[d] < 0:
+            of_model = inner_bytes - before
+    spans.begins[-1] = offsets[-1] - spans.first - inner_bytes
     return count
 
 

@@ -52,8 +52,10 @@ class Ignored:
         first, last = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for tokens, spans in self._words(*text_buffers(text)):
             hits = self._passages(tokens)
-            first.append(spans.first[hits.position])
-            last.append(spans.last[hits.position + self._passages.lengths[hits.sequence] - 1])
+            ends = hits.position + self._passages.lengths[hits.sequence] - 1
+            limits = spans.bytes.reshape(-1, 2)
+            first.append(spans.first + limits[hits.position, 0].astype(np.int64))
+            last.append(spans.first + limits[ends, 1].astype(np.int64))
         return _spaced(text, np.concatenate(first), np.concatenate(last))
 
     def _without_matches(self, text: pa.LargeStringArray) -> pa.LargeStringArray:

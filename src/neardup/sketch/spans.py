@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.kernels.passages.characters import character_offsets
 from neardup.kernels.tokens import Spans
 from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.texts import as_text, normalise, text_buffers
-from neardup.sketch.tokenising import Tokeniser
+from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import ShingleSpec
 
 
@@ -28,40 +27,32 @@ def ends_of(
         text: The documents.
         rows: int64[asked], the row in ``text`` of each end, ascending.
         ends: int64[asked], ascending within a row: twice the token's number, plus 1 for its end.
+            Of one that the row does not have, -1 is returned.
     """
     out = np.empty(len(rows), np.int64)
     compared = tokeniser.compared(text)
     data, offsets = text_buffers(normalise(compared, tokeniser.spec))
     spec = tokeniser.spec
-    changes = spec.nfkc or spec.strip_accents
-    # Else spaces are where other characters were, and sizes in bytes are the same.
-    counted = data if changes or compared is text else text_buffers(text)[0]
-    needed = None
-    if counted is data:  # else the text that is counted is another one, of which no part is made
-        needed = np.zeros(len(text), np.int64)
-        np.maximum.at(needed, rows, (ends >> 1) + 1)
+    needed = np.zeros(len(text), np.int64)
+    np.maximum.at(needed, rows, (ends >> 1) + 1)
 
     def look(part: Part) -> tuple[tuple[np.ndarray, Spans], np.ndarray]:
-        tokens, spans = tokeniser.tokens(part.data, part.offsets, want_spans=True)
+        tokens, spans = tokeniser.tokens(part.data, part.offsets, want_characters=True)
         return (tokens.offsets, spans), np.diff(tokens.offsets)
 
-    for first, last, part, (starts, spans) in beginnings(tokeniser, data, offsets, needed, look):
+    for first, last, _, (starts, spans) in beginnings(tokeniser, data, offsets, needed, look):
         low, high = np.searchsorted(rows, [first, last]).tolist()
-        if low == high:
-            continue
-        character_offsets(
-            counted if needed is None else part.data,
-            part.offsets,
-            tuple(spans),
-            starts,
-            rows[low:high] - first,
-            ends[low:high],
-            out[low:high],
-        )
-    if changes:
+        of = rows[low:high] - first
+        limits = 2 * starts[of] + ends[low:high]
+        are_there = limits < 2 * starts[of + 1]
+        characters = spans.characters[np.where(are_there, limits, 0)].astype(np.int64)
+        out[low:high] = np.where(are_there, characters - spans.begins[of], -1)
+    missing = out < 0
+    if spec.nfkc or spec.strip_accents:
         _to_original(compared, spec, rows, ends, out)
-        if compared is not text:
-            _before_ignoring(text, compared, rows, out)
+    if compared is not text:
+        _before_ignoring(text, compared, rows, out)
+    out[missing] = -1
     return out
 
 
@@ -69,16 +60,22 @@ def _before_ignoring(
     text: pa.LargeStringArray, compared: pa.LargeStringArray, rows: np.ndarray, out: np.ndarray
 ) -> None:
     """Turn offsets in texts with spaces for matches into those in the original ones, in place."""
-    documents, begins = np.unique(rows, return_index=True)
-    limits = np.append(begins, len(rows)).tolist()
-    for row, (low, high) in zip(documents.tolist(), pairwise(limits), strict=True):
-        original, spaced = (
-            np.frombuffer(version[row].as_py().encode(), np.uint8) & 0xC0 != 0x80
-            for version in (text, compared)
-        )
-        starts = np.append(np.flatnonzero(spaced), len(spaced))
-        characters = np.concatenate([[0], np.cumsum(original)])
-        out[low:high] = characters[starts[out[low:high]]]
+    (data, offsets), (spaced, others) = text_buffers(text), text_buffers(compared)
+    for first, last in batches(offsets):
+        low, high = np.searchsorted(rows, [first, last]).tolist()
+        begins = (offsets[first:last] - offsets[first])[rows[low:high] - first]
+        # Bytes at which code points of the one begin, and code points of the other before each.
+        starts = np.flatnonzero(_are_first(spaced[others[first] : others[last]]))
+        starts = np.append(starts, offsets[last] - offsets[first])
+        counts = np.cumsum(_are_first(data[offsets[first] : offsets[last]]), dtype=np.int64)
+        counts = np.append(np.zeros(1, np.int64), counts)
+        at = starts[np.searchsorted(starts, begins) + out[low:high]]
+        out[low:high] = counts[at] - counts[begins]
+
+
+def _are_first(data: np.ndarray) -> np.ndarray:
+    """Return bool[]: whether a code point begins at each byte."""
+    return np.asarray(data & 0xC0 != 0x80)
 
 
 def _to_original(

@@ -18,7 +18,7 @@ from neardup.spec import ShingleSpec, check_shingle
 #: cache.
 _BATCH_BYTES = 256 << 10
 _NOWHERE = np.empty(0, dtype=np.int64)
-_NO_SPANS = kernels.Spans(_NOWHERE, _NOWHERE)
+_NOT_ASKED = np.empty(0, dtype=np.uint32)
 _NO_HASHES = np.empty((0, 2), dtype=np.uint64)
 #: Bytes of a large document that go together, and those that are searched for a space behind.
 _TOGETHER, _NEAR = 4 << 20, 4096
@@ -70,7 +70,7 @@ class Stemmer:
     ) -> None:
         new, index, inverse = np.unique(tokens[missing], return_index=True, return_inverse=True)
         rows = missing[index]
-        limits = zip(spans.first[rows].tolist(), spans.last[rows].tolist(), strict=True)
+        limits = (spans.first + spans.bytes.reshape(-1, 2)[rows].astype(np.int64)).tolist()
         strings = [data[first:last].tobytes().decode() for first, last in limits]
         if not self._keep_case:
             # As the kernel lowers: each character by itself.
@@ -155,38 +155,43 @@ class Tokeniser:
     ) -> Iterator[tuple[Ragged, kernels.Spans]]:
         """Yield the words of some documents at a time, as `tokens` does, and where they are."""
         for first, last in batches(offsets):
-            yield self.tokens(data, offsets[first : last + 1], want_spans=True)
+            yield self.tokens(data, offsets[first : last + 1], want_bytes=True)
 
     def tokens(
         self,
         data: np.ndarray,
         offsets: np.ndarray,
-        want_spans: bool = False,
         common: np.ndarray = _NOWHERE,
+        *,
+        want_bytes: bool = False,
+        want_characters: bool = False,
     ) -> tuple[Ragged, kernels.Spans]:
         """Return the token hashes of each document, in order, and with unit word where they are.
 
         Items have no order: those of a basket are sorted by their hashes, each once, or with
-        ``bag`` as often as it is there. ``common`` is for words: see `kernels.tokens.words`.
+        ``bag`` as often as it is there. ``common`` is for words: see `kernels.tokens.words`. Bytes
+        and code points of words are in the spans where they are wanted.
 
         Both are valid until this thread's next call.
         """
         space, spec = self.workspace, self.spec
         documents = len(offsets) - 1
         size = int(offsets[-1] - offsets[0])
+        starts, begins = (np.empty(documents + 1, dtype=np.int64) for _ in range(2))
+        spans = kernels.Spans(_NOT_ASKED, _NOT_ASKED, begins, int(offsets[0]))
         if spec.unit == "item":
-            return self._items(data, offsets), _NO_SPANS
-        starts = np.empty(documents + 1, dtype=np.int64)
+            return self._items(data, offsets), spans
         if spec.unit == "char":
             tokens = space.array("tokens", np.uint64, 2 * size)
             count = kernels.characters(data, offsets, self._alphabet, spec.raw, tokens, starts)
-            return Ragged(tokens[:count], starts), _NO_SPANS
+            return Ragged(tokens[:count], starts), spans
         # Two words of a document have a byte between them; those of two documents need none.
         most = (size + documents) // 2 + 1
         tokens = space.array("tokens", np.uint64, most)
-        spanned = most if want_spans or self._stemmer else 0
-        ends = (space.array(name, np.int64, spanned) for name in ("span first", "span last"))
-        spans = kernels.Spans(*ends)
+        if want_bytes or self._stemmer:
+            spans = spans._replace(bytes=space.array("bytes", np.uint32, 2 * most))
+        if want_characters:
+            spans = spans._replace(characters=space.array("characters", np.uint32, 2 * most))
         if documents == 1 and size > _TOGETHER:
             count = self._in_parts(data, offsets, tokens, starts, spans)
         else:
@@ -210,17 +215,26 @@ class Tokeniser:
         Else the buffers would take 20 bytes for each of its bytes.
         """
         at, last = offsets.tolist()
-        count, found = 0, np.empty(2, np.int64)
+        count = inner_bytes = 0
+        found, begins = np.empty(2, np.int64), np.empty(2, np.int64)
         while at < last:
             stop = _space_behind(data, min(at + _TOGETHER, last), last)
             limits = np.array([at, stop], np.int64)
             limits.flags.writeable = False  # as the offsets of Arrow are
-            rest = kernels.Spans(spans.first[count:], spans.last[count:])
+            rest = spans._replace(
+                bytes=spans.bytes[2 * count :],
+                characters=spans.characters[2 * count :],
+                begins=begins,
+            )
             buffers = self._word_buffers(stop - at, 1)
             how = _NOWHERE, self._alphabet, self._lower, buffers
-            count += int(kernels.words(data, limits, *how, tokens[count:], found, rest))
+            of_part = int(kernels.words(data, limits, *how, tokens[count:], found, rest))
+            rest.characters[: 2 * of_part] -= np.uint32(inner_bytes)
+            count += of_part
+            inner_bytes += stop - at - int(begins[1] - begins[0])
             at = stop
         starts[:] = 0, count
+        spans.begins[:] = 0, last - spans.first - inner_bytes
         return count
 
     def _items(self, data: np.ndarray, offsets: np.ndarray) -> Ragged:

@@ -16,7 +16,7 @@ from neardup.kernels.passages.known import match_known, no_known
 from neardup.kernels.passages.positions import NONE, TOKEN
 from neardup.kernels.passages.run_records import divide_records, shift_runs
 from neardup.kernels.tokens import Spans
-from neardup.sketch.common_parts import WORTH, no_part, part_between
+from neardup.sketch.common_parts import WORTH, CommonPart, no_part, part_between
 from neardup.sketch.run_anchors import RunAnchors
 from neardup.sketch.texts import Ragged
 
@@ -112,7 +112,7 @@ class PartitionText:
         # Whether the batch before had stretches: then the next one is likely to have some, also
         # that of another partition.
         self._has_stretches = False
-        #: Bytes, uint8[], that many of the next texts are likely to have.
+        #: Bytes that many of the next texts are likely to have.
         self.part = no_part()
         self.begin()
 
@@ -128,7 +128,7 @@ class PartitionText:
 
         ``original`` is whether the text is not normalised.
         """
-        return self._has_stretches and (original or not len(self.part))
+        return self._has_stretches and (original or not len(self.part.data))
 
     def add(
         self,
@@ -168,14 +168,15 @@ class PartitionText:
             table = stretches[:found].copy()
             table[:, 3] = NONE
             if text is not None and text.original:
+                _, characters, begins, _ = text.spans
                 arguments = tokens.offsets, self._begin[0], self._words, table
-                characters_around(text.data, text.offsets, tuple(text.spans), *arguments)
-            if text is not None and not len(self.part):
+                characters_around(characters, begins, *arguments)
+            if text is not None and not len(self.part.data):
                 self.part = self._common_part(table, tokens.offsets, text)
             self._stretches.append(table)
         self._begin += documents, count
 
-    def _common_part(self, stretches: np.ndarray, offsets: np.ndarray, text: Placed) -> np.ndarray:
+    def _common_part(self, stretches: np.ndarray, offsets: np.ndarray, text: Placed) -> CommonPart:
         """Return the bytes of a stretch that many documents have; ``offsets`` are of tokens."""
         sources, counts = np.unique(stretches[:, 1], return_counts=True)
         most = int(np.argmax(counts))
@@ -186,9 +187,12 @@ class PartitionText:
         row = rows[np.argsort(rows[:, 2], kind="stable")[len(rows) // 4]]
         document = int(row[0] >> np.uint64(32)) - int(self._begin[0])
         first = int(offsets[document]) + int(row[0] & TOKEN)
-        begin, end = text.spans.first[first], text.spans.last[first + int(row[2]) + self._words - 2]
-        limits = text.offsets[document], text.offsets[document + 1]
-        return part_between(text.data, (int(begin), int(end)), (int(limits[0]), int(limits[1])))
+        last = first + int(row[2]) + self._words - 2
+        begin, end = text.offsets[document : document + 2].tolist()
+        original = text.data[begin:end].tobytes().decode()
+        ends = text.spans.characters[[2 * first, 2 * last + 1]] - text.spans.begins[document]
+        span = (begin + len(original[:at].encode()) for at in ends.tolist())
+        return part_between(text.data, tuple(span), (begin, end))
 
     def _contents(self, tokens: Ragged, shared: np.ndarray, anchors: RunAnchors) -> np.ndarray:
         if len(self._prefixes) <= len(tokens.values):

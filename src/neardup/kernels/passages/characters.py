@@ -1,4 +1,4 @@
-"""Characters of tokens: of any, and of some in stretches and next to them.
+"""Characters of tokens in stretches, and next to them.
 
 A passage often has a word or two more than a template: the next words are the same by chance. And
 the words behind a template may stand in another document than those in front of it, with the last
@@ -7,7 +7,6 @@ words of the template: there a second passage begins.
 
 import numpy as np
 
-from neardup.kernels.bits import load8, popcount
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import TOKEN, document_of
 
@@ -16,72 +15,25 @@ AROUND = 8
 #: Tokens before and behind the one at which a second passage begins; a byte for each in an uint32.
 _NEAR = 2
 _BYTE, _EIGHT, _HALF = np.uint64(255), np.uint64(8), np.uint64(32)
-#: The lowest bit of each byte.
-_ONES = np.uint64(0x0101010101010101)
 
 
 @inner
-def _characters(data, begin, end):
-    """Count the code points that begin in some bytes: all but those of the form 10xxxxxx."""
-    count = max(np.int64(0), end - begin)
-    while begin + 8 <= end:
-        eight = load8(data, begin)
-        count -= np.int64(popcount(eight >> np.uint64(7) & ~(eight >> np.uint64(6)) & _ONES))
-        begin += 8
-    for i in range(begin, end):  # of a slice, references are counted
-        count -= np.int64((data[np.uint64(i)] & 0xC0) == 0x80)
-    return count
-
-
-@kernel
-def character_offsets(data, offsets, spans, token_offsets, rows, ends, out):
-    """Find where tokens begin and end in their texts, in code points.
-
-    Args:
-        data: uint8[], valid UTF-8.
-        offsets: int64[documents + 1] into ``data``.
-        spans: First byte of each token and the byte after its last one, int64[tokens] each.
-        token_offsets: int64[documents + 1] into ``spans``.
-        rows: int64[asked], document of each end that is asked for, ascending.
-        ends: int64[asked], ascending within a document: twice the token, plus 1 for its end.
-        out: int64[asked] for the code points before that end in the text; -1 where the document has
-            no such token, as one that has changed since its tokens were counted.
-    """
-    before = np.int64(-1)
-    at = characters = np.int64(0)
-    for i in range(rows.shape[0]):
-        d = rows[i]
-        if d != before:
-            before, at, characters = d, offsets[d], np.int64(0)
-        token = token_offsets[d] + (ends[i] >> 1)
-        if token >= token_offsets[d + 1]:
-            out[i] = -1
-            continue
-        byte = spans[1][token] if ends[i] & 1 else spans[0][token]
-        characters += _characters(data, at, byte)
-        at = max(at, byte)
-        out[i] = characters
-
-
-@inner
-def _steps(data, at, token, step, count):
+def _steps(limits, of, step, count):
     """Return how many code points there are from each of some tokens to the next, a byte each.
 
     Args:
-        data: uint8[], valid UTF-8.
-        at: Bytes of tokens: all of their starts, or all of their ends, int64[tokens].
-        token: The first one.
-        step: 1, or -1 for those before it.
+        limits: uint32[2 * tokens], where tokens begin and end.
+        of: Begin or end of the first token, by its number there.
+        step: 2, or -2 for the tokens before it.
         count: Tokens, at most 8.
     """
     sizes = np.uint64(0)
     for k in range(count):
-        one, other = at[token], at[token + step]
-        size = _characters(data, min(one, other), max(one, other))
+        size = abs(np.int64(limits[of + step]) - np.int64(limits[of]))
         if size > 255:
             break
         sizes |= np.uint64(size) << np.uint64(8 * k)
-        token += step
+        of += step
     return sizes
 
 
@@ -100,17 +52,16 @@ def _walk(characters, sizes, steps, most, sign):
 
 
 @kernel
-def characters_around(data, offsets, spans, token_offsets, begin, words, stretches):
+def characters_around(limits, begins, token_offsets, begin, words, stretches):
     """Count the code points before some tokens of stretches.
 
     A byte for a token next to one of them is 0 where there is no token, or it is 256 or more code
     points away from the one before, and so are the bytes for those beyond it.
 
     Args:
-        data: uint8[], valid UTF-8.
-        offsets: int64[documents + 1] into ``data``.
-        spans: First byte of each token and the byte after its last one, int64[tokens] each.
-        token_offsets: int64[documents + 1] into ``spans``.
+        limits: uint32[2 * tokens]: code points at which tokens begin and end.
+        begins: int64[documents + 1]: code points at which documents begin.
+        token_offsets: int64[documents + 1] for the first token of each document.
         begin: Number of the first document.
         words: Tokens of a run, 2 or more.
         stretches: uint64[n, 7]: position, anything, and runs, ascending. Filled in are: code points
@@ -119,27 +70,19 @@ def characters_around(data, offsets, spans, token_offsets, begin, words, stretch
             likewise; code points before the token at which the first run behind the stretch
             begins << 32 | those of two tokens before it, and of two behind it in the lowest bytes.
     """
-    before = np.int64(-1)
-    at = characters = np.int64(0)
-    starts, ends = spans
     for i in range(stretches.shape[0]):
         d = document_of(stretches[i, 0]) - begin
-        base, end = token_offsets[d], token_offsets[d + 1]
+        base, end, before = token_offsets[d], token_offsets[d + 1], begins[d]
         first = base + np.int64(stretches[i, 0] & TOKEN)
         second = first + np.int64(stretches[i, 2])
         last = second + words - 2
-        if d != before:
-            before, at, characters = d, offsets[d], np.int64(0)
-        characters += _characters(data, at, starts[first])
-        at = starts[first]
-        to_second = characters + _characters(data, at, starts[second])
-        stop = to_second + _characters(data, starts[second], ends[last])
-        stretches[i, 3] = np.uint64(characters) << _HALF | np.uint64(stop)
-        stretches[i, 4] = _steps(data, ends, last, 1, min(AROUND, end - last - 1))
-        stretches[i, 5] = _steps(data, starts, first, -1, min(AROUND, first - base))
-        near = _steps(data, starts, second, -1, min(_NEAR, second - base)) << np.uint64(16)
-        near |= _steps(data, starts, second, 1, min(_NEAR, end - second - 1))
-        stretches[i, 6] = np.uint64(to_second) << _HALF | near
+        to_first, to_last = np.uint64(limits[2 * first] - before), limits[2 * last + 1] - before
+        stretches[i, 3] = to_first << _HALF | np.uint64(to_last)
+        stretches[i, 4] = _steps(limits, 2 * last + 1, 2, min(AROUND, end - last - 1))
+        stretches[i, 5] = _steps(limits, 2 * first, -2, min(AROUND, first - base))
+        near = _steps(limits, 2 * second, -2, min(_NEAR, second - base)) << np.uint64(16)
+        near |= _steps(limits, 2 * second, 2, min(_NEAR, end - second - 1))
+        stretches[i, 6] = np.uint64(limits[2 * second] - before) << _HALF | near
 
 
 @kernel
