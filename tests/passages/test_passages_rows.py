@@ -49,6 +49,25 @@ def equal(spill: Spill, parts: list[list[np.ndarray]], first: int) -> bool:
     )
 
 
+def test_memory_of_rows_is_used_again(tmp_path: Path) -> None:
+    """By the next rows, until no more follow."""
+    spill = Spill(COLUMNS, PARTS, 1 << 20, Disk(tmp_path))
+    parts = [[np.empty(0, kind) for kind in COLUMNS] for _ in range(PARTS)]
+    memory = set[int]()
+    for seed in range(6):
+        for part, rows in enumerate(added(spill, seed)):
+            parts[part] = [np.append(*pair) for pair in zip(parts[part], rows, strict=True)]
+        memory.add(spill._shared.columns[0].ctypes.data)
+        if seed in (1, 2):
+            spill.flush()
+    assert len(memory) == 1
+    assert equal(spill, parts, 0)
+    spill.end()  # most are in the file
+    assert not spill._shared.columns
+    assert equal(spill, parts, 0)
+    spill.close()
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_parts_that_are_given_back(named: bool, tmp_path: Path) -> None:
     disk = Disk(tmp_path)

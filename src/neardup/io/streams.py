@@ -165,7 +165,8 @@ def read_range(file: SourceFile, start: int, size: int) -> Raw:
     data = _state.data
     # One huge record must not take its memory for the rest of the run.
     if len(data) < size + PAD or len(data) > max(4 * size, _KEPT):
-        data = _state.data = np.empty(size + PAD, np.uint8)
+        # Ranges have about the same size.
+        data = _state.data = np.empty(size + size // 16 + PAD, np.uint8)
     with _reading(file) as (raw, _):
         raw.seek(start)
         if _fill(raw, view_of(data, 0, size)) < size:

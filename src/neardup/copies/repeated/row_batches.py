@@ -29,6 +29,10 @@ class Batches:
         found._ends, found.rows = [ends], int(ends[-1])
         return found
 
+    def clear(self) -> None:
+        """Forget all rows; the arrays stay."""
+        self._ends, self._table, self.rows = [], None, 0
+
     def fits(self, count: int) -> bool:
         return self.rows + count <= len(self.columns[0])
 

@@ -142,6 +142,7 @@ class Spill:
         if not self._shared.columns:
             capacity = (self._memory + self._memory // _LARGE) // self._width
             self._shared = Batches([np.empty(capacity, column) for column in self._columns])
+        if not self._shared.rows:
             self._pending.append(self._shared)
         return self._pending[-1] is self._shared and self._shared.fits(count)
 
@@ -189,8 +190,8 @@ class Spill:
         self._flushes.append(found)
         self._begins.append(_begins(found))
         self._take(end - self._end)
-        self._end, self._bytes = end, 0
-        self._pending, self._shared = [], Batches([])
+        self._end, self._bytes, self._pending = end, 0, []
+        self._shared.clear()  # the next rows have its memory: the system would clear new pages
         return found
 
     def new_flushes(self) -> list[Flush]:
@@ -211,6 +212,8 @@ class Spill:
         """Say that no rows follow: where most are in the file, the others need no memory."""
         if self._flushes and self._pending:
             self.flush(durable=False)
+        if not self._pending:
+            self._shared = Batches([])
 
     def size(self, part: int) -> int:
         """Return the rows of a part."""
