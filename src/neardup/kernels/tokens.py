@@ -193,8 +193,10 @@ def _find_runs(data, offsets, common, lower, buffers):
         # One step beyond the end closes a run that reaches the end.
         for at in range(first, last + 1, LANES):
             to = at - offsets[0]
-            if last - at >= LANES:
+            if at + LANES <= data.shape[0]:
                 in_run = classify(data, at, lowered, to, lower)
+                if last - at < LANES:
+                    in_run &= (one << np.uint64(last - at)) - one
             else:
                 for i in range(LANES):
                     rest[i] = data[at + i] if at + i < last else 0

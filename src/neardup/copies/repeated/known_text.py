@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ RECENT = 1 << 14
 COLUMNS = 7
 #: Anchors of a batch that stretches are looked for among, and more of them that space is made for.
 _MORE = 1 << 19
-#: Words of records of a batch that are not copied.
+#: Words of records that space is kept for.
 _LARGE = 1 << 22
 _U64 = np.dtype(np.uint64)
 #: Types of keys, rows and contents of anchors.
@@ -65,29 +64,34 @@ class RunRecords:
     def __init__(self, words: int, allocate: Allocate) -> None:
         self._words, self._allocate = words, allocate
         self._recent = np.empty((RECENT, 3), _U64)
+        self._out = [np.empty(0, _U64), np.empty(0, _U64)]  # words of records, and their keys
         self.begin()
 
     def begin(self) -> None:
         """Begin a partition."""
         self._recent[:] = NONE
-        self._parts = [(np.empty(0, _U64), np.empty(0, _U64))]
+        self._filled = [0, 0]
+        # What a large document took is not kept.
+        self._out = [values if len(values) <= _LARGE else values[:0] for values in self._out]
 
     def add(self, tokens: Ragged, numbers: np.ndarray, anchors: tuple[np.ndarray, ...]) -> None:
         """Add some documents; the arguments are those of `runs_of_anchors`."""
         count = len(anchors[0])
-        words = self._allocate(2 * len(tokens.values) + 4 * count, _U64)
-        keys = self._allocate(count, _U64)
-        size, records = runs_of_anchors(
-            *tokens, numbers, anchors, self._words, self._recent, (words, keys)
-        )
-        # Of a large document they are kept as they are.
-        kept = words[:size] if size > _LARGE else words[:size].copy()
-        self._parts.append((kept, keys[:records].copy()))
+        sizes = 2 * len(tokens.values) + 4 * count, count
+        self._out = [
+            larger(values, filled, size, self._allocate)
+            for values, filled, size in zip(self._out, self._filled, sizes, strict=True)
+        ]
+        words, keys = self._filled
+        out = self._out[0][words:], self._out[1][keys:]
+        size, records = runs_of_anchors(*tokens, numbers, anchors, self._words, self._recent, out)
+        self._filled = [words + size, keys + records]
 
     def divided(self, parts: int) -> tuple[np.ndarray, np.ndarray]:
         """Return all records in the order of their parts, and where each part begins."""
-        words, keys = (joined(column, self._allocate) for column in zip(*self._parts, strict=True))
-        self._parts = []
+        words, keys = (
+            values[:filled] for values, filled in zip(self._out, self._filled, strict=True)
+        )
         ends = np.empty(parts + 1, np.int64)
         out = self._allocate(len(words), _U64)
         divide_records(words, keys, parts, ends, out)
@@ -204,10 +208,8 @@ class PartitionText:
     def _arrays(self, anchors: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return arrays for anchors that are kept, and those that the next batch has again."""
         size = self._filled + 2 * anchors + int(self._known.filled[2])
-        if size > len(self._kept[0]):
-            before, self._kept = self._kept, self._made(size + min(size, _MORE), *_KEPT)
-            for new, old in zip(self._kept, before, strict=True):
-                new[: self._filled] = old[: self._filled]
+        more = size - self._filled
+        self._kept = [larger(each, self._filled, more, self._allocate) for each in self._kept]
         if not self._space or len(self._space[3]) < min(anchors, _MORE):
             size = min(anchors + anchors // 4, _MORE)
             self._space = self._made(2 * size, _U64, np.dtype(np.int32), np.dtype(np.uint8))
@@ -223,12 +225,14 @@ class PartitionText:
         return Found(anchors, np.concatenate(self._stretches))
 
 
-def joined(arrays: Sequence[np.ndarray], allocate: Allocate) -> np.ndarray:
-    """Return arrays as one."""
-    if len(arrays) == 1:
-        return arrays[0]
-    out = allocate(sum(map(len, arrays)), arrays[0].dtype)
-    return np.concatenate(arrays, out=out)
+def larger(values: np.ndarray, filled: int, more: int, allocate: Allocate) -> np.ndarray:
+    """Return an array with some values, and space for others behind them; the same if it has it."""
+    size = filled + more
+    if size <= len(values):
+        return values
+    out = allocate(size + min(size, _MORE), values.dtype)
+    out[:filled] = values[:filled]
+    return out
 
 
 def shift(runs: np.ndarray, stretches: np.ndarray, documents: int) -> None:
