@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import reference_passages as reference
 
 import neardup
 from neardup.copies.repeated import known_text, repeats
@@ -74,7 +75,7 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
         anchors = keys, since, counts
         contents_of_anchors(tokens, offsets, none, anchors, words, space, contents)
         rows, _, found = match_known(
-            tokens, offsets, (*anchors, contents), (done, first), words, known, out
+            tokens, offsets, (*anchors, contents), (done, first), (words, gram), known, out
         )
         content_of |= enumerate(contents.tolist(), start=first)
         number = 0
@@ -124,11 +125,21 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
     for run in listed | left:
         assert keys_of[run] in kept
     ends = {run for run in origins if (run[0], run[1] + 1) not in origins}
-    for document, run in listed:  # equal to another one, or between two stretches close by
+    begins = {run for run in origins if (run[0], run[1] - 1) not in origins}
+    grams_at = [(d, run + words + more - gram) for d, run in ends for more in (1, 2)]
+    grams_at += [(d, run - more) for d, run in begins for more in (1, 2)]
+    next_keys = {
+        reference.window_anchors(documents[d][at : at + gram], gram, 1)[0][0]
+        for d, at in grams_at
+        if at >= 0 and at + gram <= len(documents[d])
+    }
+    # Equal to another one, or between two stretches close by, or next to one.
+    for document, run in listed:
         before = max((k for d, k in ends if d == document and k < run), default=-len(keys_of))
         behind = min((k for d, k in origins if d == document and k > run), default=len(keys_of))
         is_between = behind - before - 1 <= 2 * words
-        assert is_between or len(kept[keys_of[document, run]]) > 1
+        key = keys_of[document, run]
+        assert is_between or len(kept[key]) > 1 or key in next_keys
     assert len(waiting) >= len({keys_of[run] for run in left})
 
 

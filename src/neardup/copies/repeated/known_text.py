@@ -16,7 +16,7 @@ from neardup.kernels.passages.positions import NONE, TOKEN
 from neardup.kernels.passages.run_records import divide_records, shift_runs
 from neardup.kernels.tokens import Spans
 from neardup.sketch.common_parts import WORTH, CommonPart, no_part, part_between
-from neardup.sketch.run_anchors import RunAnchors
+from neardup.sketch.run_anchors import RunAnchors, RunLength
 from neardup.sketch.texts import Ragged
 
 #: Keys of anchors, and tokens of documents, among which stretches are looked for. They fit a
@@ -156,7 +156,7 @@ class PartitionText:
             *tokens,
             (*anchors, self._contents(tokens, shared, anchors)),
             tuple(self._begin.tolist()),
-            self._words,
+            (self._words, RunLength(self._words).gram),
             self._known,
             (*kept, listed[0], listed[1], counts, listed[2], stretches),
         )

@@ -19,6 +19,15 @@ RUNS, TOGETHER, LEADER, MARK = np.int64(1), np.int64(2), np.int64(3), np.int64(6
 COMPARED = np.int64(64)
 
 
+@inner
+def gram_key(tokens, first, gram):
+    """Return the key of an anchor that is the gram from some token on."""
+    h = np.uint64(0)
+    for i in range(first, first + gram):
+        h = h * TOKEN_MULTIPLIER + tokens[i]
+    return mix(mix(h))
+
+
 @kernel
 def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
     """Select the anchors of each document; return how many there are.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.kernels.compiling import inner, kernel
-from neardup.kernels.passages.anchoring import COUNT, DONE, MOST, NUMBER
+from neardup.kernels.passages.anchoring import COUNT, DONE, MOST, NUMBER, gram_key
 from neardup.kernels.passages.positions import TOKEN
 
 _ONE = np.uint64(1)
@@ -17,6 +17,8 @@ _ONE = np.uint64(1)
 _FAR = np.int64(1 << 40)
 #: Tokens that are compared together.
 _STEP = 8
+#: Tokens next to a stretch that many documents have, with all others of a gram in it.
+_FEW = 2
 
 
 class Known(NamedTuple):
@@ -62,14 +64,15 @@ def no_known(slots: int, tokens: int, near: np.ndarray) -> Known:
 
 
 @kernel
-def match_known(tokens, offsets, anchors, begin, words, known, out):
+def match_known(tokens, offsets, anchors, begin, size_of, known, out):
     """Find the stretches of some documents that are known, and say what becomes of each anchor.
 
     An anchor of which all runs are in stretches is left out. Of a document with stretches, anchors
     whose key was seen, and those that are in a stretch with some of their runs, have equal ones:
     the runs that are in no stretch are listed, and those of a short gap between two stretches. So
-    are those of an anchor near a stretch whose key was seen near another one. To list a run that no
-    other one equals costs its row, no more. All others are left to the second pass.
+    are those of an anchor near a stretch whose key was seen near another one, or that has a token
+    or two next to the stretch and no others: many documents have it. To list a run that no other
+    one equals costs its row, no more. All others are left to the second pass.
 
     Args:
         tokens: uint64[tokens] of all documents.
@@ -77,7 +80,7 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
         anchors: Keys uint64[anchors], first runs int32[anchors], number of them in each document
             int32[documents], and a hash of all tokens of each uint64[anchors].
         begin: Numbers of the first document and of its first anchor.
-        words: Tokens of a run.
+        size_of: Tokens of a run, and of a gram, see `window_anchors`.
         known: Known so far; documents are added.
         out: Keys uint64[], rows int64[], see `DONE`, and hashes of all tokens uint64[] of the
             anchors that are kept, space for those of the fragments too; keys uint64[], first runs
@@ -91,6 +94,7 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
         Rows that are kept, those that are listed or between them, and stretches.
     """
     keys, since, counts, contents = anchors
+    words, _ = size_of
     kept_out = out[:3]
     list_keys, list_since, list_counts, listed, stretches = out[3:]
     # One by one: references are counted for each array of a tuple that is passed on.
@@ -185,6 +189,9 @@ def match_known(tokens, offsets, anchors, begin, words, known, out):
                 slot = np.int64(keys[a] & np.uint64(near.shape[0] - 1))
                 hit[a] = near[slot] == keys[a]
                 near[slot] = keys[a]
+                if not hit[a]:
+                    runs_of = keys[a], left, right
+                    hit[a] = _is_next(tokens[start : start + size], runs_of, behind, ahead, size_of)
             if hit[a] and lists:
                 row = keys[a], begin[1] + a + DONE, contents[a]
                 if (
@@ -255,6 +262,31 @@ def _free(behind, ahead, words):
     if ahead - behind <= 2 * words:
         return _FAR, -_FAR
     return behind + words // 2, ahead - words // 2
+
+
+@inner
+def _is_next(tokens, anchor, behind, ahead, size_of):
+    """Whether an anchor is a gram with a token or two next to a stretch, and else tokens in it.
+
+    Args:
+        tokens: uint64[tokens] of the document.
+        anchor: Key, the first of its runs, and the one behind.
+        behind: End of the stretch before it.
+        ahead: Begin of the next one.
+        size_of: Tokens of a run, and of a gram.
+    """
+    key, low, high = anchor
+    words, gram = size_of
+    # All of its runs have the gram.
+    first, last = high - 1, min(low + words, np.int64(tokens.shape[0])) - gram
+    for more in range(1, _FEW + 1):
+        at = behind + words - 1 + more - gram
+        if first <= at <= last and gram_key(tokens, at, gram) == key:
+            return True
+        at = ahead - more
+        if first <= at <= last and gram_key(tokens, at, gram) == key:
+            return True
+    return False
 
 
 @inner
