@@ -71,7 +71,7 @@ class RunRecords:
         """Begin a partition."""
         self._recent[:] = NONE
         self._filled = [0, 0]
-        # What a large document took is not kept.
+        # Arrays of a large document are not kept.
         self._out = [values if len(values) <= _LARGE else values[:0] for values in self._out]
 
     def add(self, tokens: Ragged, numbers: np.ndarray, anchors: tuple[np.ndarray, ...]) -> None:
