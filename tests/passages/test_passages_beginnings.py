@@ -15,6 +15,7 @@ from neardup.sketch import tokenising
 from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.common_parts import CommonPart, no_part, part_between, tokens_of
 from neardup.sketch.run_anchors import RunLength, anchors_of
+from neardup.sketch.spans import ends_of
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 from neardup.sketch.tokenising import Tokeniser
 
@@ -196,3 +197,14 @@ def test_a_large_document_is_the_same_in_parts(
     monkeypatch.setattr(tokenising, "_NEAR", 16)
     assert len(expected[0]) > 9000
     assert all(np.array_equal(a, b) for a, b in zip(found(), expected, strict=True))
+
+
+@pytest.mark.parametrize("options", [{}, {"nfkc": True}, {"ignore": ("x\u00e9+",)}])
+def test_ends_of_words_that_are_not_there(options: dict[str, Any]) -> None:
+    """Such as those of a document that has become shorter: the caller says so."""
+    tokeniser = Tokeniser(ShingleSpec(n=1, **options))
+    text = as_text(["\u00e9\u00e9 x\u00e9\u00e9 b", "", "\U0001f44d a"])
+    last = 2 if "ignore" in options else 4
+    ends = np.array([0, last, last + 1, last + 2, 0, 0, 1, 2])
+    found = ends_of(tokeniser, text, np.array([0, 0, 0, 0, 1, 2, 2, 2]), ends)
+    assert found.tolist() == [0, 7, 8, -1, -1, 2, 3, -1]
