@@ -84,6 +84,9 @@ def test_anchors_and_their_runs(seed: int) -> None:
     assert counts.tolist() == [len(each) for each in anchors]
     flat = [anchor for each in anchors for anchor in each]
     assert list(zip(keys[:count].tolist(), since[:count].tolist(), strict=True)) == flat
+    for key, run in (anchor for each in anchors[:1] for anchor in each):
+        grams = (anchoring.gram_key(tokens, run + i, gram) for i in range(window))
+        assert key in set(map(int, grams))
 
     known = np.unique(np.array([key for key, _ in flat if rng.random() < 0.1], np.uint64))
     shift = np.uint64(rng.choice([60, 63]))

@@ -17,7 +17,7 @@ MARKED = {
     "test_index_segments.py": 2,
     "test_inspect_search.py": 2,
     "test_match_resolve.py": 4,
-    "test_passage_kernels.py": 7,
+    "test_passage_kernels.py": 6,
     "test_record_kernels.py": 11,
     "test_set_kernels.py": 13,
     "test_text_kernels.py": 11,

@@ -13,12 +13,15 @@ import reference_passages as reference
 
 import neardup
 from neardup.copies.repeated import known_text, repeats
+from neardup.files.scratch import Scratch
 from neardup.kernels.bits import mix
 from neardup.kernels.passages import characters, run_records
 from neardup.kernels.passages.anchoring import COUNT, DONE, MOST, NUMBER, window_anchors
 from neardup.kernels.passages.hashing import contents_of_anchors
 from neardup.kernels.passages.known import match_known, no_known
 from neardup.kernels.passages.positions import COPY
+from neardup.sketch.run_anchors import RunLength, anchors_of
+from neardup.sketch.texts import Ragged
 
 SEEDS = range(60)
 
@@ -141,6 +144,44 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
         key = keys_of[document, run]
         assert is_between or len(kept[key]) > 1 or key in next_keys
     assert len(waiting) >= len({keys_of[run] for run in left})
+
+
+def test_runs_with_a_word_or_two_next_to_a_template_are_not_read_again(
+    kernels: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two documents with the same word there, the first one is not known to have an equal."""
+    form = " ".join(f"form{i}" for i in range(120))
+    rows = []
+    for i in range(2000):
+        own = [f"w{i}x{k}" for k in range(60)]
+        rows.append(" ".join([*own[:20], f"before{i // 2}", form, f"behind{i // 2}", *own[20:]]))
+    again = []
+    texts = repeats.Finder._first_tokens
+
+    def counted(self: repeats.Finder, text: Any, needed: np.ndarray) -> Any:
+        again.append(len(text))
+        return texts(self, text, needed)
+
+    monkeypatch.setattr(repeats.Finder, "_first_tokens", counted)
+    run = neardup.passages(rows, progress=False)
+    assert run.summary["counts"]["copied_words"] == 1999 * 120 + 2 * 1000
+    assert sum(again) <= 20
+
+
+def test_memory_for_records_of_a_large_document_is_given_back() -> None:
+    scratch, rng = Scratch(), np.random.default_rng(1)
+    records = known_text.RunRecords(8, scratch.empty)
+    tokens = Ragged(rng.integers(0, 1 << 60, 2_000_000).astype(np.uint64), np.array([0, 2_000_000]))
+    keys, since, counts = anchors_of(tokens, RunLength(8))
+    marked = np.ones(len(keys), np.uint8)
+    for _ in range(2):
+        records.add(tokens, np.arange(1), (keys, since, counts, marked))
+        words, ends = records.divided(3)
+        assert len(words) == ends[-1] > 0
+        assert scratch.used == words.nbytes
+        del words
+        assert scratch.used == 0
+        records.begin()
 
 
 def slot_of(position: int, seen: np.ndarray) -> int:

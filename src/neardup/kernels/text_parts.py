@@ -105,7 +105,7 @@ def find_part(data, offsets, part, slots, at):
             found = last
         i = first + step
         while found < 0 and i <= end - 8:
-            begin = i - _position(data, i, part, slots)
+            begin = _likely_begin(data, i, part, slots)
             if first < begin < last and _is_part(data, first, end, begin, part):
                 found = begin
             i += step
@@ -116,13 +116,13 @@ def find_part(data, offsets, part, slots, at):
 
 
 @inner
-def _position(data, at, part, slots):
-    """Return where in a part 8 bytes of a text are; a negative number if they are nowhere."""
+def _likely_begin(data, at, part, slots):
+    """Return where a part begins that has 8 bytes of a text; -1 if it does not have them."""
     eight = load8(data, at)
     slot = _slot(eight)
     while slots[slot] >= 0 and load8(part, np.int64(slots[slot])) != eight:
         slot = (slot + 1) & (SLOTS - 1)
-    return np.int64(slots[slot]) if slots[slot] >= 0 else -at
+    return at - np.int64(slots[slot]) if slots[slot] >= 0 else np.int64(-1)
 
 
 @inner

@@ -30,9 +30,10 @@ class Alphabet(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """Where the tokens of some texts are: two numbers for each, its begin and its end.
+    """Where the words of some texts are: two numbers for each, its begin and its end.
 
-    Either array is empty where it is not asked for.
+    Either array is empty where it is not asked for. Of other units nothing is known. The texts have
+    less than 4 GiB together.
     """
 
     bytes: np.ndarray  # uint32[2 * tokens], from the first text on
@@ -48,14 +49,14 @@ class WordBuffers(NamedTuple):
     ``most = (size + documents) // 2 + 1``. All of them may be longer.
     """
 
-    lowered: np.ndarray  # uint8[size + 2 * LANES]: the texts as `classify` makes them
+    lowered: np.ndarray  # uint8[size + 2 * LANES]: the texts, and more, as `classify` makes them
     edges: np.ndarray  # int32[2 * most + LANES]: where runs begin and end, by turns
     runs: np.ndarray  # int32[documents + 1]: edges before each document
     hashes: np.ndarray  # uint64[most]: hash of each run
     rest: np.ndarray  # uint64[most]: last bytes of each run
     length: np.ndarray  # uint8[most]: bytes of each run (mod 256)
     other: np.ndarray  # int32[most + 1]: runs that are long or not ASCII
-    rest_of_text: np.ndarray  # uint8[LANES]: bytes at the end of a text
+    rest_of_text: np.ndarray  # uint8[LANES]: bytes at the end of the last text
 
 
 @functools.cache
@@ -195,7 +196,7 @@ def _find_runs(data, offsets, common, lower, buffers):
             to = at - offsets[0]
             if at + LANES <= data.shape[0]:
                 in_run = classify(data, at, lowered, to, lower)
-                if last - at < LANES:
+                if last - at < LANES:  # bytes behind the text are written again by the next one
                     in_run &= (one << np.uint64(last - at)) - one
             else:
                 for i in range(LANES):

@@ -95,5 +95,5 @@ def tokens_of(
         data, sections[: count + 1], common[:count], want_characters=want_characters
     )
     join_texts(firsts, at, found.offsets, starts, shared)
-    spans = spans._replace(begins=spans.begins[firsts])
+    spans = spans._replace(begins=spans.begins[firsts])  # of texts, not of sections
     return Ragged(found.values, starts), shared, spans

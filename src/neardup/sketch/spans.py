@@ -47,12 +47,15 @@ def ends_of(
         are_there = limits < 2 * starts[of + 1]
         characters = spans.characters[np.where(are_there, limits, 0)].astype(np.int64)
         out[low:high] = np.where(are_there, characters - spans.begins[of], -1)
-    missing = out < 0
+    if compared is text and not (spec.nfkc or spec.strip_accents):
+        return out
+    there = np.flatnonzero(out >= 0)
+    rows, ends, found = rows[there], ends[there], out[there]
     if spec.nfkc or spec.strip_accents:
-        _to_original(compared, spec, rows, ends, out)
+        _to_original(compared, spec, rows, ends, found)
     if compared is not text:
-        _before_ignoring(text, compared, rows, out)
-    out[missing] = -1
+        _before_ignoring(text, compared, rows, found)
+    out[there] = found
     return out
 
 
@@ -63,6 +66,8 @@ def _before_ignoring(
     (data, offsets), (spaced, others) = text_buffers(text), text_buffers(compared)
     for first, last in batches(offsets):
         low, high = np.searchsorted(rows, [first, last]).tolist()
+        if low == high:
+            continue
         begins = (offsets[first:last] - offsets[first])[rows[low:high] - first]
         # Bytes at which code points of the one begin, and code points of the other before each.
         starts = np.flatnonzero(_are_first(spaced[others[first] : others[last]]))

@@ -29,8 +29,8 @@ RECENT = 1 << 14
 COLUMNS = 7
 #: Anchors of a batch that stretches are looked for among, and more of them that space is made for.
 _MORE = 1 << 19
-#: Words of records that space is kept for.
-_LARGE = 1 << 22
+#: Words of records, and keys, that space is kept for.
+_LARGE = 1 << 20
 _U64 = np.dtype(np.uint64)
 #: Types of keys, rows and contents of anchors.
 _KEPT = _U64, np.dtype(np.int64), _U64
@@ -71,8 +71,6 @@ class RunRecords:
         """Begin a partition."""
         self._recent[:] = NONE
         self._filled = [0, 0]
-        # Arrays of a large document are not kept.
-        self._out = [values if len(values) <= _LARGE else values[:0] for values in self._out]
 
     def add(self, tokens: Ragged, numbers: np.ndarray, anchors: tuple[np.ndarray, ...]) -> None:
         """Add some documents; the arguments are those of `runs_of_anchors`."""
@@ -88,13 +86,15 @@ class RunRecords:
         self._filled = [words + size, keys + records]
 
     def divided(self, parts: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return all records in the order of their parts, and where each part begins."""
+        """Return all records in the order of their parts, and where each part begins, once."""
         words, keys = (
             values[:filled] for values, filled in zip(self._out, self._filled, strict=True)
         )
         ends = np.empty(parts + 1, np.int64)
         out = self._allocate(len(words), _U64)
         divide_records(words, keys, parts, ends, out)
+        # Arrays of a large document are not kept.
+        self._out = [each if len(each) <= _LARGE else np.empty(0, _U64) for each in self._out]
         return out, ends
 
 
@@ -116,7 +116,7 @@ class PartitionText:
         # Whether the batch before had stretches: then the next one is likely to have some, also
         # that of another partition.
         self._has_stretches = False
-        #: Bytes that many of the next texts are likely to have.
+        #: What many of the next texts are likely to have.
         self.part = no_part()
         self.begin()
 
@@ -128,7 +128,7 @@ class PartitionText:
         self._stretches = [np.empty((0, COLUMNS), _U64)]
 
     def wants_spans(self, original: bool) -> bool:
-        """Whether the bytes of the next tokens are of use: for characters, or to learn a part.
+        """Whether code points of the next tokens are of use: of stretches, or to learn a part.
 
         ``original`` is whether the text is not normalised.
         """
@@ -207,8 +207,7 @@ class PartitionText:
 
     def _arrays(self, anchors: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return arrays for anchors that are kept, and those that the next batch has again."""
-        size = self._filled + 2 * anchors + int(self._known.filled[2])
-        more = size - self._filled
+        more = 2 * anchors + int(self._known.filled[2])
         self._kept = [larger(each, self._filled, more, self._allocate) for each in self._kept]
         if not self._space or len(self._space[3]) < min(anchors, _MORE):
             size = min(anchors + anchors // 4, _MORE)

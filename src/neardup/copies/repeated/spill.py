@@ -131,6 +131,8 @@ class Spill:
         if count * self._width <= self._memory // _LARGE and self._can_share(count):
             self._shared.add(rows, ends)
             return
+        if not self._shared.rows:  # batches like this one may fill all of the memory
+            self._shared = Batches([])
         columns = [
             np.ascontiguousarray(values, dtype)
             for values, dtype in zip(rows, self._columns, strict=True)

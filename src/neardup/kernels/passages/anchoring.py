@@ -19,9 +19,15 @@ RUNS, TOGETHER, LEADER, MARK = np.int64(1), np.int64(2), np.int64(3), np.int64(6
 COMPARED = np.int64(64)
 
 
-@inner
+@kernel
 def gram_key(tokens, first, gram):
-    """Return the key of an anchor that is the gram from some token on."""
+    """Return the key of an anchor that is the gram from some token on, see `window_anchors`.
+
+    Args:
+        tokens: uint64[tokens] of a document.
+        first: Token.
+        gram: Tokens of a gram.
+    """
     h = np.uint64(0)
     for i in range(first, first + gram):
         h = h * TOKEN_MULTIPLIER + tokens[i]

@@ -266,7 +266,7 @@ def _free(behind, ahead, words):
 
 @inner
 def _is_next(tokens, anchor, behind, ahead, size_of):
-    """Whether an anchor is a gram with a token or two next to a stretch, and else tokens in it.
+    """Whether an anchor is a gram with a token or two next to a stretch, and all others in it.
 
     Args:
         tokens: uint64[tokens] of the document.
@@ -277,8 +277,7 @@ def _is_next(tokens, anchor, behind, ahead, size_of):
     """
     key, low, high = anchor
     words, gram = size_of
-    # All of its runs have the gram.
-    first, last = high - 1, min(low + words, np.int64(tokens.shape[0])) - gram
+    first, last = high - 1, low + words - gram  # it is in all of these runs
     for more in range(1, _FEW + 1):
         at = behind + words - 1 + more - gram
         if first <= at <= last and gram_key(tokens, at, gram) == key:
