@@ -155,14 +155,7 @@ def test_runs_with_a_word_or_two_next_to_a_template_are_not_read_again(
     for i in range(2000):
         own = [f"w{i}x{k}" for k in range(60)]
         rows.append(" ".join([*own[:20], f"before{i // 2}", form, f"behind{i // 2}", *own[20:]]))
-    again = []
-    texts = repeats.Finder._first_tokens
-
-    def counted(self: repeats.Finder, text: Any, needed: np.ndarray) -> Any:
-        again.append(len(text))
-        return texts(self, text, needed)
-
-    monkeypatch.setattr(repeats.Finder, "_first_tokens", counted)
+    again = read_again(monkeypatch)
     run = neardup.passages(rows, progress=False)
     assert run.summary["counts"]["copied_words"] == 1999 * 120 + 2 * 1000
     assert sum(again) <= 20
@@ -182,6 +175,19 @@ def test_memory_for_records_of_a_large_document_is_given_back() -> None:
         del words
         assert scratch.used == 0
         records.begin()
+
+
+def read_again(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of documents that are read again, to be filled by runs."""
+    again = list[int]()
+    texts = repeats.Finder._first_tokens
+
+    def counted(self: repeats.Finder, text: Any, needed: np.ndarray) -> Any:
+        again.append(len(text))
+        return texts(self, text, needed)
+
+    monkeypatch.setattr(repeats.Finder, "_first_tokens", counted)
+    return again
 
 
 def slot_of(position: int, seen: np.ndarray) -> int:
@@ -364,14 +370,7 @@ def test_documents_with_a_template_alone_are_not_read_again(
         own = [f"w{i}x{k}" for k in range(60)]
         form[60] = f"name{i}"
         rows.append(" ".join([*own[:20], *form, *own[20:]]))
-    again = []
-    texts = repeats.Finder._first_tokens
-
-    def counted(self: repeats.Finder, text: Any, needed: np.ndarray) -> Any:
-        again.append(len(text))
-        return texts(self, text, needed)
-
-    monkeypatch.setattr(repeats.Finder, "_first_tokens", counted)
+    again = read_again(monkeypatch)
     run = neardup.passages(rows, progress=False)
     assert run.summary["counts"]["copied_words"] == 1999 * 119
     assert sum(again) <= 20
