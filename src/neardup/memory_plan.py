@@ -203,10 +203,12 @@ def plan_decontamination(train: Workload, items: int, memory: int | None) -> Mem
     return plan_memory(replace(train, columns=train.columns + more), memory)
 
 
-def plan_against(batch: Workload, old: int, memory: int | None) -> MemoryPlan:
-    """Divide the memory for a batch, and an old run with so many kept documents."""
-    each = batch.text // max(1, batch.documents)
-    more = (batch.documents + old) * (_INDEXED + 2 * each) - batch.documents * DOCUMENT
+def plan_against(
+    batch: Workload, old_documents: int, old_text: int, memory: int | None
+) -> MemoryPlan:
+    """Divide the memory for a batch, and old documents with so many bytes of text."""
+    indexed = (batch.documents + old_documents) * _INDEXED + 2 * (batch.text + old_text)
+    more = indexed - batch.documents * DOCUMENT
     return plan_memory(replace(batch, columns=batch.columns + more), memory)
 
 

@@ -55,6 +55,24 @@ def test_nothing_is_written_where_memory_is_refused(tmp_path: Path) -> None:
         assert not list(tmp_path.iterdir())
 
 
+def test_an_old_run_is_not_indexed_before_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = neardup.dedup(TEXTS)
+    monkeypatch.setattr("neardup.api.comparing_corpora.index_of_old", None)
+    with pytest.raises(SpecError, match="`memory` is 1 MB"):
+        neardup.dedup(TEXTS, against=old, memory="1MB")
+
+
+def test_the_texts_of_an_old_run_count() -> None:
+    needed = []
+    for old in (["a b c d e f"] * 2, ["a long text " * 5_000_000, "another text"]):
+        with pytest.raises(SpecError) as found:
+            neardup.dedup(TABLE, against=neardup.dedup(old), memory="1MB")
+        needed.append(int(re.findall(r"at least (\d+) MB", str(found.value))[0]))
+    assert needed[1] >= needed[0] + 100  # twice 60 MB, less those of the short text
+
+
 def test_an_index_of_records_takes_no_memory_setting(tmp_path: Path) -> None:
     index = neardup.link(TABLE, id="id", fields="text").index(tmp_path / "index")
     with pytest.raises(SpecError, match="settings of the index"):

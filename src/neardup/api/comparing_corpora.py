@@ -19,14 +19,14 @@ from neardup.api.finished.listed_report import ListedReport
 from neardup.api.finished.runs import Run
 from neardup.api.indexes.indexing import Index
 from neardup.api.indexes.old_corpora import (
-    OldIndex,
     about_old,
-    documents_of,
     index_of_corpus,
     index_of_old,
     is_corpus,
     old_texts,
     open_corpus,
+    opened_old,
+    size_of,
 )
 from neardup.api.removed_documents import check_added, check_out, form_of_removed
 from neardup.cluster.methods import counts_of
@@ -263,32 +263,32 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
     elif old.removed:
         raise SpecError("`removed` needs an output folder", "give `out`")
     with ExitStack() as opened:
-        known: OldIndex | None = None
-        if old.spec is None:
-            known = index_of_old(old.corpus, opened)
-        spec = old.spec or known.spec  # type: ignore[union-attr]
-        shingle = (old.spec or known.index.spec).shingle  # type: ignore[union-attr]
-        items = shingle.unit == "item"
+        before = opened_old(old.corpus, opened) if old.spec is None else None
+        spec = old.spec or before.spec  # type: ignore[union-attr]
+        items = spec.shingle.unit == "item"
         corpus = InputCorpus.open(
             source, dataclasses.replace(reading, items=items), needed_columns(spec, None)
         )
         check_output(corpus.reader.source, old.format)
         if old.removed:
             check_added(corpus, old.format, _ADDED)
-        load, before = corpus.workload(old.threads, shingle), documents_of(old.corpus)
+        load = corpus.workload(old.threads, spec.shingle)
         inputs: list[tuple[object, InputCorpus]] = [(source, corpus)]
         first: InputCorpus | None = None
-        if old.spec is not None:
+        if before is None:
             first = open_corpus(old.corpus, dataclasses.replace(old.reading, items=items))
             inputs.append((old.corpus, first))
-            with naming("old_"):
-                before = first.workload(1, shingle).documents
         if out is not None:
             check_out(out, *inputs)
-        plan = plan_against(load, before, old.memory)
+        with naming("old_" if first else ""):
+            size = size_of(before if first is None else first, spec.shingle)  # type: ignore[arg-type]
+        plan = plan_against(load, *size, old.memory)
         if old.memory is not None:
             plan.check()
-        if known is None:
+        if before is not None:
+            with clock.stage("index the old corpus"):
+                known = index_of_old(before, opened)
+        else:
             assert first is not None
             with clock.stage("sketch the old corpus", first.reader.source.total_bytes, "bytes"):
                 known = index_of_corpus(first, spec, opened)

@@ -24,10 +24,10 @@ from neardup.index.bodies import Id
 from neardup.index.transactions import Batch
 from neardup.io.opening import Reading
 from neardup.io.remote import is_remote, located
-from neardup.result_record import read_record
 from neardup.results.folder_results import FolderResults
+from neardup.results.results import Results
 from neardup.sketch.texts import as_text
-from neardup.spec import Spec
+from neardup.spec import ShingleSpec, Spec
 
 _INDEX = "index.sqlite"
 
@@ -63,12 +63,18 @@ def is_corpus(against: object) -> bool:
     return not any((Path(target) / name).is_file() for name in (_INDEX, "run.json"))
 
 
-def documents_of(against: Any) -> int:
-    """Return how many documents of an old run an index in memory is made of."""
-    found = against.summary if isinstance(against, Run) else None
-    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
-        found = read_record(Path(against))
-    return int((found or {}).get("counts", {}).get("kept", 0))
+def size_of(old: Index | Results | InputCorpus, shingle: ShingleSpec) -> tuple[int, int]:
+    """Return how many documents an index in memory is made of, and about the bytes of their text.
+
+    Raises:
+        InputError: The input of an old run can't be read again.
+    """
+    if isinstance(old, Index):
+        return 0, 0
+    corpus = InputCorpus(old.reader, None) if isinstance(old, Results) else old
+    load = corpus.workload(1, shingle)
+    documents = old.record["counts"]["kept"] if isinstance(old, Results) else load.documents
+    return documents, documents * load.text // max(1, load.documents)
 
 
 def about_old(against: Any, corpus: InputCorpus | None) -> dict[str, Any]:
@@ -158,22 +164,22 @@ def index_of_corpus(corpus: InputCorpus, spec: Spec, opened: ExitStack) -> OldIn
     return OldIndex(index, spec, lambda rows: take_ids(ids, np.array(rows, dtype=np.int64)))
 
 
-def index_of_old(against: Any, opened: ExitStack) -> OldIndex:
+def opened_old(against: Any, opened: ExitStack) -> Index | Results:
+    """Open an old index or a run, and read nothing of it yet; closed with ``opened``."""
+    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
+        folder = Path(located(against))
+        if (folder / _INDEX).is_file():
+            return opened.enter_context(Index.open(folder, readonly=True))
+    return against if isinstance(against, Index) else results_of(against)
+
+
+def index_of_old(old: Index | Results, opened: ExitStack) -> OldIndex:
     """Return an old index, or one in memory of the kept documents of a run.
 
     What this call opens is closed with ``opened``.
     """
-    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
-        folder = Path(located(against))
-        if (folder / _INDEX).is_file():
-            against = opened.enter_context(Index.open(folder, readonly=True))
-    if isinstance(against, Index):
-        core = against._core
-        return OldIndex(
-            against, against.spec, lambda ids: id_values(ids, core.catalogue.state().ids)
-        )
-    results = results_of(against)
-    made = opened.enter_context(index_of(Index, results))
-    return OldIndex(
-        made, results.spec, lambda ids: take_ids(results.ids, np.array(ids, dtype=np.int64))
-    )
+    if isinstance(old, Index):
+        core = old._core
+        return OldIndex(old, old.spec, lambda ids: id_values(ids, core.catalogue.state().ids))
+    made = opened.enter_context(index_of(Index, old))
+    return OldIndex(made, old.spec, lambda ids: take_ids(old.ids, np.array(ids, dtype=np.int64)))
