@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 import neardup
 from common import Command, write_lines
 from neardup.errors import ColumnError, SpecError
+from neardup.files.scratch import Disk
+from neardup.files.table_spill import TableSpill
 
 TRAIN = [
     "Before. The quick brown fox jumps over the lazy dog, and after it.",
@@ -216,3 +219,43 @@ def test_the_hint_names_the_argument_of_the_test_items() -> None:
     with pytest.raises(ColumnError) as caught:
         neardup.decontaminate(["a"], pa.table({"q": ["a"]}))
     assert "`test_text`" in caught.value.hint and "`test_id`" in caught.value.hint
+
+
+def written(out: Path) -> dict[str, bytes]:
+    """The corpora that are in a folder."""
+    files = (path for path in sorted(out.rglob("*")) if path.is_file())
+    return {str(p.relative_to(out)): p.read_bytes() for p in files if p.parent != out}
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_matches_in_files_are_those_in_memory(cut: bool, tmp_path: Path) -> None:
+    train = [f"number {n} before one two three four five six and after {n % 7}" for n in range(500)]
+    items = ["one two three four five six", "two three four five six and after"]
+    with pytest.raises(SpecError) as refused:
+        neardup.decontaminate(train, items, memory=1, cut=cut)
+    least = int(re.findall(r"at least (\d+) MB", str(refused.value))[0]) * 10**6
+    found = []
+    for memory in (least, None):
+        out = tmp_path / str(memory)
+        made = neardup.decontaminate(
+            train, items, memory=memory, cut=cut, removed=not cut, texts=True, out=out
+        )
+        assert made.summary["counts"]["matches"] == 1000
+        assert made.matches.equals(pq.read_table(out / "matches.parquet"))
+        found.append((made.matches, made.keep_mask.tolist(), written(out)))
+    assert found[0] == found[1]
+
+
+def test_tables_go_to_a_file_where_memory_ends(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    schema = pa.schema([("n", pa.int64()), ("t", pa.string())])
+    columns = [{"n": list(range(k)), "t": [f"text {k}"] * k} for k in (0, 3, 1000, 0, 7)]
+    parts = [pa.table(each, schema) for each in columns]
+    for memory in (0, 500, 1 << 30):
+        with TableSpill(memory, disk) as spill:
+            for part in parts:
+                spill.add(part)
+            found = spill.table()
+        assert found.equals(pa.concat_tables(parts))
+        assert not list(tmp_path.iterdir())  # the file has no name
+    assert disk.most > 0

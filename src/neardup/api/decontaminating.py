@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +16,14 @@ from neardup.api.arguments import checked
 from neardup.api.finished.listed_report import ListedReport
 from neardup.api.progress import Progress, show_progress
 from neardup.api.removed_documents import check_added, check_out, form_of_removed
-from neardup.copies.contained import Asked, Items, closest, matches_of
-from neardup.copies.contained_counts import by_file, frequent_items
+from neardup.copies.contained import CLOSEST, Asked, Items, matches_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.cuts.text_cuts import TextCuts
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
 from neardup.errors import SpecError
+from neardup.files.scratch import Disk, Scratch
 from neardup.io.opening import Reading
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus
 
 _BY = ("containment", "similarity")
+#: Rows that are written at a time.
+_ROWS = 1 << 17
 #: Files of an output folder.
 _MATCHES = (CLEAN, REMOVED, "matches.parquet", "cuts.parquet", RECORD)
-#: Columns that removed documents have.
-_ADDED = ["test_id", "containment"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,7 +159,7 @@ def decontaminate(
         overwrite: Replace the output of an earlier call.
         threads: Number of threads; all cores by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
-            refused before the training corpus is read; each match takes some 100 bytes more.
+            refused before the training corpus is read.
         progress: As for `neardup.dedup`; only the compilation of kernels is shown.
 
     Returns:
@@ -191,7 +191,7 @@ def decontaminate(
     if cut:
         check_changer(corpus.reader.source)
     if removed:
-        check_added(corpus, format, _ADDED)
+        check_added(corpus, format, CLOSEST)
     how_items = dataclasses.replace(
         reading,
         text=test_text or text,
@@ -211,28 +211,28 @@ def decontaminate(
     if allowed is not None:
         plan.check()
         threads = plan.threads
+    scratch = Scratch(plan.arrays, Disk(None if folder is None else folder.absolute().parent))
     with show_progress(progress), Pool(threads) as pool:
         with naming("test_"):
             prepared = Items(items, asked, pool)
-        found = matches_of(corpus, items, prepared)
-    kept = np.ones(corpus.documents, dtype=np.bool_)
-    if not cut:
-        kept[found.table.column("train_doc").to_numpy()] = False
-    ends = found.cut.document, found.cut.start, found.cut.end
-    noted = np.empty((len(found.cut.start), 4), np.int64)
+        found = matches_of(corpus, items, prepared, scratch)
+    corpus.ids(scratch)
+    kept = np.ones(corpus.documents, dtype=np.bool_) if cut else ~found.contaminated
+    ends = found.cut.documents_in(scratch), found.cut.start, found.cut.end
+    noted = scratch.empty((len(found.cut.start), 4), np.int64)
     cuts = TextCuts(corpus, *ends, kept, noted, mask or "", asked.shingle.nfkc)
     counts = {
         "documents": len(kept),
         "skipped": corpus.skipped,
         "kept": int(kept.sum()),
         "removed": int(len(kept) - kept.sum()),
-        "contaminated": len(np.unique(found.table.column("train_doc").to_numpy())),
-        "only_by_short_items": found.only_short,
+        "contaminated": found.counts.contaminated,
+        "only_by_short_items": found.counts.only_short,
         "test_items": items.documents,
-        "test_items_found": len(np.unique(found.table.column("test_doc").to_numpy())),
+        "test_items_found": found.counts.items_found,
         "test_items_shorter_than_a_shingle": prepared.short,
         "test_items_too_short": prepared.too_short,
-        "matches": found.table.num_rows,
+        "matches": found.counts.matches,
         "cut_words": int(found.cut.words.sum()),
     }
     settings = {
@@ -243,8 +243,8 @@ def decontaminate(
         "cut": cut,
         "mask": mask,
     }
-    about = {"settings": settings, "counts": counts, "test_files": by_file(items, found.table)}
-    about["frequent_items"] = frequent_items(items, prepared, found.table, len(kept))
+    about = {"settings": settings, "counts": counts, "test_files": found.counts.by_file()}
+    about["frequent_items"] = found.counts.frequent_items(prepared, len(kept))
     about |= corpus.record(format=format, removed=removed)
     if folder is None:
         about = {"command": Decontamination.command, **about, **about_clock(clock)}
@@ -255,16 +255,22 @@ def decontaminate(
             corpus.write(kept, made / CLEAN, form, pool)
         if removed:
             with clock.stage("write removed documents", len(kept)):
-                best = closest(found.table)
-                added, rows = best.select(_ADDED), best.column("train_doc").to_numpy()
-                corpus.write(~kept, made / REMOVED, form_of_removed(format, added, rows), pool)
+                rows = np.flatnonzero(found.contaminated)
+                of_removed = form_of_removed(format, found.closest, rows)
+                corpus.write(~kept, made / REMOVED, of_removed, pool)
         with clock.stage("write tables"):
-            write_tables(made / "matches.parquet", [found.table])
+            write_tables(made / "matches.parquet", _slices(found.table))
             if cut:
                 kept_ids = take_ids(corpus.ids(), np.arange(len(kept)))
                 write_tables(made / "cuts.parquet", cuts.tables(kept_ids))
         record = write_record(made, Decontamination.command, about | about_clock(clock))
     return Decontamination(found.table, kept, record, folder)
+
+
+def _slices(table: pa.Table) -> Iterator[pa.Table]:
+    """Yield a table, some rows at a time: a row group of it takes memory while it is written."""
+    for low in range(0, max(1, table.num_rows), _ROWS):
+        yield table.slice(low, _ROWS)
 
 
 def _check_cut(asked: Asked, mask: str | None) -> None:

@@ -10,19 +10,25 @@ Items shorter than a shingle are looked for word by word, as they are.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of
+from neardup.arrays import ArrowArray, array_of
+from neardup.copies.contained_counts import ITEM, MatchCounts
 from neardup.copies.cuts.cutting import apart
 from neardup.copies.cuts.stretches import Stretches, no_stretches, union
+from neardup.copies.repeated.spill import Spill
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.identifiers import take_ids
+from neardup.engines.identifiers import Ids, take_ids
+from neardup.files.scratch import Scratch
+from neardup.files.table_spill import TableSpill
 from neardup.inspect.exact_search import ExactSearch, heads_of
-from neardup.io.source import Documents, Partition
+from neardup.io.source import Partition
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.passages import online
 from neardup.kernels.passages.anchoring import with_anchors
@@ -37,9 +43,12 @@ from neardup.spec import ShingleSpec
 from neardup.threads import Pool
 
 #: How a document and an item match.
-BY = ("containment", "similarity", "passage", "item")
-_ITEM = BY.index("item")
+BY = ("containment", "similarity", "passage", "item")  # the last one is `ITEM`
 _BITS = np.uint64(32)
+#: Columns that a removed document gets, of its match with the highest containment.
+CLOSEST = ["test_id", "containment"]
+#: Bytes of matches, and of what is cut, that are in memory if they may be.
+_IN_MEMORY = 64 << 20
 #: Shorter runs have so many anchors that their own hashes rule out documents as well.
 _ANCHORED = 8
 
@@ -64,21 +73,33 @@ class Asked(NamedTuple):
     cut: bool = False
 
 
-class _Pairs(NamedTuple):
-    doc: np.ndarray  # int64[m]: row of the training document, later its position
+class Pairs(NamedTuple):
+    """Matches, in order of documents, then items."""
+
+    doc: np.ndarray  # int64[m]: row of the training document
     item: np.ndarray  # int64[m]
     by: np.ndarray  # int8[m]: see `BY`
     containment: np.ndarray  # float64[m]
-    passage: np.ndarray  # int64[m, 3]: words, and where they begin in both
-    characters: np.ndarray  # int64[m, 2]: of the passage in the training document
-    text: np.ndarray  # object[m]: of the passage; None where it was not asked for
+    passage: np.ndarray  # int64[m]: words of the longest run that both have
+    in_train: np.ndarray  # int64[m, 2]: its characters in the training document; -1 without it
+    in_test: np.ndarray  # int64[m, 2]: likewise
+    text: ArrowArray  # of the run; null where it was not asked for
 
 
-def _no_pairs() -> _Pairs:
-    numbers = np.empty(0, np.int64)
-    shares, texts = np.empty(0), np.empty(0, object)
-    runs = np.empty((0, 3), np.int64), np.empty((0, 2), np.int64)
-    return _Pairs(numbers, numbers, np.empty(0, np.int8), shares, *runs, texts)
+class Part(NamedTuple):
+    """What was found in a partition of the training corpus.
+
+    Attributes:
+        documents: Number of its documents.
+        ids: Theirs; None where positions are the ids.
+        pairs: The matches.
+        cut: What is cut, by rows of the partition.
+    """
+
+    documents: int
+    ids: Any
+    pairs: Pairs
+    cut: Stretches
 
 
 class Items:
@@ -143,28 +164,27 @@ class Items:
         """Return whether an item is shorter than a shingle, and looked for as it is."""
         return bool(np.isin(item, self._short))
 
-    def matches(self, corpus: InputCorpus) -> Iterator[tuple[_Pairs, Stretches]]:
-        """Yield the matches of a corpus that is not read yet, partition by partition."""
+    def matches(self, corpus: InputCorpus) -> Iterator[Part]:
+        """Yield what a corpus that is not read yet has, partition by partition."""
 
-        def work(partition: Partition) -> tuple[Partition, Documents, _Pairs, Stretches]:
+        def work(partition: Partition) -> tuple[list[int], pa.Table, Pairs, Stretches]:
             documents = corpus.read(partition)
-            return partition, documents, *self._of(documents.text)
+            return *corpus.about(partition, documents), *self._of(documents.text)
 
-        done = 0
         partitions = (partition for _, partition in corpus.reader.partitions())
-        for partition, documents, found, cut in self._pool.ordered(work, partitions):
-            corpus.enter(*corpus.about(partition, documents))
-            before = np.uint64(done) << _BITS
-            yield found._replace(doc=found.doc + done), cut._replace(position=cut.position + before)
-            done += len(documents.text)
+        for about, table, pairs, cut in self._pool.ordered(work, partitions):
+            corpus.enter(about, table)
+            yield Part(corpus.counts[-1], corpus.ids_of(table), pairs, cut)
 
     def _words_of(self, texts: pa.LargeStringArray) -> Ragged:
         rows = (tokens for _, tokens in _tokens(self.words, texts))
         return joined(Ragged(tokens.values.copy(), tokens.offsets) for tokens in rows)
 
-    def _of(self, texts: pa.LargeStringArray) -> tuple[_Pairs, Stretches]:
+    def _of(self, texts: pa.LargeStringArray) -> tuple[Pairs, Stretches]:
         """Return the matches of some documents, and what would be cut, by their rows."""
         doc, item, by, share = self._pairs(texts)
+        order = np.lexsort((item, doc))
+        doc, item, by, share = doc[order], item[order], by[order], share[order]
         rows, row_of = np.unique(doc, return_inverse=True)
         matched: Any = texts.take(array_of(rows))
         tokens, n = self._words_of(matched), self.asked.shingle.n
@@ -174,17 +194,20 @@ class Items:
             tuple(tokens), tuple(self.tokens), pairs, n if self._of_words else 1, passage
         )
         if self.asked.by == "passage":
-            kept = (passage[:, 0] >= n) | (by == _ITEM)
+            kept = (passage[:, 0] >= n) | (by == ITEM)
             doc, item, by, share = doc[kept], item[kept], by[kept], share[kept]
             passage, row_of = passage[kept], row_of[kept]
-        where = np.full((len(doc), 2), -1)
         has = passage[:, 0] > 0
-        where[has] = characters(self.words, matched, row_of[has], passage[has][:, [1, 0]])
-        text = np.full(len(doc), None)
+        ends = np.full((2, len(doc), 2), -1)
+        ends[0, has] = characters(self.words, matched, row_of[has], passage[has][:, [1, 0]])
+        ends[1, has] = characters(self.words, self.texts, item[has], passage[has][:, [2, 0]])
+        text: Any = np.full(len(doc), None)
         if self.asked.texts:
-            cut = zip(row_of[has].tolist(), *where[has].T.tolist(), strict=True)
-            text[has] = [matched[row].as_py()[first:last] for row, first, last in cut]
-        found = _Pairs(doc, item, by, share, passage, where, text)
+            runs = zip(row_of[has].tolist(), *ends[0, has].T.tolist(), strict=True)
+            text[has] = [matched[row].as_py()[first:last] for row, first, last in runs]
+        text = pa.array(text, pa.large_string())
+        words = np.ascontiguousarray(passage[:, 0])
+        found = Pairs(doc, item, by, share, words, ends[0], ends[1], text)
         cut_out = self._stretches(matched, tokens, row_of, item)
         of = rows[cut_out.document].astype(np.uint64) << _BITS
         return found, cut_out._replace(position=of | cut_out.position & TOKEN)
@@ -237,7 +260,7 @@ class Items:
         hits = self._sequences(words)
         doc = np.searchsorted(words.offsets, hits.position, side="right") - 1
         pairs = np.unique(np.stack([first + doc, self._short[hits.sequence]], axis=1), axis=0)
-        return *pairs.T, np.full(len(pairs), _ITEM, np.int8), np.ones(len(pairs))
+        return *pairs.T, np.full(len(pairs), ITEM, np.int8), np.ones(len(pairs))
 
     def _stretches(
         self, texts: pa.LargeStringArray, tokens: Ragged, row_of: np.ndarray, item: np.ndarray
@@ -309,21 +332,24 @@ class Matches:
 
     Attributes:
         table: See `matches_of`.
-        cut: The stretches to cut, if they were asked for.
+        cut: The stretches to cut, if they were asked for, by positions of documents.
+        contaminated: bool[documents]: whether a training document matches.
+        closest: Of each of these the row of ``table`` with the highest containment: ``test_id`` and
+            ``containment``.
+        counts: Of the matches.
     """
 
     table: pa.Table
     cut: Stretches
-
-    @property
-    def only_short(self) -> int:
-        """Training documents that only have items shorter than a shingle."""
-        doc, by = (self.table.column(name).to_numpy() for name in ("train_doc", "by"))
-        return len(np.setdiff1d(doc[by == "item"], doc[by != "item"]))
+    contaminated: np.ndarray
+    closest: pa.Table
+    counts: MatchCounts
 
 
-def matches_of(train: InputCorpus, test: InputCorpus, items: Items) -> Matches:
+def matches_of(train: InputCorpus, test: InputCorpus, items: Items, scratch: Scratch) -> Matches:
     """Find all matches of a corpus that is not read yet, and test items.
+
+    What ``scratch`` has no memory for is in mapped files.
 
     Returns:
         A table, by training document, then test item: ``train_doc`` and ``train_id``, ``test_doc``
@@ -331,41 +357,68 @@ def matches_of(train: InputCorpus, test: InputCorpus, items: Items) -> Matches:
         run that both have; ``train_start``, ``train_end``, ``test_start`` and ``test_end``, its
         characters, null where there is none; and ``passage_text``, if texts were asked for.
     """
-    parts = list(items.matches(train))
-    pairs = (_no_pairs(), *(part for part, _ in parts))
-    found = _Pairs(*(np.concatenate(column) for column in zip(*pairs, strict=True)))
-    order = np.lexsort((found.item, found.doc))
-    found = _Pairs(*(column[order] for column in found))
-    passage, where = found.passage, found.characters
-    has = passage[:, 0] > 0
-    in_test = np.full((len(order), 2), -1)
-    runs = passage[has][:, [2, 0]]
-    in_test[has] = characters(items.words, items.texts, found.item[has], runs)
+    counts, done = MatchCounts(test), 0
+    ids = test.ids()
+    contaminated = [np.empty(0, np.bool_)]
+    memory = min(scratch.left, _IN_MEMORY)
+    cut = Spill([np.uint64, np.int64, np.int64, np.int64], 1, memory, scratch.disk)
+    with (
+        closing(cut),
+        TableSpill(memory, scratch.disk) as tables,
+        TableSpill(memory, scratch.disk) as best,
+    ):
+        for part in chain(items.matches(train), _nothing(train)):
+            pairs, here = part.pairs, np.zeros(part.documents, np.bool_)
+            here[pairs.doc] = True
+            contaminated.append(here)
+            counts.add(pairs)
+            table = _table(part, done, ids, items.asked.texts)
+            tables.add(table)
+            best.add(table.select(CLOSEST).take(array_of(_closest(pairs))))
+            before = np.uint64(done) << _BITS
+            stretches = part.cut._replace(position=part.cut.position + before)
+            cut.add_divided(stretches, np.array([0, len(stretches.position)]))
+            if cut.is_full:
+                cut.flush(durable=False)
+            done += part.documents
+        stretches = Stretches(*cut.take(0, scratch.empty))
+        marks = np.concatenate(contaminated)
+        return Matches(tables.table(), stretches, marks, best.table(), counts)
+
+
+def _nothing(train: InputCorpus) -> Iterator[Part]:
+    """Yield a part without documents, which has the columns of the table if no other one does."""
+    ids, numbers, ends = train.ids(), np.empty(0, np.int64), np.empty((0, 2), np.int64)
+    by, shares, text = np.empty(0, np.int8), np.empty(0), pa.array([], pa.large_string())
+    pairs = Pairs(numbers, numbers, by, shares, numbers, ends, ends, text)
+    yield Part(0, ids, pairs, no_stretches())
+
+
+def _table(part: Part, before: int, test_ids: Ids, texts: bool) -> pa.Table:
+    """Return the table of some matches, see `matches_of`; ``before`` is the first position."""
+    pairs = part.pairs
     columns: dict[str, Any] = {
-        "train_doc": array_of(found.doc),
-        "train_id": take_ids(train.ids(), found.doc),
-        "test_doc": array_of(found.item),
-        "test_id": take_ids(test.ids(), found.item),
-        "by": pa.array(BY).take(array_of(found.by.astype(np.int64))),
-        "containment": array_of(found.containment),
-        "passage": array_of(np.ascontiguousarray(passage[:, 0])),
+        "train_doc": array_of(pairs.doc + before),
+        "train_id": take_ids(part.ids, pairs.doc + (before if part.ids is None else 0)),
+        "test_doc": array_of(pairs.item),
+        "test_id": take_ids(test_ids, pairs.item),
+        "by": pa.array(BY).take(array_of(pairs.by.astype(np.int64))),
+        "containment": array_of(pairs.containment),
+        "passage": array_of(pairs.passage),
     }
-    for name, ends in (("train", where), ("test", in_test)):
+    for name, ends in (("train", pairs.in_train), ("test", pairs.in_test)):
         for column, end in enumerate(("start", "end")):
             values = np.ascontiguousarray(ends[:, column])
             columns[f"{name}_{end}"] = array_of(values, null=values < 0)
-    if items.asked.texts:
-        columns["passage_text"] = pa.array(found.text, pa.large_string())
-    cuts = (no_stretches(), *(cut for _, cut in parts))
-    cut = Stretches(*(np.concatenate(column) for column in zip(*cuts, strict=True)))
-    return Matches(pa.table(columns), cut)
+    if texts:
+        columns["passage_text"] = pairs.text
+    return pa.table(columns)
 
 
-def closest(matches: pa.Table) -> pa.Table:
-    """Return, of each training document that matches, the row with the highest containment.
+def _closest(pairs: Pairs) -> np.ndarray:
+    """Return, of each document that matches, the row with the highest containment, int64[].
 
     Of equal ones it is that of the first test item.
     """
-    doc, share = (matches.column(name).to_numpy() for name in ("train_doc", "containment"))
-    order = np.lexsort((-share, doc))
-    return matches.take(array_of(order[np.unique(doc[order], return_index=True)[1]]))
+    order = np.lexsort((-pairs.containment, pairs.doc))
+    return np.asarray(order[np.unique(pairs.doc[order], return_index=True)[1]])

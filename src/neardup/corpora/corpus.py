@@ -127,6 +127,10 @@ class InputCorpus:
         if self.extra:
             self._columns.append(table.select(self.extra))
 
+    def ids_of(self, table: pa.Table) -> Ids:
+        """Return the ids of a partition, of which `about` has returned a table."""
+        return table.column(_ID) if self.id_column else None
+
     def ids(self, scratch: Scratch | None = None) -> Ids:
         """Return the ids of all documents, once they are known to be unique.
 

@@ -57,7 +57,7 @@ class Scratch:
     """
 
     def __init__(self, budget: int | None = None, disk: Disk | None = None) -> None:
-        self.budget, self._disk = budget, disk or Disk()
+        self.budget, self.disk = budget, disk or Disk()
         # Arrays may be given up while one is asked for, in the same thread.
         self._lock = threading.RLock()
         self.used = 0
@@ -99,9 +99,9 @@ class Scratch:
             self.used += size if in_memory else 0
         flat = np.empty(size, np.uint8) if in_memory else np.frombuffer(self._map(size), np.uint8)
         if not in_memory:
-            self._disk.add(size)
+            self.disk.add(size)
         # Views keep the flat array alive: it goes when the last of them does.
-        gone = partial(self._forget, size) if in_memory else partial(self._disk.add, -size)
+        gone = partial(self._forget, size) if in_memory else partial(self.disk.add, -size)
         weakref.finalize(flat, gone).atexit = False
         return flat.view(kind).reshape(shape), not in_memory
 
@@ -116,7 +116,7 @@ class Scratch:
 
     def _map(self, size: int) -> mmap.mmap:
         try:
-            with tempfile.TemporaryFile(dir=self._disk.folder) as file:
+            with tempfile.TemporaryFile(dir=self.disk.folder) as file:
                 reserve(file.fileno(), size)
                 return mmap.mmap(file.fileno(), size)
         except OSError as error:

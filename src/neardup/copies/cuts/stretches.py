@@ -39,6 +39,12 @@ class Stretches(NamedTuple):
         """int64[stretches]: positions in the input, old documents included."""
         return (self.position >> np.uint64(32)).astype(np.int64)
 
+    def documents_in(self, scratch: Scratch) -> np.ndarray:
+        """Return `document` as an array of ``scratch``."""
+        found = scratch.empty(len(self.position), np.int64)
+        np.right_shift(self.position, np.uint64(32), out=found.view(np.uint64))
+        return found
+
 
 def union(position: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the maximal rows that some rows of words cover, uint64[] and int64[].
