@@ -38,7 +38,7 @@ from neardup.engines.job import needed_columns
 from neardup.errors import InputError, SpecError
 from neardup.inspect.pair_texts import pairs_of_batch
 from neardup.io.frames import FrameSource
-from neardup.io.opening import Reading
+from neardup.io.opening import Reading, accepted
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target
 from neardup.io.source import Source
@@ -211,6 +211,7 @@ def dedup_as_asked(given: dict[str, Any], settings: Callable[[], Spec]) -> Again
     """
     from neardup.api.dedup import dedup
 
+    given = {**given, "against": accepted(given["against"])}
     plain = is_corpus(given["against"])
     apply = f"{_OF_BATCH} {_OF_CORPUS if plain else ''}".split()
     for name, parameter in inspect.signature(dedup).parameters.items():
@@ -273,11 +274,11 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         if old.removed:
             check_added(corpus, old.format, _ADDED)
         load = corpus.workload(old.threads, spec.shingle)
-        inputs: list[tuple[object, InputCorpus]] = [(source, corpus)]
+        inputs = [corpus]
         first: InputCorpus | None = None
         if before is None:
             first = open_corpus(old.corpus, dataclasses.replace(old.reading, items=items))
-            inputs.append((old.corpus, first))
+            inputs.append(first)
         if out is not None:
             check_out(out, *inputs)
         with naming("old_" if first else ""):

@@ -28,9 +28,10 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
-from neardup.io.opening import Reading
+from neardup.files.given_path import GivenPath
+from neardup.io.opening import Reading, accepted
 from neardup.io.outputs import check_output
-from neardup.io.remote import is_remote, located
+from neardup.io.remote import local_target, located
 from neardup.memory_plan import memory_of
 from neardup.result_record import RECORD, read_record
 from neardup.results.any_run import AnyRun
@@ -357,6 +358,8 @@ def passages(
         >>> run.passages.select(["doc_id", "start", "end", "source_id"]).to_pylist()
         [{'doc_id': 1, 'start': 2, 'end': 7, 'source_id': 0}]
     """
+    target = None if out is None else located(out)
+    source, against = accepted(source), accepted(against)
     spec = PassageSpec(
         words_of(words, preset),
         order_by,
@@ -391,12 +394,12 @@ def passages(
         raise SpecError(f"{which} need an output folder", "give `out`")
     with show_progress(progress) as listener:
         clock = Clock(listener)
-        if out is None:
+        if target is None:
             result = run_in_memory(asked, clock)
             return PassageRun(MemoryPassages(result))
-        target = Target(located(out), overwrite, resume, None if work is None else Path(work))
-        run_in_folder(asked, target, clock)
-    return PassageRun.open(out)
+        folder = None if work is None else local_target(work)
+        run_in_folder(asked, Target(target, overwrite, resume, folder), clock)
+    return PassageRun.open(target)
 
 
 def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | None:
@@ -404,9 +407,9 @@ def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | 
     if against is None:
         return None
     columns = tuple(name for name in (spec.within, spec.across) if name)
-    if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
-        folder = Path(against)
-        record = read_record(folder)
+    if isinstance(against, GivenPath):
+        folder = against
+        record = read_record(folder.path)
         if record is not None:
             clean = next((n for n in record["files"] if n.partition(".")[0] == "clean"), None)
             if clean is None:
@@ -415,7 +418,7 @@ def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | 
                     "name the files that are compared with",
                 )
             against = folder / clean
-        elif (folder / RECORD).is_file() and (folder / "documents.parquet").is_file():
+        elif all((folder.path / name).is_file() for name in (RECORD, "documents.parquet")):
             raise InputError(
                 f"{folder / RECORD}: not readable, or damaged",
                 "run the command again, or name the files that are compared with",

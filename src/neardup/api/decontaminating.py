@@ -206,7 +206,7 @@ def decontaminate(
         size = items.workload(1, asked.shingle).text
     if folder is not None:
         check_folder(folder, overwrite, writes=_MATCHES)
-        check_out(folder, (train, corpus), (against, items))
+        check_out(folder, corpus, items)
     plan = plan_decontamination(corpus.workload(threads, asked.shingle), size, allowed)
     if allowed is not None:
         plan.check()
@@ -264,7 +264,7 @@ def decontaminate(
                 kept_ids = take_ids(corpus.ids(), np.arange(len(kept)))
                 write_tables(made / "cuts.parquet", cuts.tables(kept_ids))
         record = write_record(made, Decontamination.command, about | about_clock(clock))
-    return Decontamination(found.table, kept, record, folder)
+    return Decontamination(found.table, kept, record, folder.path)
 
 
 def _slices(table: pa.Table) -> Iterator[pa.Table]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from neardup.api.arguments import by_preset, checked, is_given
@@ -16,7 +15,8 @@ from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.errors import SpecError
 from neardup.io.frames import gives_baskets
-from neardup.io.opening import Reading, paths_of
+from neardup.io.opening import Reading, given_paths
+from neardup.io.remote import local_target
 from neardup.memory_plan import memory_of
 from neardup.output.writing import Writing
 from neardup.results.results import MemoryResults
@@ -46,7 +46,7 @@ def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
 
 def _shingle_of(source: object, text: object, shingle: str | ShingleSpec, *others: object) -> Any:
     """Return the shingle: items where the source is lists of them and no setting was given."""
-    if any(map(is_given, (shingle, *others))) or paths_of(source) is not None:
+    if any(map(is_given, (shingle, *others))) or given_paths(source) is not None:
         return shingle
     name = text if isinstance(text, str) else next(iter(cast(Any, text)), "text")
     return "item" if gives_baskets(source, name) else shingle
@@ -219,7 +219,7 @@ def dedup(
         request = Request(source, reading, asked, resources, writing, Clock(listener))
         if out is None:
             return Run(MemoryResults(*run_in_memory(request)))
-        folder = None if work is None else Path(work)
+        folder = None if work is None else local_target(work)
         return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=folder))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.corpora.corpus import InputCorpus
-from neardup.io.opening import paths_of
+from neardup.files.given_path import GivenPath
 from neardup.io.outputs import check_output
-from neardup.io.remote import located
 from neardup.output.clean import Form
 from neardup.output.writing import check_inputs, check_outside
 
@@ -35,8 +33,8 @@ def form_of_removed(format: str | None, added: pa.Table, rows: np.ndarray) -> Fo
     return Form(format, adding=adding, added=added.schema)
 
 
-def check_out(out: Path, *inputs: tuple[object, InputCorpus]) -> None:
+def check_out(out: GivenPath, *inputs: InputCorpus) -> None:
     """Refuse an output folder in which an input is: sources as given, and as they were opened."""
-    for source, corpus in inputs:
-        check_inputs(out, [file.path for file in corpus.reader.source.files])
-        check_outside(out, [located(path) for path in paths_of(source) or ()])
+    for corpus in inputs:
+        check_inputs(out, [file.location for file in corpus.reader.source.files])
+        check_outside(out, corpus.job.given)

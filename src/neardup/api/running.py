@@ -7,7 +7,6 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from neardup.engines.beginning import drop_store
@@ -15,8 +14,9 @@ from neardup.engines.clock import Clock, Event
 from neardup.engines.job import Job, Resources, needed_columns
 from neardup.engines.local import Outcome, run, sketch_shard
 from neardup.errors import SpecError
-from neardup.io.opening import Reading, paths_of
-from neardup.io.remote import is_remote, located, open_remote
+from neardup.files.given_path import GivenPath
+from neardup.io.opening import Reading, accepted, given_paths
+from neardup.io.remote import Url, is_remote, located, open_remote
 from neardup.json_values import differences
 from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import clear_work, local_output
@@ -30,6 +30,7 @@ from neardup.output.writing import (
     finish_outputs,
     write_outputs,
 )
+from neardup.result_record import RECORD
 from neardup.results.folder_results import FolderResults
 from neardup.spec import Spec
 from neardup.state.output_folder import check_folder
@@ -42,11 +43,17 @@ class Request:
     """The arguments of a call, checked and grouped."""
 
     source: Any  # see `neardup.dedup`
+    #: Files, folders, patterns and URLs that are asked for; none for a frame.
+    given: list[Url | GivenPath] = field(init=False)
     reading: Reading = field(default_factory=Reading)
     spec: Spec = field(default_factory=Spec)
     resources: Resources = field(default_factory=Resources)
     writing: Writing = field(default_factory=Writing)
     clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", accepted(self.source))
+        object.__setattr__(self, "given", given_paths(self.source) or [])
 
     def job(self, state: RunState | None = None) -> Job:
         """Open the source, and return the job."""
@@ -56,13 +63,9 @@ class Request:
         asked = dataclasses.replace(self.reading, items=items)
         source, reading = asked.open_sized(self.source, columns, folder)
         self.writing.check(source)
-        how = {"given": self.given(), **reading.as_dict()}
+        how = {"given": list(map(str, self.given)), **reading.as_dict()}
         output = self.writing.as_dict()
         return Job(source, self.spec, self.resources, how, self.clock, state, output)
-
-    def given(self) -> list[str]:
-        """Return the files, folders, patterns and URLs that are asked for; none for a frame."""
-        return [located(path) for path in paths_of(self.source) or ()]
 
 
 def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
@@ -80,7 +83,7 @@ def run_in_folder(
     *,
     overwrite: bool = False,
     resume: bool = False,
-    work: Path | None = None,
+    work: GivenPath | None = None,
 ) -> FolderResults:
     """Run, and write the results to a folder, or to a URL.
 
@@ -92,10 +95,10 @@ def run_in_folder(
         if work is not None and not request.resources.keep_run:
             clear_work(work)
         return FolderResults(target)
-    check_outside(target, request.given())
+    check_outside(target, request.given)
     keep = request.resources.keep_run
-    with local_output(target, overwrite=overwrite, resume=resume, work=work, keep=keep) as folder:
-        found = _run_in_folder(request, folder, target, overwrite, resume)
+    with local_output(target, overwrite=overwrite, resume=resume, work=work, keep=keep) as here:
+        found = _run_in_folder(request, here, target, overwrite, resume)
     if not is_remote(target):
         return found
     results = FolderResults(target, found.record)
@@ -105,24 +108,26 @@ def run_in_folder(
 
 
 def _run_in_folder(
-    request: Request, out: Path, target: str, overwrite: bool, resume: bool
+    request: Request, here: GivenPath, target: Url | GivenPath, overwrite: bool, resume: bool
 ) -> FolderResults:
+    out = here.path
     check_folder(out, overwrite, writes=OUTPUTS, resume=resume)
     folder = out / RUN_FOLDER
-    if resume and not RunState.exists(folder) and _complete(request, str(out), overwrite):
+    if resume and not RunState.exists(folder) and _complete(request, here, overwrite):
         if folder.exists():  # of a run that was killed while it cleared up
             RunState.create(folder, overwrite=True).remove()
-        return FolderResults(out)
+        return FolderResults(here)
     if resume and RunState.exists(folder):
         state = RunState.open(folder)
         if state.manifest:  # else it was killed before it had begun
-            request.clock.emit(Event("read and sketch", note=f"continuing the run in {folder}"))
+            note = f"continuing the run in {here / RUN_FOLDER}"
+            request.clock.emit(Event("read and sketch", note=note))
     else:
         state = RunState.create(folder, overwrite=overwrite or resume)
     with state, resumable(state) as jobs, PrivatePeak() as peak:
         job = request.job(state)
         jobs.append(job)
-        check_inputs(target, [file.path for file in job.source.files])
+        check_inputs(target, [file.location for file in job.source.files])
         if state.manifest:
             require_files(out, [job.source])
         asked = job.manifest()
@@ -141,7 +146,7 @@ def _run_in_folder(
         keep = job.resources.keep_run or (job.resources.shared and not drop_store(job))
         if not keep:
             state.remove()
-    results = FolderResults(out, found)
+    results = FolderResults(here, found)
     if job.source.format == "frame":  # which no folder contains
         results.source, results.ends = job.source, outcome.corpus.ends
     return results
@@ -156,11 +161,13 @@ def save(
 ) -> None:
     """Write the results of a run in memory to a folder, or to a URL."""
     writing.check(outcome.job.source)
-    check_inputs(out, [file.path for file in outcome.job.source.files])
-    check_outside(out, outcome.job.reading["given"])
+    out = located(out)
+    check_inputs(out, [file.location for file in outcome.job.source.files])
+    check_outside(out, outcome.job.given)
 
     used = {name: about[name] for name in ("seconds", "peak_memory", "peak_private_memory")}
-    with local_output(out, overwrite=overwrite) as folder:
+    with local_output(out, overwrite=overwrite) as here:
+        folder = here.path
         check_folder(folder, overwrite, writes=OUTPUTS)
         with RunState.create(folder / RUN_FOLDER, overwrite=overwrite) as state:
             try:
@@ -181,15 +188,15 @@ def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
     return sketch_shard(job, shard)
 
 
-def _complete(request: Request, out: str, overwrite: bool) -> bool:
+def _complete(request: Request, out: Url | GivenPath, overwrite: bool) -> bool:
     """Return whether an output is complete and of this very request.
 
     Raises:
         OutputError: It is complete, of another request, and must not be replaced.
     """
-    path = f"{out.rstrip('/')}/run.json"
+    path = out / RECORD
     try:
-        with open_remote(path) if is_remote(path) else Path(path).open("rb") as file:
+        with open_remote(path) if isinstance(path, Url) else path.path.open("rb") as file:
             data = file.read()
     except OSError:
         return False

@@ -40,7 +40,7 @@ class _Target(click.Path):
             return super().convert(value, param, ctx)
         from neardup.io.remote import local_target
 
-        return local_target(value)
+        return Path(str(local_target(value)))
 
 
 LOCAL_TARGET = _Target(local=True)
@@ -341,12 +341,12 @@ def request_of(inputs: Sequence[str], options: dict[str, Any], clock: "Clock") -
     """Return the request to the library, by the INPUTs and options of a command."""
     from neardup.api.running import Request
     from neardup.io.opening import Reading
-    from neardup.io.remote import location
+    from neardup.io.remote import located
 
     names = "id delimiter input_format encoding_errors max_document skip_large private_ids"
     reading = Reading(options.pop("text").split(","), **_taken(options, *names.split()))
     resources, writing = resources_of(options), writing_of(options)
-    paths, spec = [location(name) for name in inputs], spec_of(options)
+    paths, spec = [located(name) for name in inputs], spec_of(options)
     return Request(paths, reading, spec, resources, writing, clock)
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from neardup.engines.clock import Event, Listener
     from neardup.report.views import View
 
+    AnyPath = str | os.PathLike[str]
+
 
 @contextmanager
 def show_events(shown: bool) -> "Iterator[Listener | None]":
@@ -127,7 +129,7 @@ class Page(NamedTuple):
     def of(cls, options: dict[str, Any]) -> "Page":
         return cls(*(options.pop(name) for name in cls._fields))
 
-    def check(self, inputs: Iterable[str | Path], given: Iterable[str] = ()) -> None:
+    def check(self, inputs: "Iterable[AnyPath]", given: "Iterable[AnyPath]" = ()) -> None:
         """Refuse, before any work, a page that can't or must not be written."""
         if self.html is not None:
             from neardup.report.outfile import check_file

@@ -15,7 +15,9 @@ from neardup.copies.result import WRITES, Result, make
 from neardup.copies.work import Work
 from neardup.engines.clock import Clock, Event
 from neardup.errors import ResumeError
+from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors
+from neardup.io.remote import Url
 from neardup.json_values import differences
 from neardup.memory_plan import PrivatePeak, least_for_passages, require_memory
 from neardup.output.publishing import local_output
@@ -97,10 +99,10 @@ class PassageRequest:
 class Target:
     """Where the result goes."""
 
-    out: str  # a folder, or a URL
+    out: Url | GivenPath
     overwrite: bool = False
     resume: bool = False
-    folder: Path | None = None  # where it is made, if it goes to a URL
+    folder: GivenPath | None = None  # where it is made, if it goes to a URL
 
 
 def run_in_memory(asked: PassageRequest, clock: Clock) -> Result:
@@ -120,20 +122,21 @@ def run_in_folder(asked: PassageRequest, target: Target, clock: Clock) -> None:
     """
     asked.check()
     for corpus in asked.inputs.all:
-        files = [file.path for file in corpus.reader.source.files]
+        files = [file.location for file in corpus.reader.source.files]
         check_inputs(target.out, files, WRITES)
-        check_outside(target.out, corpus.how["given"])
+        check_outside(target.out, corpus.job.given)
     with local_output(
         target.out,
         overwrite=target.overwrite,
         resume=target.resume,
         work=target.folder,
         writes=WRITES,
-    ) as folder:
-        _run(asked, target, folder, clock)
+    ) as here:
+        _run(asked, target, here, clock)
 
 
-def _run(asked: PassageRequest, target: Target, out: Path, clock: Clock) -> None:
+def _run(asked: PassageRequest, target: Target, here: GivenPath, clock: Clock) -> None:
+    out = here.path
     check_folder(out, target.overwrite, writes=WRITES, resume=target.resume)
     folder, manifest = out / RUN_FOLDER, asked.manifest()
     interrupted = target.resume and RunState.exists(folder)
@@ -144,7 +147,8 @@ def _run(asked: PassageRequest, target: Target, out: Path, clock: Clock) -> None
     if interrupted:
         state = RunState.open(folder)
         if state.manifest:  # else it was killed before it had begun
-            clock.emit(Event("find anchors", note=f"continuing the run in {folder}"))
+            note = f"continuing the run in {here / RUN_FOLDER}"
+            clock.emit(Event("find anchors", note=note))
     else:
         state = RunState.create(folder, overwrite=target.overwrite or target.resume)
     with state, resumable(state):

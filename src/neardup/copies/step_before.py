@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from neardup.copies.finding import Inputs
+from neardup.files.given_path import GivenPath
+from neardup.io.remote import Url
 from neardup.output.clean import CLEAN
 from neardup.result_record import read_record
 
@@ -18,7 +20,7 @@ def step_before(inputs: Inputs) -> dict[str, Any] | None:
 
     None where the corpus is not the complete clean corpus, in a local folder, of such a run.
     """
-    folders = {_folder_of(Path(name)) for name in inputs.new.how.get("given", ())}
+    folders = {_folder_of(path) for path in inputs.new.job.given}
     if len(folders) != 1 or (folder := folders.pop()) is None:
         return None
     record = read_record(folder)
@@ -31,6 +33,9 @@ def step_before(inputs: Inputs) -> dict[str, Any] | None:
     return {**about, **{name: counts[name] for name in ("documents", "removed", "kept")}}
 
 
-def _folder_of(path: Path) -> Path | None:
+def _folder_of(given: Url | GivenPath) -> Path | None:
     """Return the folder of a run that a clean corpus, or a file of one, belongs to."""
+    if isinstance(given, Url):
+        return None
+    path = given.path
     return next((part.parent for part in (path, *path.parents[:1]) if part.name == CLEAN), None)

@@ -18,8 +18,7 @@ from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
 from neardup.errors import InputError
 from neardup.files.scratch import Scratch
-from neardup.io.opening import Reading, paths_of
-from neardup.io.remote import located
+from neardup.io.opening import Reading, accepted, given_paths
 from neardup.io.source import Documents, Partition
 from neardup.memory_plan import Workload
 from neardup.output.clean import CleanCorpus, Form
@@ -73,9 +72,9 @@ class InputCorpus:
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
+        source = accepted(source)
         opened, sized = reading.open_sized(source, extra)
-        given = [located(path) for path in paths_of(source) or ()]
-        how = {"given": given, **sized.as_dict()}
+        how = {"given": list(map(str, given_paths(source) or ())), **sized.as_dict()}
         return cls(Reader(opened), opened.id_column, extra, how=how)
 
     @property

@@ -43,7 +43,7 @@ def stop_passages(given: str | os.PathLike[str] | Sequence[str]) -> tuple[str, .
             found += (passage.strip() for passage in many if passage.strip())
     if not found:
         raise InputError(
-            f"{os.fspath(given)}: there are no stop passages",
+            f"{given}: there are no stop passages",
             "in plain text, an empty line is between two passages",
         )
     return tuple(found)

@@ -193,7 +193,7 @@ def store_of(job: Job) -> BandStore:
         return job.sketches
     if not job.resources.shared:
         return open_store("memory" if job.state is None else "sqlite", state=job.state)
-    return open_store(job.resources.store, run=_owner(job))
+    return open_store(job.resources.store_url, run=_owner(job))
 
 
 def _owner(job: Job) -> str:

@@ -1,5 +1,6 @@
 """Inputs and settings of a run."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,6 +10,8 @@ from typing import Any
 from neardup import __version__
 from neardup.engines.clock import Clock
 from neardup.errors import SpecError
+from neardup.files.given_path import GivenPath
+from neardup.io.remote import Url, again
 from neardup.io.source import Source, unreadable
 from neardup.recipe import Recipe
 from neardup.spec import Spec
@@ -31,11 +34,16 @@ class Resources:
     store: str = "auto"  # in memory and in the run's own file, or see `open_store`
     run: str | None = None  # name of the run in a store that several processes use
     keep_run: bool = False  # keep the run folder when all is done
+    #: The file of a store in one.
+    store_file: GivenPath | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
         check_threads(self.threads)
         if self.store != "auto":
             check_store(self.store)
+        scheme, _, name = self.store.partition(":")
+        file = scheme == "sqlite" and bool(name)
+        object.__setattr__(self, "store_file", GivenPath.of(name) if file else None)
         if self.run is not None and not self.shared:
             raise SpecError(
                 "a named run needs a store that several processes can reach",
@@ -46,6 +54,11 @@ class Resources:
     def shared(self) -> bool:
         """Whether the store is outside the run's own file."""
         return self.store not in ("auto", "memory", "sqlite")
+
+    @property
+    def store_url(self) -> str:
+        """The store, whose file is absolute."""
+        return self.store if self.store_file is None else f"sqlite:{os.fspath(self.store_file)}"
 
     @property
     def public_store(self) -> str:
@@ -91,11 +104,21 @@ class Job:
                 time, checksum = 0, file_checksum(Path(file.copy))
             elif number % step == 0:
                 try:
-                    checksum = sampled_checksum(Path(file.path))
+                    checksum = sampled_checksum(Path(file.local_path))
                 except OSError as error:
                     raise unreadable(file.path, error) from error
             found.append([file.path, file.size, time, checksum])
         return found
+
+    @property
+    def directory(self) -> str:
+        """The directory that relative names of inputs are relative to; empty without any."""
+        return next((file.directory for file in self.source.files if file.directory), "")
+
+    @property
+    def given(self) -> list[Url | GivenPath]:
+        """What was asked for: files, folders, patterns and URLs; none for a frame."""
+        return again(self.reading.get("given", ()), self.directory)
 
     def identity(self) -> dict[str, Any]:
         """The inputs, and how they are read: the result depends on these."""

@@ -39,7 +39,7 @@ def problems_of(core: Core, filled: Callable[[np.ndarray], int] | None = None) -
         with core.reading() as state:
             check = core.catalogue.rows("PRAGMA integrity_check(1)")
             if check != [("ok",)]:
-                return [f"{core.catalogue.path}: the structure of the database is damaged"]
+                return [f"{core.name}: the structure of the database is damaged"]
             found += _documents(core, state.documents)
             found += _in_segments(core, filled or partial(_filled, core))
             found += _copies(core)

@@ -122,7 +122,7 @@ def merge_all(core: Core, other: Core, on_conflict: str) -> int:
         SpecError: It is the same index.
         DuplicateIdError: An id is in both, and that is an error.
     """
-    core.recipe.require_same(other.recipe, f"the index {core.folder or 'in memory'}")
+    core.recipe.require_same(other.recipe, f"the index {core.name}")
     if core.stores_texts and not other.stores_texts:
         raise InputError(
             "the other index stores shingles only, and this one stores texts",

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neardup.errors import OutputError, StoreError
+from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors
 from neardup.state.output_folder import output_folder, remove_leftovers
 from neardup.state.run_state import RUN_FOLDER
@@ -53,19 +54,20 @@ def is_writable_disk(path: Path) -> bool:
 
 
 @contextmanager
-def index_folder(folder: Path) -> Iterator[Path]:
-    """Give an empty folder, whose content appears as ``folder`` unless there was an error.
+def index_folder(given: GivenPath) -> Iterator[Path]:
+    """Give an empty folder, whose content appears as ``given`` unless there was an error.
 
     Raises:
         OutputError: There is something else, or it can't be written.
     """
-    with system_errors(folder):
+    folder = given.path
+    with given.in_messages(), system_errors(folder):
         if folder.exists() and (
             not folder.is_dir() or any(path.name != RUN_FOLDER for path in folder.iterdir())
         ):
             remove_leftovers(folder)
             raise OutputError(f"{folder} exists already", "open it, or name another folder")
-    with output_folder(folder, overwrite=False, writes=()) as made:
+    with output_folder(given, overwrite=False, writes=()) as made:
         yield made
 
 

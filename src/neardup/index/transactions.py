@@ -6,8 +6,7 @@ import io
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of, strings_of
 from neardup.errors import InputError, NeardupError, StoreError, UnknownIdError
+from neardup.files.given_path import GivenPath
 from neardup.index.bodies import Id, Row, checksum_of, unpack_text
 from neardup.index.catalogue import BusyError, Catalogue, State
 from neardup.index.copy_keys import CopyKeys, CopyLength, shortened
@@ -119,20 +119,23 @@ class Core:
 
     def __init__(
         self,
-        folder: Path | None,
+        folder: GivenPath | None,
         catalogue: Catalogue,
         recipe: Recipe,
         threshold: float,
         texts: bool,
         passages: CopyLength | None = None,
     ) -> None:
-        self.folder, self.catalogue = folder, catalogue
+        self._given, self.catalogue = folder, catalogue
+        #: Where it is, absolute.
+        self.folder = None if folder is None else folder.path
         self.recipe, self.threshold, self.stores_texts = recipe, threshold, texts
         self.digest = recipe.digest
-        self.snapshot = Snapshot(catalogue, folder, self.digest)
+        self.snapshot = Snapshot(catalogue, self.folder, self.digest)
         self.copies: CopyKeys | None = None
         if passages is not None:
-            self.copies = CopyKeys(catalogue, folder, self.digest, passages, recipe.shingle)
+            where = catalogue, self.folder, self.digest
+            self.copies = CopyKeys(*where, passages, recipe.shingle)
         self.sketcher = Sketcher(recipe)
         self.verifier = Verifier(catalogue, self.sketcher.tokeniser, texts, None)
         self._pid = os.getpid()
@@ -141,6 +144,15 @@ class Core:
     def kinds(self) -> list[Snapshot | CopyKeys]:
         """All that has segments."""
         return [self.snapshot] if self.copies is None else [self.snapshot, self.copies]
+
+    @property
+    def name(self) -> str:
+        """Its folder as it was given, for messages."""
+        return "in memory" if self._given is None else str(self._given)
+
+    def in_messages(self) -> AbstractContextManager[None]:
+        """Have errors show the folder as it was given."""
+        return nullcontext() if self._given is None else self._given.in_messages()
 
     # Transactions.
 
@@ -152,7 +164,7 @@ class Core:
     def reading(self) -> Iterator[State]:
         """A snapshot of the index."""
         for last in (False,) * 8 + (True,):
-            with self.catalogue.reading() as state:
+            with self.in_messages(), self.catalogue.reading() as state:
                 self._forget_after_fork()
                 try:
                     self._refresh(state)
@@ -168,7 +180,7 @@ class Core:
     def writing(self, wait: float | None = None) -> Iterator[State]:
         """A transaction that writes; see `Catalogue.writing`."""
         timeout = self.catalogue.options.timeout if wait is None else wait
-        with self.catalogue.thread_lock(timeout):
+        with self.in_messages(), self.catalogue.thread_lock(timeout):
             try:
                 with self.catalogue.writing(wait) as state:
                     self._forget_after_fork()

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +24,10 @@ from neardup.engines.local import Outcome, run
 from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
+from neardup.files.given_path import GivenPath
 from neardup.files.scratch import Scratch
 from neardup.io.opening import Reading
-from neardup.io.remote import is_remote, located, location
+from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import local_output
@@ -185,14 +185,15 @@ class Reclustering:
     def into(self, out: str | os.PathLike[str], overwrite: bool) -> FolderResults:
         """Write the result to a folder, or to a URL."""
         target, old = located(out), self.results.folder
-        same = is_remote(target) and target.rstrip("/") == self.results.name
-        if not is_remote(target) and old is not None:
-            same = Path(target).resolve().is_relative_to(old.resolve())
+        same = isinstance(target, Url) and target.rstrip("/") == self.results.name
+        if isinstance(target, GivenPath) and old is not None:
+            same = target.path.resolve().is_relative_to(old.resolve())
         if same:
             raise SpecError(f"{target} is the run itself, or in its folder", "name another output")
-        check_inputs(out, map(str, self.results.inputs))
-        check_outside(out, self.results.read_from)
-        with local_output(out, overwrite=overwrite) as here:
+        check_inputs(target, self.results.inputs)
+        check_outside(target, self.results.read_from)
+        with local_output(target, overwrite=overwrite) as place:
+            here = place.path
             check_folder(here, overwrite, writes=OUTPUTS)
             state = RunState.create(here / RUN_FOLDER, overwrite=overwrite)
             with state, PrivatePeak() as peak:
@@ -203,7 +204,7 @@ class Reclustering:
                     )
                 finally:
                     state.remove()
-        return FolderResults(out, found)
+        return FolderResults(target, found)
 
     def _about(self, peak: int) -> dict[str, Any]:
         """Return further members of the record, also of an input that is gone for now."""
@@ -252,7 +253,7 @@ class Reclustering:
             reading["given"] = [str(path) for path in results.given]
         needed = needed_columns(self.spec, None)
         if needed and source.files and source.rereadable:  # reading checks that they are there
-            source = Reading.of(reading).open([location(p) for p in reading["given"]], needed)
+            source = Reading.of(reading).open(results.read_from, needed)
         elif needed and not isinstance(source, MissingSource):
             missing = set(needed) - set(source.column_names() or needed)
             if missing:

@@ -5,14 +5,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 from neardup.errors import InputError, SpecError, spelled
+from neardup.files.given_path import GivenPath
 from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
 from neardup.io.reading_ahead import ReadAhead
+from neardup.io.remote import Url, located
 from neardup.io.source import MAX_DOCUMENT, Columns, Layout, Partition, Source, SourceFile
-from neardup.io.streams import copied
+from neardup.io.streams import STDIN, copied
 from neardup.memory_plan import memory_of_machine, parse_size
 
 PARTITION_BYTES = 8 << 20
@@ -103,7 +105,7 @@ def open_source(
         raise SpecError(
             f"`partition_bytes` is {partition_bytes}, expected at least {_MINIMUM_BYTES}"
         )
-    paths = paths_of(source)
+    paths = given_paths(source)
     if paths is None:
         for name, value in (("input_format", input_format), ("delimiter", delimiter)):
             if value is not None:
@@ -154,21 +156,38 @@ def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
     return [replace(f, delimiter=delimiter) if f.format in ("csv", "tsv") else f for f in files]
 
 
-def paths_of(source: object) -> Sequence[str | os.PathLike[str]] | None:
-    """Return the files, folders, patterns and URLs that a source names; None for a frame."""
-    if isinstance(source, str | os.PathLike):
-        return [source]
-    if not isinstance(source, list | tuple):
-        return None
-    if any(isinstance(item, os.PathLike) for item in source):
+def accepted(source: Any) -> Any:
+    """Take the paths that a source has, see `given_paths`; a frame stays what it is."""
+    given = given_paths(source)
+    if given is None:
         return source
+    return given[0] if isinstance(source, str | os.PathLike) else given
+
+
+def given_paths(source: object) -> list[Url | GivenPath] | None:
+    """Take the files, folders, patterns and URLs that a source names; None for a frame.
+
+    From now on they are what they are now, whatever the current directory is.
+    """
+    if isinstance(source, str | os.PathLike):
+        source = [source]
+    elif not _are_paths(source):
+        return None
+    return [GivenPath(STDIN) if str(path) == STDIN else located(path) for path in source]
+
+
+def _are_paths(source: object) -> TypeGuard[Sequence[str | os.PathLike[str]]]:
+    if not isinstance(source, list | tuple):
+        return False
+    if any(isinstance(item, os.PathLike) for item in source):
+        return True
     if source and all_exist(source):
         raise InputError(
             "the list has strings, and all of them are names of files: a list of strings is a "
             "list of texts",
             "give pathlib.Path objects to read the files",
         )
-    return None
+    return False
 
 
 class FileSource(Source):

@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from neardup.errors import FormatError, InputError, InputNotFoundError, SpecError
-from neardup.io.remote import find_remote, is_remote, is_stored_file, located, short_name
+from neardup.files.given_path import GivenPath
+from neardup.io.remote import Url, find_remote, is_stored_file, located, short_name
 from neardup.io.source import SourceFile, unreadable
 from neardup.io.streams import STDIN
 from neardup.result_record import RECORD, read_record
@@ -47,7 +48,7 @@ def find_files(
         raise SpecError(f"`input_format` is {input_format!r}, expected one of {', '.join(FORMATS)}")
     if not paths:
         raise InputError("no input is given", "name at least one file, folder or pattern")
-    groups = [group for path in paths for group in _expanded(located(path))]
+    groups = [group for path in paths for group in _expanded(path)]
     empty = next((group.top for group in groups if not group.files), None)
     if empty is not None:
         raise InputNotFoundError(f"{empty}: no files in this folder", "hidden files are skipped")
@@ -79,22 +80,25 @@ class _Group(NamedTuple):
     files: list[SourceFile]
 
 
-def _expanded(name: str) -> list[_Group]:
-    if name == STDIN:
+def _expanded(path: str | os.PathLike[str]) -> list[_Group]:
+    if str(path) == STDIN:
         return [_Group("", [SourceFile(STDIN, "stdin", "jsonl", None, None, 0)])]
-    if is_remote(name):
-        return _remote(name)
-    if os.path.lexists(name) or not glob.has_magic(name):
-        return [_local(name)]
+    given = located(path)
+    if isinstance(given, Url):
+        return _remote(given)
+    if os.path.lexists(given) or not glob.has_magic(given.name):
+        return [_local(given)]
     # Path.glob takes no absolute patterns and lists hidden files.
-    matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
-    if not matches:
-        raise InputNotFoundError(f"{name}: no file matches the pattern", "check the pattern")
+    top = given.directory or None
+    names = sorted(glob.glob(given.name, root_dir=top, recursive=True))  # noqa: PTH207
+    if not names:
+        raise InputNotFoundError(f"{given}: no file matches the pattern", "check the pattern")
+    matches = [replace(given, name=name) for name in names]
     for match in matches:
-        if Path(match).name == RECORD:
-            _refuse_result(Path(match).parent)
+        if match.path.name == RECORD:
+            _refuse_result(match.path.parent, given)
     # `data/**` matches the folders on the way to the files too, and those would come twice.
-    return [_local(m) for m in [m for m in matches if not Path(m).is_dir()] or matches]
+    return [_local(m) for m in [m for m in matches if not m.path.is_dir()] or matches]
 
 
 def _remote(url: str) -> list[_Group]:
@@ -107,38 +111,38 @@ def _remote(url: str) -> list[_Group]:
     return [_Group(top, files)] if top else [_Group("", [file]) for file in files]
 
 
-def _local(path: str) -> _Group:
+def _local(given: GivenPath) -> _Group:
+    path = Path(given.name)
     try:
-        if not stat.S_ISDIR(Path(path).stat().st_mode):
-            return _Group("", [_described(path, Path(path).name)])
-        top = "" if Path(path) == Path() else str(Path(path))
-        names = _walk(path)
-        # (os.path.join, as there may be a million.)
-        return _Group(path, [_described(os.path.join(top, name), name) for name in names])  # noqa: PTH118
+        if not stat.S_ISDIR(given.path.stat().st_mode):
+            return _Group("", [_described(given, path.name)])
+        top = replace(given, name="" if path == Path() else str(path))
+        return _Group(str(given), [_described(top / name, name) for name in _walk(given)])
     except OSError as error:
-        raise unreadable(error.filename or path, error) from error
+        raise unreadable(given.shown(str(error.filename or given)), error) from error
 
 
-def _walk(folder: str) -> list[str]:
+def _walk(given: GivenPath) -> list[str]:
     """Posix paths of the files below a folder, relative to it, sorted; without hidden ones."""
-    names = []
+    names, folder = [], given.path
 
     def refuse(error: OSError) -> None:  # os.walk would skip folders that it may not list
         raise error
 
     for top, folders, files in os.walk(folder, onerror=refuse):
         if RECORD in files:
-            _refuse_result(Path(top))
+            _refuse_result(Path(top), given)
         folders[:] = [f for f in folders if not f.startswith(".")]
         below = Path(top).relative_to(folder).as_posix()
         names += [f"{below}/{f}".removeprefix("./") for f in files if not _is_hidden(f)]
     return sorted(names)
 
 
-def _refuse_result(folder: Path) -> None:
-    """Refuse a folder that neardup wrote: its tables are no documents."""
-    record = read_record(folder)
+def _refuse_result(found: Path, given: GivenPath) -> None:
+    """Refuse a folder that neardup wrote, below a path: its tables are no documents."""
+    record = read_record(found)
     if record is not None:
+        folder = Path(given.shown(str(found)))
         clean = next((name for name in record["files"] if name.partition(".")[0] == "clean"), None)
         what = f"its clean corpus is {folder / clean}" if clean else "it has no clean corpus"
         raise InputError(
@@ -166,10 +170,11 @@ def format_of(path: str, input_format: str | None = None) -> tuple[str | None, s
     return format, compression
 
 
-def _described(path: str, name: str) -> SourceFile:
-    found = os.stat(path)  # noqa: PTH116 - there may be a million
-    stamp = (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else (None, 0)
-    return SourceFile(path, name, "", None, *stamp)
+def _described(given: GivenPath, name: str) -> SourceFile:
+    found = os.stat(given)  # noqa: PTH116 - there may be a million
+    is_file = stat.S_ISREG(found.st_mode)
+    size, time = (found.st_size, found.st_mtime_ns) if is_file else (None, 0)
+    return SourceFile(str(given), name, "", None, size, time, directory=given.directory)
 
 
 def _check_known(files: list[SourceFile]) -> None:
@@ -190,23 +195,23 @@ def _check_once(files: list[SourceFile]) -> None:
     # A file that is read twice would be reported as duplicates of itself. To follow links all the
     # way takes long for a million files: only those of one size and time are looked at.
     counts = Counter((file.size, file.mtime_ns) for file in files)
-    seen: dict[str, str] = {}
+    seen: dict[str, GivenPath] = {}
     for file in files:
         if counts[file.size, file.mtime_ns] > 1:
-            is_local = file.path != STDIN and not is_remote(file.path)
-            key = os.path.realpath(file.path) if is_local else file.path
+            is_local = file.path != STDIN and not file.is_remote
+            key = os.path.realpath(file.given) if is_local else file.path
             if key in seen:
-                hint = "name each input once"
-                links = [path for path in (file.path, seen[key]) if Path(path).is_symlink()]
-                if links and file.path != seen[key]:
+                hint, both = "name each input once", (file.given, seen[key])
+                links = [given for given in both if given.path.is_symlink()]
+                if links and file.given != seen[key]:
                     hint = f"{links[0]} is a link to {key}: remove it, or leave it out by a pattern"
                 raise InputError(f"{file.path}: given twice", hint)
-            seen[key] = file.path
+            seen[key] = file.given
 
 
 def _named(files: list[SourceFile]) -> list[SourceFile]:
     """The files with names that are relative to the folder that they share, each name once."""
-    regular = [_absolute(file.path) for file in files if file.size is not None]
+    regular = [_absolute(file) for file in files if file.size is not None]
     try:
         top = os.path.commonpath([os.path.dirname(path) for path in regular])  # noqa: PTH120
     except ValueError:  # none, or on several drives
@@ -216,14 +221,14 @@ def _named(files: list[SourceFile]) -> list[SourceFile]:
     for file in files:
         name = file.name
         if file.size is not None and top:
-            name = Path(os.path.relpath(_absolute(file.path), top)).as_posix()
+            name = Path(os.path.relpath(_absolute(file), top)).as_posix()
         named.append(replace(file, name=unique_name(name, taken)))
     return named
 
 
-def _absolute(path: str) -> str:
+def _absolute(file: SourceFile) -> str:
     """A path as `os.path` compares it; each URL has a root folder."""
-    return f"{os.sep}{path}" if is_remote(path) else os.path.abspath(path)  # noqa: PTH100
+    return f"{os.sep}{file.path}" if file.is_remote else os.path.normpath(file.given)
 
 
 def unique_name(name: str, taken: set[str]) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from neardup.errors import (
     OutputError,
     SpecError,
 )
+from neardup.files.given_path import GivenPath
 from neardup.io.remote_errors import failed
 
 #: Packages for schemes that pyarrow itself does not open.
@@ -53,6 +53,9 @@ class Url(str):
     def __fspath__(self) -> str:
         return str(self)
 
+    def __truediv__(self, inner: str) -> "Url":
+        return Url(f"{self.rstrip('/')}/{inner}")
+
 
 class RemoteFile(NamedTuple):
     url: str
@@ -68,8 +71,13 @@ class RemotePath(NamedTuple):
     path: str
 
 
-def located(path: str | os.PathLike[str]) -> str:
-    """Return a local path, or a URL, with the slashes that pathlib removed."""
+def located(path: str | os.PathLike[str]) -> Url | GivenPath:
+    """Take a path of a user: a local one, which is absolute from now on, or a URL.
+
+    URLs get the slashes back that pathlib removed.
+    """
+    if isinstance(path, Url | GivenPath):
+        return path
     name = os.fspath(path)
     scheme, _, rest = name.partition(":")
     scheme = scheme.lower()
@@ -79,27 +87,27 @@ def located(path: str | os.PathLike[str]) -> str:
         if scheme == "file":
             from urllib.request import url2pathname  # with HTTP and TLS, which take 15 ms
 
-            return url2pathname("/" + rest.removeprefix("localhost").lstrip("/"))
-        return f"{scheme}://{rest}"
+            return GivenPath(url2pathname("/" + rest.removeprefix("localhost").lstrip("/")))
+        return Url(f"{scheme}://{rest}")
     if rest.startswith("//") and re.fullmatch(r"[a-z][a-z0-9+.\-]+", scheme):
         raise SpecError(f"{scheme}:// is no kind of URL that can be opened", _KNOWN)
-    return name
+    return GivenPath.of(name)
 
 
-def location(name: str) -> Path | Url:
-    found = located(name)
-    return Url(found) if is_remote(found) else Path(found)
+def again(names: Iterable[str], directory: str) -> list[Url | GivenPath]:
+    """Return paths by their names as they were given, and the current directory of that moment."""
+    return [Url(name) if is_remote(name) else GivenPath(name).below(directory) for name in names]
 
 
-def local_target(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file that can only be local."""
+def local_target(path: str | os.PathLike[str]) -> GivenPath:
+    """Take the path of a file or folder that can only be local."""
     target = located(path)
-    if is_remote(target):
+    if isinstance(target, Url):
         raise OutputError(
             f"{target} is a URL, which is not possible for this file; expected a local path",
             "name one, and copy it afterwards",
         )
-    return Path(target)
+    return target
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:

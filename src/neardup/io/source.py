@@ -9,15 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.errors import FormatError, InputError, InputNotFoundError, SpecError
+from neardup.files.given_path import GivenPath
 from neardup.io.reading_ahead import ReadAhead
-from neardup.io.remote import is_remote, stamps
+from neardup.io.remote import Url, is_remote, stamps
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,24 @@ class SourceFile:
     copy: str | None = None  # the copy of a pipe, which is read instead
     content: bytes | None = field(default=None, repr=False)  # all bytes of a pipe
     delimiter: str = ""  # of CSV and TSV, where it is another one than by the format
+    directory: str = ""  # that a relative path is relative to
     #: Reads a file of a source that is too large for the cache of the system.
     ahead: ReadAhead | None = field(default=None, repr=False, compare=False)
 
     @property
     def local_path(self) -> str:
-        return self.copy or self.path
+        """Where its bytes are, absolute; "-" for a pipe that was not copied."""
+        return self.copy or os.fspath(self.given)
+
+    @property
+    def given(self) -> GivenPath:
+        """Its local path."""
+        return GivenPath(self.path, self.directory)
+
+    @property
+    def location(self) -> Url | GivenPath:
+        """Its local path, or its URL."""
+        return Url(self.path) if is_remote(self.path) else self.given
 
     @property
     def is_remote(self) -> bool:
@@ -245,17 +257,17 @@ class Source(ABC):
         known = [file for file in self.files if file.copy is None and file.size is not None]
         remote = dict(stamps([file.path for file in known if file.is_remote]))
         for file in known:
-            now = remote[file.path] if file.is_remote else _stamp(Path(file.path))
+            now = remote[file.path] if file.is_remote else _stamp(file.local_path)
             if now is None:
                 raise InputError(f"{file.path} was removed while it was read")
             if now != (file.size, file.mtime_ns):
                 raise changed(file.path)
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _stamp(path: str) -> tuple[int, int] | None:
     """Size and time of a file as it is now; None where it is gone."""
     with suppress(OSError):
-        now = path.stat()
+        now = os.stat(path)  # noqa: PTH116 - there may be a million
         return now.st_size, now.st_mtime_ns
     return None
 

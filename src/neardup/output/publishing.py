@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from neardup.errors import NeardupError, OutputError, SpecError
+from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors
 from neardup.io import remote
 from neardup.io.remote_errors import failed
@@ -33,30 +34,31 @@ def local_output(
     *,
     overwrite: bool,
     resume: bool = False,
-    work: Path | None = None,
+    work: GivenPath | None = None,
     keep: bool = False,
     writes: Iterable[str] = OUTPUTS,
-) -> Iterator[Path]:
+) -> Iterator[GivenPath]:
     """Give the local folder to write an output to; at the end it is where it belongs.
 
     That is ``out`` itself, unless that is a URL; then it is in ``work``, or a temporary folder.
     ``writes`` are the names of files and folders that may be written there.
     """
     target = remote.located(out)
-    if not remote.is_remote(target):
+    if isinstance(target, GivenPath):
         if work is not None:
             raise SpecError(
                 "`work` is for an output at a URL, and it is a local folder",
                 "leave it out: the state of a run is in that folder",
             )
-        yield Path(target)
+        with target.in_messages():
+            yield target
         return
-    target = target.rstrip("/")
+    target = remote.Url(target.rstrip("/"))
     mark = _check_target(target, overwrite, resume, writes)
     try:
-        with _work_folder(work, resume) as folder:
+        with _work_folder(work, resume) as folder, folder.in_messages():
             yield folder / _RESULT
-            _publish(folder / _RESULT, target, mark)
+            _publish((folder / _RESULT).path, target, mark)
             if not keep:
                 clear_work(folder)
     finally:
@@ -66,17 +68,17 @@ def local_output(
             delete_empty_folders(target)
 
 
-def clear_work(work: Path) -> None:
+def clear_work(work: GivenPath) -> None:
     """Remove the files of a complete run from its work folder."""
     shutil.rmtree(work / _RESULT, ignore_errors=True)
 
 
 @contextmanager
-def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
+def _work_folder(work: GivenPath | None, resume: bool) -> Iterator[GivenPath]:
     """Give a folder for a run whose output goes elsewhere; one that was made here is removed."""
     if work is not None:
-        with system_errors(work):
-            work.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with work.in_messages(), system_errors(work.path):
+            work.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         yield work
         return
     if resume:
@@ -87,7 +89,7 @@ def _work_folder(work: Path | None, resume: bool) -> Iterator[Path]:
     with ExitStack() as undo:
         undo.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
-            yield folder
+            yield GivenPath(str(folder))
         except NeardupError as error:
             if (folder / _RESULT / RECORD).exists():  # all is done but the copy, which is not lost
                 undo.pop_all()

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,7 +87,7 @@ def about_source(job: Job, ends: np.ndarray) -> dict[str, Any]:
     """Return the location of the texts; ``ends`` are those of the partitions."""
     inputs = [found[:3] for found in job.inputs]
     return {
-        "directory": str(Path.cwd()),
+        "directory": job.directory,
         **job.reading,
         # One line, not one for each partition.
         "partition_documents": " ".join(map(str, np.diff(ends, prepend=0).tolist())),

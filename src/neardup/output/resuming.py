@@ -19,7 +19,7 @@ _INPUT = (errors.FormatError, errors.ColumnError, errors.EncodingError, errors.D
 _LOST = (*_INPUT, SpecError, errors.OutputSizeError)
 
 
-def is_same(out: str | Path, record: Mapping[str, Any], asked: str | None, overwrite: bool) -> bool:
+def is_same(out: object, record: Mapping[str, Any], asked: str | None, overwrite: bool) -> bool:
     """Return whether a complete output has the digest ``asked``; None is that of no output.
 
     Raises:

@@ -73,10 +73,12 @@ class Writing:
 
 
 def check_inputs(
-    out: str | os.PathLike[str], inputs: Iterable[str], writes: Iterable[str] = OUTPUTS
+    out: str | os.PathLike[str],
+    inputs: Iterable[str | os.PathLike[str]],
+    writes: Iterable[str] = OUTPUTS,
 ) -> None:
     """Refuse an output, a folder or a URL, that would replace inputs."""
-    replaced = [_real(f"{located(out)}/{name}") for name in writes]
+    replaced = [_real(located(out) / name) for name in writes]
     for path in inputs:
         if any(map(_real(path).is_relative_to, replaced)):
             raise OutputError(
@@ -84,13 +86,13 @@ def check_inputs(
             )
 
 
-def check_outside(out: str | os.PathLike[str], given: Iterable[str]) -> None:
+def check_outside(out: str | os.PathLike[str], given: Iterable[str | os.PathLike[str]]) -> None:
     """Refuse an output in a folder that is read: the next run would read it as well."""
     target = located(out)
     for name in given:
-        if name == STDIN or is_remote(name) != is_remote(target):
+        if str(name) == STDIN or is_remote(name) != is_remote(target):
             continue
-        top, real = _real(name.partition("**")[0] or os.curdir), _real(target)
+        top, real = _real(os.fspath(name).partition("**")[0]), _real(target)
         hidden = any(part.startswith(".") for part in real.parts[len(top.parts) :])  # not read
         if real == top and Path(real).is_file():
             raise OutputError(f"{target} is an input", "name another output folder")
@@ -101,7 +103,7 @@ def check_outside(out: str | os.PathLike[str], given: Iterable[str]) -> None:
             )
 
 
-def _real(path: str) -> PurePath:
+def _real(path: str | os.PathLike[str]) -> PurePath:
     return PurePosixPath(path) if is_remote(path) else Path(os.path.realpath(path))
 
 

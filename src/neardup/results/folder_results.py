@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 from neardup.engines.identifiers import id_array
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, InputNotFoundError
+from neardup.files.given_path import GivenPath, current_directory
 from neardup.io.opening import Reading
 from neardup.io.paths import find_files
-from neardup.io.remote import Url, is_remote, located, open_remote
+from neardup.io.remote import Url, again, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import Partition, Source
 from neardup.output import tables
@@ -44,15 +45,19 @@ class FolderResults(Results):
         record: Their record, if it is known; else it is read.
     """
 
+    #: Where they are.
+    place: Url | GivenPath
     #: Commands whose folders it opens; empty for those of all commands.
     commands: tuple[str, ...] = ("dedup", "recluster")
 
     def __init__(
         self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None
     ) -> None:
-        target = located(folder)
-        self.folder = None if is_remote(target) else Path(target)
-        self.name = target.rstrip("/") if self.folder is None else str(self.folder)
+        self.place = located(folder)
+        self.folder = None if isinstance(self.place, Url) else self.place.path
+        name = str(self.place)
+        self.name = name.rstrip("/") if self.folder is None else str(Path(name))
+        self._opened_in = current_directory()
         opened: Any = self._reading(RECORD) if record is None else nullcontext()
         with opened as file:
             self.record = record or json.loads(file.read())
@@ -112,7 +117,7 @@ class FolderResults(Results):
         if self.folder is not None and (self.folder / RUN_FOLDER).exists():
             hint = "a run was interrupted there: give its command again, with --resume"
         elif self.folder is not None and (self.folder.parent / RECORD).is_file():
-            hint = f"did you mean {self.folder.parent}?"
+            hint = f"did you mean {Path(self.name).parent}?"
         return InputNotFoundError(f"{self.name}: no finished run of neardup is there", hint)
 
     @contextmanager
@@ -120,7 +125,11 @@ class FolderResults(Results):
         """Open one of its files, and turn errors of reading into ours."""
         path = f"{self.name}/{name}"
         try:
-            with open_remote(path) if self.folder is None else pa.OSFile(path, "rb") as file:
+            if self.folder is None:
+                opened = open_remote(path)
+            else:
+                opened = pa.OSFile(str(self.folder / name), "rb")
+            with opened as file:
                 yield file
         except (FileNotFoundError, NotADirectoryError) as error:
             if name == RECORD:
@@ -185,7 +194,7 @@ class FolderResults(Results):
         about, output = self.record["frame"], self.record["output"]
         if "source" in vars(self) or about is None or not output["clean"] or output["annotate"]:
             return super().kept_documents()
-        reader = Reader(Reading.of(about).open(f"{self.name}/{CLEAN}"))
+        reader = Reader(Reading.of(about).open(self.place / CLEAN))
         with Pool() as pool:
             read = pool.ordered(lambda item: len(item[1].read().text), reader.partitions())
             ends = np.cumsum(list(read), dtype=np.int64)
@@ -202,7 +211,8 @@ class FolderResults(Results):
         about = self._about
         for name in (*about["given"], *(file[0] for file in about["inputs"])):
             path = self._from_here(name)
-            if isinstance(path, Path) and not os.path.lexists(path) and not glob.has_magic(name):
+            there = isinstance(path, Url) or os.path.lexists(path)
+            if not there and not glob.has_magic(name):
                 return InputNotFoundError(
                     f"{path}, an input of {self.name}, is gone",
                     f"put it back, or {self.again}",
@@ -221,33 +231,34 @@ class FolderResults(Results):
         return about
 
     @functools.cached_property
-    def given(self) -> list[Path | Url]:
-        """The paths that the run was given, as seen from the current directory."""
+    def given(self) -> list[Url | GivenPath]:
+        """The paths that the run was given, with names from where its results were opened."""
         return [self._from_here(path) for path in self._about["given"]]
 
-    def _from_here(self, path: str) -> Path | Url:
-        if is_remote(path):
-            return Url(path)
-        directory = Path(self._about["directory"])
-        return Path(path if Path.cwd() == directory else os.path.normpath(directory / path))
+    def _from_here(self, name: str) -> Url | GivenPath:
+        directory = self._about["directory"]
+        (path,) = again([name], directory)
+        if isinstance(path, Url) or self._opened_in == directory:
+            return path
+        return GivenPath(os.path.normpath(path))
 
     @property
-    def inputs(self) -> list[Path]:
+    def inputs(self) -> list[GivenPath]:
         if (about := self.record["source"]) is None:
             return []
         if about["inputs"]:
             found = [self._from_here(file[0]) for file in about["inputs"]]
-            return [path for path in found if isinstance(path, Path)]
+            return [path for path in found if isinstance(path, GivenPath)]
         # Of very many the record has no list.
         try:
             files = find_files(self.given, about["input_format"])
-            return [Path(file.path) for file in files if not file.is_remote]
+            return [file.given for file in files if not file.is_remote]
         except InputError:
             return []
 
     @functools.cached_property
-    def read_from(self) -> list[str]:
-        return [] if self.record["source"] is None else [str(path) for path in self.given]
+    def read_from(self) -> list[Url | GivenPath]:
+        return [] if self.record["source"] is None else self.given
 
     @functools.cached_property
     def ends(self) -> np.ndarray:

@@ -16,6 +16,8 @@ from neardup.arrays import array_of
 from neardup.engines.local import Outcome
 from neardup.engines.reading import PartitionRows, Reader
 from neardup.errors import InputError
+from neardup.files.given_path import GivenPath
+from neardup.io.remote import Url
 from neardup.io.source import Partition, Source
 from neardup.output import tables
 from neardup.recipe import Recipe
@@ -148,13 +150,13 @@ class Results(ABC):
         return self.reader.source
 
     @property
-    def inputs(self) -> list[Path]:
+    def inputs(self) -> list[GivenPath]:
         """The local files that it read, as far as they can be found."""
         files = self.reader.source.files
-        return [Path(f.path) for f in files if f.copy is None and not f.is_remote]
+        return [f.given for f in files if f.copy is None and not f.is_remote]
 
     @functools.cached_property
-    def read_from(self) -> list[str]:
+    def read_from(self) -> list[Url | GivenPath]:
         """Files, folders, patterns and URLs that it was given; none of a frame."""
         return []
 
@@ -246,7 +248,7 @@ class MemoryResults(Results):
     def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
         self.outcome, self.record = outcome, record
         self.reader, self.positions_of = outcome.reader, outcome.order
-        self.read_from = list(outcome.job.reading.get("given", ()))
+        self.read_from = outcome.job.given
         self._tables: dict[str, pa.Table] = {}
 
     @property

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.errors import NeardupError, OutputError
+from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing, sync_folder, system_errors, write_private
 from neardup.result_record import RECORD, read_record
 from neardup.state.run_state import RUN_FOLDER, RunState, remove_path
@@ -71,7 +72,7 @@ def add_to_record(folder: Path, name: str) -> bool:
 
 
 def check_folder(
-    out: Path, overwrite: bool, *, writes: Iterable[str] = (), resume: bool = False
+    out: Path | GivenPath, overwrite: bool, *, writes: Iterable[str] = (), resume: bool = False
 ) -> None:
     """Refuse an output folder that can't or must not be written, before any work is done.
 
@@ -81,12 +82,16 @@ def check_folder(
         writes: Names of files and folders that may be written there.
         resume: Continue an interrupted run.
     """
-    with system_errors(out):
-        if out.exists() or out.is_symlink():
-            _check_existing(out, overwrite, writes, resume)
-        existing = next(path for path in [out, *out.absolute().parents] if path.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        raise OutputError(f"{existing} is not a folder that can be written", "name another output")
+    given = GivenPath.of(out)
+    path = given.path
+    with given.in_messages(), system_errors(path):
+        if path.exists() or path.is_symlink():
+            _check_existing(path, overwrite, writes, resume)
+        existing = next(each for each in [path, *path.parents] if each.exists())
+        if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+            raise OutputError(
+                f"{existing} is not a folder that can be written", "name another output"
+            )
 
 
 def _check_existing(out: Path, overwrite: bool, writes: Iterable[str], resume: bool) -> None:
@@ -141,21 +146,24 @@ def _ours(out: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def output_folder(out: Path, overwrite: bool, writes: Iterable[str]) -> Iterator[Path]:
+def output_folder(out: Path | GivenPath, overwrite: bool, writes: Iterable[str]) -> Iterator[Path]:
     """Give an empty folder; its content at the end, with a record, appears as ``out``.
 
     After an error nothing is left of it, and the earlier content is untouched.
     """
-    check_folder(out, overwrite, writes=writes)
-    state = RunState.create(out / RUN_FOLDER, overwrite=True, resumable=False)
-    with closing(state):
-        try:
-            folder = state.scratch_folder(STAGED)
-            with system_errors(out):
-                yield folder
-            publish(folder, out)
-        finally:
-            state.remove()
+    given = GivenPath.of(out)
+    path = given.path
+    check_folder(given, overwrite, writes=writes)
+    with given.in_messages():
+        state = RunState.create(path / RUN_FOLDER, overwrite=True, resumable=False)
+        with closing(state):
+            try:
+                folder = state.scratch_folder(STAGED)
+                with system_errors(path):
+                    yield folder
+                publish(folder, path)
+            finally:
+                state.remove()
 
 
 def publish(staged: Path, out: Path) -> None:
@@ -176,7 +184,7 @@ def publish(staged: Path, out: Path) -> None:
                 raise _not_ours(out / name)
         beside = out.with_name(f".{out.name}.{uuid.uuid4().hex[:12]}.neardup")
         # Who is in the folder would be left in one without a name.
-        if Path.cwd().is_relative_to(out) or not _exchanged(staged, beside, out):
+        if _is_inside(out) or not _exchanged(staged, beside, out):
             _move(staged, out)
             return
         sync_folder(out.parent)
@@ -188,6 +196,14 @@ def publish(staged: Path, out: Path) -> None:
         sync_folder(out)
         shutil.rmtree(beside, ignore_errors=True)
         sync_folder(out.parent)
+
+
+def _is_inside(folder: Path) -> bool:
+    """Whether the current directory is in a folder; that of a process may be gone."""
+    try:
+        return Path.cwd().is_relative_to(folder)
+    except OSError:
+        return False
 
 
 def recover(staged: Path, out: Path) -> None:

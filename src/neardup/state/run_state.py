@@ -59,10 +59,10 @@ class RunState(AbstractContextManager["RunState"]):
         refuse_links(folder, folder / _FILE)
         with ExitStack() as undo:
             with system_errors(folder):
-                missing = [p for p in (folder, *folder.absolute().parents) if not p.exists()]
+                missing = [p for p in (folder, *folder.parents) if not p.exists()]
                 for path in reversed(missing):
                     undo.callback(_remove_empty, path)
-                    path.mkdir(mode=0o700 if path in (folder, folder.absolute().parent) else 0o777)
+                    path.mkdir(mode=0o700 if path in (folder, folder.parent) else 0o777)
                     sync_folder(path.parent)
                 names = {path.name for path in folder.iterdir()}
             if names and not names & {_LOCK, _FILE}:

@@ -42,4 +42,4 @@ class ListedReport:
         from neardup.report.page.listed_page import ListedOptions, write_listed_page
 
         options = ListedOptions(title, texts, max_clusters)
-        return write_listed_page(self._listed, Path(path), options, overwrite)
+        return write_listed_page(self._listed, path, options, overwrite)

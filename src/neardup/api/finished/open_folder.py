@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from neardup.api.arguments import checked
 from neardup.api.finished.listed_report import ListedReport
 from neardup.api.finished.runs import Run
 from neardup.errors import SpecError
-from neardup.io.remote import is_remote, located
+from neardup.files.given_path import GivenPath
+from neardup.io.remote import Url, located
 from neardup.results.any_run import AnyRun
 from neardup.results.folder_results import FolderResults
 
@@ -54,9 +54,10 @@ def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
         InputError: It was made by another version, or is damaged; or ``source`` is another input.
         SpecError: ``source`` is given for something else.
     """
-    found = _index(folder)
+    place = located(folder)
+    found = _index(place)
     if found is None:
-        found = _run(folder)
+        found = _run(place)
     if source is not None:
         if not (type(found) is Run and isinstance(found._results, FolderResults)):
             raise SpecError(
@@ -67,23 +68,22 @@ def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
     return found
 
 
-def _index(folder: str | os.PathLike[str]) -> Any:
+def _index(target: Url | GivenPath) -> Any:
     """Return an index in a local folder; None where there is none."""
-    target = located(folder)
-    if is_remote(target):
+    if isinstance(target, Url):
         return None
-    if (Path(target) / "index.sqlite").is_file():
+    if (target.path / "index.sqlite").is_file():
         from neardup.api.indexes.indexing import Index
 
         return Index.open(target, readonly=True)
-    if (Path(target) / "records.sqlite").is_file():
+    if (target.path / "records.sqlite").is_file():
         from neardup.records.incremental.record_index import RecordIndex
 
         return RecordIndex.open(target, readonly=True)
     return None
 
 
-def _run(folder: str | os.PathLike[str]) -> Any:
+def _run(folder: Url | GivenPath) -> Any:
     record = _AnyFolder(folder).record
     match record["command"]:
         case "dedup --against":

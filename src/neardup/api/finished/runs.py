@@ -20,6 +20,7 @@ from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.engines.reading import Reader
 from neardup.errors import OutputError, RecallWarning, SpecError
+from neardup.io.remote import located
 from neardup.io.source import Source
 from neardup.memory_plan import memory_of
 from neardup.output.writing import Writing
@@ -61,9 +62,10 @@ class Run(AnyRun, RunTables):
 
     def __reduce__(self) -> Any:
         results = self._results
-        if not isinstance(results, MemoryResults):
-            return _reopened, (type(self), type(results), results.name, *self._frame)
+        if isinstance(results, FolderResults):
+            return _reopened, (type(self), type(results), results.place, *self._frame)
         # Listeners, locks and cached texts stay here.
+        assert isinstance(results, MemoryResults)
         job = dataclasses.replace(results.outcome.job, clock=Clock())
         outcome = dataclasses.replace(results.outcome, job=job, reader=Reader(job.source))
         return Run, (MemoryResults(outcome, results.record),)
@@ -101,6 +103,7 @@ class Run(AnyRun, RunTables):
         results = self._results
         if not isinstance(results, MemoryResults):
             raise SpecError(f"the run is stored in {results.name} already", "copy that folder")
+        out = located(out)
         _refuse_ending(out, "a folder", "for a file write `clean()` or a table, as a frame")
         writing = Writing(clean, format, annotate, compression, tables, removed)
         save(results.outcome, results.record, out, writing, overwrite)
@@ -303,7 +306,7 @@ class Run(AnyRun, RunTables):
             again = Reclustering(self._results, spec, resources, writing, Clock(listener))
             if out is None:
                 return Run(again.in_memory())
-            return _in_folder(again.into(out, overwrite).name, *self._frame)
+            return _in_folder(again.into(out, overwrite).place, *self._frame)
 
     @checked
     def report(
@@ -329,10 +332,10 @@ class Run(AnyRun, RunTables):
         from neardup.report.outfile import check_file
         from neardup.report.page import write_report
 
-        check_file(path, self._results.inputs, overwrite, self._results.read_from)
+        target = check_file(path, self._results.inputs, overwrite, self._results.read_from)
         _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")
         with show_progress(progress) as listener:
-            return write_report(self._results, Path(path), **options, listener=listener)
+            return write_report(self._results, target, **options, listener=listener)
 
 
 def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from neardup.copies.asked import PassageSpec
 from neardup.errors import InputError, InputNotFoundError, RecipeError, SpecError
+from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors, write_private
 from neardup.index import copy_keys
 from neardup.index.catalogue import Catalogue, Options
@@ -18,6 +19,7 @@ from neardup.index.location import index_folder, require_local
 from neardup.index.merging import clean
 from neardup.index.snapshot import segment_path
 from neardup.index.transactions import Core
+from neardup.io.remote import local_target
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability, recipe_for
 from neardup.spec import Spec
@@ -57,16 +59,17 @@ def made_core(
         SpecError: Passages need words and texts, and there are none.
         StoreError: The path is on a network file system.
     """
-    folder = None if path is None else Path(path)
+    folder = None if path is None else local_target(path)
     copies = None if passages is None else _copy_length(passages, recipe, texts)
     about: dict[str, Any] = {"recipe": recipe.as_dict(), "spec": spec.as_dict(), "texts": texts}
     if copies is not None:
         about["passages"] = copies._asdict()
-    catalogue = Catalogue(None if folder is None else folder / _FILE, options)
+    catalogue = Catalogue(None if folder is None else folder.path / _FILE, options)
     if folder is None:
         catalogue.create(about)
     else:
-        require_local(folder.absolute().parent)
+        with folder.in_messages():
+            require_local(folder.path.parent)
         with index_folder(folder) as new, closing(Catalogue(new / _FILE, options)) as fresh:
             fresh.create(about)
     return Core(folder, catalogue, recipe, spec.threshold, texts, copies)
@@ -83,7 +86,7 @@ def _copy_length(words: int, recipe: Recipe, texts: bool) -> CopyLength:
     return CopyLength(words, copy_keys.PART, copy_keys.FREQUENT)
 
 
-def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
+def opened_core(path: str | os.PathLike[str], options: Options) -> tuple[Core, Spec]:
     """Open an index; return it with its settings.
 
     Raises:
@@ -91,18 +94,19 @@ def opened_core(folder: Path, options: Options) -> tuple[Core, Spec]:
         RecipeError: It was made by other versions of what keys depend on.
         StoreError: It is damaged, or on a network file system.
     """
-    if (folder / "records.sqlite").is_file():
+    folder = local_target(path)
+    if (folder.path / "records.sqlite").is_file():
         raise InputError(
             f"{folder} is an index of records, made by neardup link",
             "use neardup link --against, or neardup.RecordIndex",
         )
-    if not (folder / _FILE).is_file():
+    if not (folder.path / _FILE).is_file():
         raise InputNotFoundError(f"{folder}: there is no index", "make one with `Index.create`")
-    require_local(folder)
-    if not options.readonly:
-        require_last_commit(folder / _FILE)
-    catalogue = Catalogue(folder / _FILE, options)
-    with ExitStack() as opening:
+    with folder.in_messages(), ExitStack() as opening:
+        require_local(folder.path)
+        if not options.readonly:
+            require_last_commit(folder.path / _FILE)
+        catalogue = Catalogue(folder.path / _FILE, options)
         opening.callback(catalogue.close)
         about = catalogue.about()
         spec, recipe = Spec.from_dict(about["spec"]), Recipe.from_dict(about["recipe"])
@@ -123,7 +127,7 @@ def _stored(about: dict[str, Any]) -> CopyLength | None:
 def index_of(
     cls: type[Index],
     results: Results,
-    folder: Path | None = None,
+    folder: GivenPath | Path | None = None,
     numbered: bool = True,
     **options: Any,
 ) -> Index:
@@ -156,8 +160,9 @@ def index_from_run(
     results = results_of(run)
     if path is None:
         return index_of(cls, results, None, False, **options)
-    check_outside(path, results.read_from)
-    with index_folder(Path(path)) as new, closing(index_of(cls, results, new, False, **options)):
+    folder = local_target(path)
+    check_outside(folder, results.read_from)
+    with index_folder(folder) as new, closing(index_of(cls, results, new, False, **options)):
         return None
 
 
@@ -179,15 +184,17 @@ def settings_of(
     return asked, made
 
 
-def copy_index(core: Core, to: Path) -> None:
+def copy_index(core: Core, path: str | os.PathLike[str]) -> None:
     """Copy an index, as it is at one moment, while others write.
 
     Raises:
         OutputError: There is something at the path, or it can't be written.
         StoreError: The path is on a network file system.
     """
-    require_local(to.absolute().parent)
-    with index_folder(to) as new, core.reading(), system_errors(to):
+    to = local_target(path)
+    with to.in_messages():
+        require_local(to.path.parent)
+    with index_folder(to) as new, core.reading(), to.in_messages(), system_errors(to.path):
         core.catalogue.copy_to(new / _FILE)
         for kind in core.kinds:
             for segment in kind.segments:

@@ -52,6 +52,7 @@ from neardup.index.merging import Merger, compact
 from neardup.index.transactions import Batch, Core
 from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.opening import Reading
+from neardup.io.remote import local_target
 from neardup.recipe import Recipe
 from neardup.sketch.baskets import basket_items
 from neardup.spec import ShingleSpec, Spec, check_integer
@@ -147,7 +148,7 @@ class Index:
             RecipeError: It was made by other versions of what keys depend on.
             StoreError: It is damaged, or on a network file system.
         """
-        core, spec = opened_core(Path(path), Options(readonly, timeout, is_power(durable)))
+        core, spec = opened_core(path, Options(readonly, timeout, is_power(durable)))
         return cls(core, spec)
 
     @classmethod
@@ -175,8 +176,9 @@ class Index:
             OutputError: There is something at the path, or it can't be written.
         """
         options: dict[str, Any] = {"store_text": store_text, "passages": passages}
-        index = index_from_run(cls, run, path, durable=durable, **options)
-        return cls.open(path or "", durable=durable) if index is None else index
+        folder = None if path is None else local_target(path)
+        index = index_from_run(cls, run, folder, durable=durable, **options)
+        return cls.open(folder or "", durable=durable) if index is None else index
 
     def __repr__(self) -> str:
         where = f" in {self.path}" if self.path else ""
@@ -628,7 +630,7 @@ class Index:
             OutputError: There is something at the path, or it can't be written.
             StoreError: The path is on a network file system, or the index is damaged.
         """
-        copy_index(self._core, Path(path))
+        copy_index(self._core, path)
 
     def compact(self, purge: bool = False) -> None:
         """Make one segment of all, without the removed documents.

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,12 @@ from neardup.corpora.of_run import results_of
 from neardup.corpora.old_texts import OldTexts, of_files, of_index, of_run_folder
 from neardup.engines.identifiers import take_ids
 from neardup.errors import InputError, InputNotFoundError, SpecError
+from neardup.files.given_path import GivenPath
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.transactions import Batch
 from neardup.io.opening import Reading
-from neardup.io.remote import is_remote, located
+from neardup.io.remote import Url, is_remote, local_target, located
 from neardup.results.folder_results import FolderResults
 from neardup.results.results import Results
 from neardup.sketch.texts import as_text
@@ -54,13 +54,13 @@ def is_corpus(against: object) -> bool:
     if not isinstance(against, str | os.PathLike):
         return True
     target = located(against)
-    if is_remote(target):
+    if isinstance(target, Url):
         try:
             FolderResults(target)
         except InputNotFoundError:
             return True
         return False
-    return not any((Path(target) / name).is_file() for name in (_INDEX, "run.json"))
+    return not any((target.path / name).is_file() for name in (_INDEX, "run.json"))
 
 
 def size_of(old: Index | Results | InputCorpus, shingle: ShingleSpec) -> tuple[int, int]:
@@ -86,13 +86,11 @@ def about_old(against: Any, corpus: InputCorpus | None) -> dict[str, Any]:
     """
     if corpus is not None:
         return {"kind": "corpus", "source": corpus.record()["source"]}
-    if isinstance(against, Index | Run):
-        path = against.path
-    else:
-        target = located(against)
-        path = target if is_remote(target) else Path(target)  # type: ignore[assignment]
-    stored = path if path is None or isinstance(path, str) else str(path.absolute())
-    if isinstance(against, Index) or (isinstance(path, Path) and (path / _INDEX).is_file()):
+    path = against.path if isinstance(against, Index | Run) else located(against)
+    stored = None if path is None else os.fspath(path)
+    if isinstance(against, Index) or (
+        isinstance(path, GivenPath) and (path.path / _INDEX).is_file()
+    ):
         return {"kind": "index", "path": stored}
     digest = results_of(against).record["texts_digest"]
     return {"kind": "run", "path": stored, "texts_digest": digest}
@@ -139,12 +137,14 @@ def _refuse_folder_of_indexes(against: object) -> None:
     """Refuse a folder of indexes and runs, whose files are not meant."""
     if not isinstance(against, str | os.PathLike) or is_remote(located(against)):
         return
-    folder = Path(located(against))
+    given = local_target(against)
+    folder = given.path
     for child in sorted(folder.iterdir()) if folder.is_dir() else ():
         if child.is_dir() and not is_corpus(child):
+            inner = given / child.name
             raise InputNotFoundError(
-                f"{folder}: there is neither an index nor a finished run; {child} is one",
-                f"name {child}",
+                f"{given}: there is neither an index nor a finished run; {inner} is one",
+                f"name {inner}",
             )
 
 
@@ -167,8 +167,8 @@ def index_of_corpus(corpus: InputCorpus, spec: Spec, opened: ExitStack) -> OldIn
 def opened_old(against: Any, opened: ExitStack) -> Index | Results:
     """Open an old index or a run, and read nothing of it yet; closed with ``opened``."""
     if isinstance(against, str | os.PathLike) and not is_remote(located(against)):
-        folder = Path(located(against))
-        if (folder / _INDEX).is_file():
+        folder = local_target(against)
+        if (folder.path / _INDEX).is_file():
             return opened.enter_context(Index.open(folder, readonly=True))
     return against if isinstance(against, Index) else results_of(against)
 

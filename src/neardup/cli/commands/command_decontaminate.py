@@ -138,14 +138,14 @@ def dedup_against(inputs: tuple[str, ...], out: str, against: str, options: dict
     """Do ``neardup dedup`` with ``--against``; settings of an index or a run are refused."""
     from neardup.api.dedup import dedup as find
     from neardup.api.indexes.old_corpora import is_corpus
-    from neardup.io.remote import location
+    from neardup.io.remote import located
 
     of_batch = (
         *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
         *("max_document", "skip_large", "private_ids", "memory", "threads", "old_only"),
         "removed",
     )
-    old: Any = location(against)
+    old: Any = located(against)
     known = {name: options[name] for name in of_batch}
     fits = {*of_batch, *_OF_ALL}
     if is_corpus(old):
@@ -165,7 +165,7 @@ def dedup_against(inputs: tuple[str, ...], out: str, against: str, options: dict
             )
         if name not in fits:
             raise SpecError(f"`{name}` does not go with `against`", "leave it out")
-    paths, text = [location(name) for name in inputs], options["text"].split(",")
+    paths, text = [located(name) for name in inputs], options["text"].split(",")
     if options["old_text"]:
         known["old_text"] = options["old_text"].split(",")
     record = find(paths, text=text, against=old, out=out, **known).summary

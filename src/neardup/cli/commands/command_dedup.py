@@ -152,13 +152,13 @@ def signatures(
     neardup.read_signatures reads them, to be cut into bands of your choice.
     """
     from neardup.api.saved_signatures import save_signatures
-    from neardup.io.remote import location
+    from neardup.io.remote import located
 
     names = ("id", "delimiter", "input_format", "encoding_errors", "max_document")
     how = {name: options.pop(name) for name in names}
     spec = o.spec_of(options)
     count = save_signatures(
-        [location(name) for name in inputs],
+        [located(name) for name in inputs],
         out,
         num_hashes=num_hashes,
         text=text.split(","),

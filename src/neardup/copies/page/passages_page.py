@@ -60,7 +60,7 @@ def write_passages_page(
         OutputError: The file exists, or can't be written.
     """
     need_jinja()
-    path, texts = check_file(path, inputs, overwrite), options.texts
+    target, texts = check_file(path, inputs, overwrite), options.texts
     results = public(results)
     documents, record = results.table("documents"), results.record
     copied = np.asarray(documents.column("copied_words").to_numpy())
@@ -90,8 +90,7 @@ def write_passages_page(
         data=as_json([_as_data(one) for one in shown]),
         listed=len(shown),
     )
-    write_file(path, page.encode())
-    return path
+    return write_file(target, page.encode())
 
 
 def _histogram(shares: np.ndarray) -> list[tuple[str, int]]:

@@ -15,6 +15,7 @@ from neardup.errors import SpecError
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.incoming import ids_as_stored
+from neardup.io.remote import local_target
 from neardup.records.incremental.record_store import RecordStore, open_store
 from neardup.threads import Pool
 
@@ -51,7 +52,7 @@ class RecordIndex:
             RecipeError: It was made by other versions of what keys depend on.
             StoreError: It is damaged, or on a network file system.
         """
-        return cls(open_store(Path(path), readonly))
+        return cls(open_store(local_target(path), readonly))
 
     def __repr__(self) -> str:
         where = f" in {self.path}" if self.path else ""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from neardup.arrays import strings_of
 from neardup.errors import DuplicateIdError, InputNotFoundError, SpecError
+from neardup.files.given_path import GivenPath
 from neardup.index.bodies import Id, Row, is_intact
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.incoming import checked_ids
@@ -97,7 +98,7 @@ class RecordStore:
         catalogue: Its database.
     """
 
-    def __init__(self, folder: Path | None, catalogue: Catalogue) -> None:
+    def __init__(self, folder: GivenPath | None, catalogue: Catalogue) -> None:
         about = catalogue.about()
         recipe = Recipe.from_dict(about["recipe"])
         recipe.require_usable(f"{folder}: this index")
@@ -378,7 +379,7 @@ def _of_stored(pairs: BucketPairs, there: np.ndarray) -> BucketPairs:
     return pairs._replace(row=pairs.row[stored], doc=pairs.doc[stored])
 
 
-def make_store(linked: Linked, folder: Path | None) -> RecordStore:
+def make_store(linked: Linked, folder: GivenPath | None) -> RecordStore:
     """Make an index of the records of a linkage.
 
     Raises:
@@ -392,13 +393,14 @@ def make_store(linked: Linked, folder: Path | None) -> RecordStore:
         )
     if folder is None:
         return _filled(linked, None, None)
-    require_local(folder.absolute().parent)
-    with index_folder(folder) as new, closing(_filled(linked, new, new / DATABASE)):
+    with folder.in_messages():
+        require_local(folder.path.parent)
+    with index_folder(folder) as new, closing(_filled(linked, GivenPath(str(new)), new / DATABASE)):
         pass
     return open_store(folder)
 
 
-def open_store(folder: Path, readonly: bool = False) -> RecordStore:
+def open_store(folder: GivenPath, readonly: bool = False) -> RecordStore:
     """Open an index of records.
 
     Raises:
@@ -406,12 +408,14 @@ def open_store(folder: Path, readonly: bool = False) -> RecordStore:
         RecipeError: It was made by other versions of what keys depend on.
         StoreError: It is damaged, or on a network file system.
     """
-    if not (folder / DATABASE).is_file():
+    database = folder.path / DATABASE
+    if not database.is_file():
         raise InputNotFoundError(
             f"{folder}: there is no index of records", "make one with `LinkRun.index`"
         )
-    require_local(folder)
-    return RecordStore(folder, Catalogue(folder / DATABASE, Options(readonly)))
+    with folder.in_messages():
+        require_local(folder.path)
+        return RecordStore(folder, Catalogue(database, Options(readonly)))
 
 
 def _counted_in(features: Features, decision: Decision) -> dict[str, Any]:
@@ -434,7 +438,7 @@ def _learnt_of(features: Features, decision: Decision) -> dict[str, bytes]:
     }
 
 
-def _filled(linked: Linked, folder: Path | None, path: Path | None) -> RecordStore:
+def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> RecordStore:
     blocked = linked.blocked
     records, features, bands = blocked.records, blocked.features, blocked.candidates.bands
     spec, decision = blocked.spec, linked.decision

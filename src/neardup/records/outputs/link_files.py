@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
+from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing_path
 from neardup.io.writers import write_tables
 from neardup.records.link_steps import Linked
@@ -25,7 +26,7 @@ _TABLES = ("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.p
 WRITES = (*_TABLES, RECORD)
 
 
-def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: bool) -> Path:
+def write_links(linked: Linked, summary: dict[str, Any], out: GivenPath, overwrite: bool) -> Path:
     """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and the record.
 
     The records have the values of the fields: the folder can be opened again.
@@ -68,7 +69,7 @@ def write_links(linked: Linked, summary: dict[str, Any], out: Path, overwrite: b
             for work in works:
                 work.result()
         write_record(folder, COMMAND, {**summary, "format": FORMAT, **about})
-    return out
+    return out.path
 
 
 def _alias(kind: pa.DataType) -> str:

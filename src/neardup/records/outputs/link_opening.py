@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from neardup.arrays import numbers
 from neardup.errors import FormatError, InputNotFoundError, SpecError
+from neardup.files.given_path import GivenPath
 from neardup.io.input_tables import read_table
 from neardup.records.blocks.record_blocks import Block, Candidates, common_of
 from neardup.records.deciding import Decision, agreements_of
@@ -29,14 +30,14 @@ from neardup.threads import Pool
 FORMAT = 3
 
 
-def open_links(folder: Path) -> Linked:
+def open_links(folder: GivenPath) -> Linked:
     """Open the output folder of ``neardup link``.
 
     Raises:
         InputError: It is no such folder, of another version, or damaged.
         SpecError: Another command made it, or the linkage was against an index.
     """
-    record = read_record(folder)
+    record = read_record(folder.path)
     if record is None:
         raise InputNotFoundError(f"{folder} is no output folder of neardup link")
     if record["command"] != "link":
@@ -55,7 +56,8 @@ def open_links(folder: Path) -> Linked:
             "clusters and pairs of the records that were given",
         )
     try:
-        return _linked(folder, record)
+        with folder.in_messages():
+            return _linked(folder.path, record)
     except FileNotFoundError as error:
         raise InputNotFoundError(f"{folder}: a table is gone", "link the records again") from error
     except (ValueError, KeyError, IndexError, TypeError, pa.ArrowException) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ _WIDEST, _BINS = 40, 40
 def write_link_page(
     linked: Linked,
     summary: dict[str, Any],
-    path: Path,
+    path: str | os.PathLike[str],
     overwrite: bool,
     evaluation: dict[str, Any] | None = None,
     texts: bool = True,
@@ -52,7 +53,7 @@ def write_link_page(
             f"`texts` leaves out the values of fields, and the ids are those of the field {id!r}",
             "link the records with other ids, or by positions",
         )
-    path = check_file(path, (), overwrite)
+    target = check_file(path, (), overwrite)
     shown, records = clusters_shown(linked, texts)
     page = html_page(
         f"{__package__}:link.html.jinja",
@@ -70,8 +71,7 @@ def write_link_page(
         records=records,
         groups=_around(linked, texts),
     )
-    write_file(path, page.encode())
-    return path
+    return write_file(target, page.encode())
 
 
 def card(linked: Linked, summary: dict[str, Any]) -> str:

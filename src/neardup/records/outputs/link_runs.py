@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import InputError, SpecError, UnknownIdError
+from neardup.io.remote import local_target
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.threshold import Threshold
 from neardup.records.link_steps import Blocked, Linked, decide_again
@@ -273,7 +274,8 @@ class LinkRun(AnyRun):
         """
         from neardup.records.outputs.link_opening import open_links
 
-        return cls(open_links(Path(folder)), Path(folder))
+        given = local_target(folder)
+        return cls(open_links(given), given.path)
 
     def pairs_with_records(self) -> pa.Table:
         """Return the pairs with the values of both records next to one another.
@@ -465,7 +467,7 @@ class LinkRun(AnyRun):
         from neardup.records.outputs.link_page import write_link_page
 
         found = None if truth is None else self.evaluate(truth)
-        return write_link_page(self._linked, self.summary, Path(path), overwrite, found, texts)
+        return write_link_page(self._linked, self.summary, path, overwrite, found, texts)
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and a record.
@@ -478,7 +480,7 @@ class LinkRun(AnyRun):
         from neardup.records.outputs.link_files import write_links
 
         record = {**about_work({"link": self._seconds}, {}), **self.summary}
-        self._path = write_links(self._linked, record, Path(out), overwrite)
+        self._path = write_links(self._linked, record, local_target(out), overwrite)
         return self._path
 
     def index(self, path: str | os.PathLike[str] | None = None) -> RecordIndex:
@@ -498,7 +500,8 @@ class LinkRun(AnyRun):
         from neardup.records.incremental.record_index import RecordIndex
         from neardup.records.incremental.record_store import make_store
 
-        return RecordIndex(make_store(self._linked, None if path is None else Path(path)))
+        given = None if path is None else local_target(path)
+        return RecordIndex(make_store(self._linked, given))
 
     def to_splink(self, names: tuple[str, str] = _NAMES) -> pa.Table:
         """Return the candidates for Splink, see `Blocks.to_splink`."""

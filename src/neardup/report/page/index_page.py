@@ -37,7 +37,7 @@ def write_index_report(
         The path.
     """
     need_jinja()
-    path = check_file(path, folder.iterdir(), overwrite)
+    target = check_file(path, folder.iterdir(), overwrite)
     bands = {name: stats[name] for name in ("num_bands", "rows")} if stats["num_bands"] else None
     recall = candidate_probability(spec.threshold, *bands.values()) if bands else 1.0
     now = datetime.datetime.now()
@@ -54,5 +54,4 @@ def write_index_report(
         recall=recall,
         chances=chances(bands, None),
     )
-    write_file(path, page.encode())
-    return path
+    return write_file(target, page.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,7 +51,7 @@ class Row(NamedTuple):
 
 
 def write_listed_page(
-    results: Results, path: Path, options: ListedOptions, overwrite: bool = False
+    results: Results, path: str | os.PathLike[str], options: ListedOptions, overwrite: bool = False
 ) -> Path:
     """Write the page; only its owner can read it. It has no script, and prints as it is.
 
@@ -68,7 +69,7 @@ def write_listed_page(
     record = results.record
     command = record["command"]
     # What Spark has read is not known here.
-    path = check_file(path, [] if command == "spark" else results.inputs, overwrite)
+    target = check_file(path, [] if command == "spark" else results.inputs, overwrite)
     total, listed = _LISTS[command](results, options)
     page = html_page(
         "page/listed.html.jinja",
@@ -82,8 +83,7 @@ def write_listed_page(
         matches=command == "decontaminate",
         date=record["date"][:10],
     )
-    write_file(path, page.encode())
-    return path
+    return write_file(target, page.encode())
 
 
 def _matches(results: Results, options: ListedOptions) -> tuple[int, list[Row]]:

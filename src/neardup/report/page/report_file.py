@@ -1,6 +1,7 @@
 """A finished run as one page that opens in any browser, without network or server."""
 
 import datetime
+import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any
@@ -29,7 +30,7 @@ _SCRIPTS = ("text", "library", "list", "found", "review", "cluster", "examples",
 
 def write_report(  # noqa: PLR0913 - public, and each is a separate choice
     results: Results,
-    path: Path,
+    path: str | os.PathLike[str],
     *,
     title: str | None = None,
     show: Sequence[str] = (),
@@ -77,7 +78,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
     if not texts and (show or by):
         raise SpecError("`show` and `by` need texts=True", "leave them out, or show the texts")
     need_jinja()
-    path = check_file(path, results.inputs, overwrite, results.read_from)
+    target = check_file(path, results.inputs, overwrite, results.read_from)
     found = survey(results)
     show = list(dict.fromkeys([show] if isinstance(show, str) else show))
     columns = [*show, *([] if by is None or by in show else [by])]
@@ -142,8 +143,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
         chances=page_charts.chances(results.record["bands"], about["audit"]),
         data=as_json(data),
     )
-    write_file(path, page.encode())
-    return path
+    return write_file(target, page.encode())
 
 
 def _measured(
