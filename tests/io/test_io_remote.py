@@ -18,7 +18,7 @@ from common import Command, some_rows, write_lines
 from neardup.errors import FormatError, InputError, InputNotFoundError
 from neardup.io import remote
 from neardup.io.paths import find_files
-from neardup.io.remote import Url, located, location
+from neardup.io.remote import Url, located
 from neardup.output import publishing
 
 LINES = "".join(json.dumps(row) + "\n" for row in some_rows()).encode()
@@ -45,8 +45,8 @@ def store() -> Iterator[Store]:
     ],
 )
 def test_what_is_a_url(path: str | Path, expected: str) -> None:
-    assert located(path) == expected
-    assert isinstance(location(expected), Url) == ("://" in expected and expected[0] != "C")
+    assert str(located(path)) == expected
+    assert isinstance(located(expected), Url) == ("://" in expected and expected[0] != "C")
 
 
 @pytest.mark.parametrize("name", FILES)
