@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +14,7 @@ from neardup.engines.local import Outcome, run, sketch_shard
 from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
 from neardup.io.opening import Reading, accepted, given_paths
-from neardup.io.remote import Url, is_remote, located, open_remote
+from neardup.io.remote import Url, is_remote, local_target, located, open_remote
 from neardup.json_values import differences
 from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import clear_work, local_output
@@ -30,7 +28,7 @@ from neardup.output.writing import (
     finish_outputs,
     write_outputs,
 )
-from neardup.result_record import RECORD
+from neardup.result_record import RECORD, record_of
 from neardup.results.folder_results import FolderResults
 from neardup.spec import Spec
 from neardup.state.output_folder import check_folder
@@ -83,14 +81,14 @@ def run_in_folder(
     *,
     overwrite: bool = False,
     resume: bool = False,
-    work: GivenPath | None = None,
+    work: str | os.PathLike[str] | None = None,
 ) -> FolderResults:
     """Run, and write the results to a folder, or to a URL.
 
     Finished work is stored in the folder ``.run`` in ``out``: a run that was killed at any
     moment continues from there. With a URL, the folder ``work`` is used, and copied at the end.
     """
-    target = located(out)
+    target, work = located(out), None if work is None else local_target(work)
     if resume and is_remote(target) and _complete(request, target, overwrite):
         if work is not None and not request.resources.keep_run:
             clear_work(work)
@@ -200,10 +198,8 @@ def _complete(request: Request, out: Url | GivenPath, overwrite: bool) -> bool:
             data = file.read()
     except OSError:
         return False
-    before, asked = dict[str, Any](), None
-    with suppress(ValueError, KeyError, TypeError):  # another file of that name
-        job = request.job()
-        # A pipe or a frame can't be compared with an earlier one.
-        known = bool(job.source.files) and job.source.rereadable
-        before, asked = dict(json.loads(data)), digest_of(job.manifest()) if known else None
-    return is_same(out, before, asked, overwrite)
+    before = record_of(data, str(path)) or {}
+    job = request.job()
+    # A pipe or a frame can't be compared with an earlier one.
+    known = bool(job.source.files) and job.source.rereadable
+    return is_same(out, before, digest_of(job.manifest()) if known else None, overwrite)

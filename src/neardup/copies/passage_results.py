@@ -107,13 +107,11 @@ class FolderPassages(FolderResults):
     """Of a run that wrote to a folder, or to a URL; InputError where there is none."""
 
     commands = ("passages",)
+    settings = ()
 
     @property
     def positions_of(self) -> np.ndarray | None:
         return None
-
-    def _check(self) -> None:
-        _ = self.documents
 
     @functools.cached_property
     def ids(self) -> pa.ChunkedArray[Any]:

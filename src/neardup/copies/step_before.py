@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from neardup.copies.finding import Inputs
+from neardup.errors import InputError
 from neardup.files.given_path import GivenPath
 from neardup.io.remote import Url
 from neardup.output.clean import CLEAN
-from neardup.result_record import read_record
+from neardup.result_record import RECORD, read_record
+from neardup.result_record.decoding import require_members
 
 #: Commands that leave near-duplicates out.
 _COMMANDS = ("dedup", "recluster", "dedup --against")
@@ -23,7 +26,11 @@ def step_before(inputs: Inputs) -> dict[str, Any] | None:
     folders = {_folder_of(path) for path in inputs.new.job.given}
     if len(folders) != 1 or (folder := folders.pop()) is None:
         return None
-    record = read_record(folder)
+    record = None
+    with suppress(InputError):  # damaged: passages are found without it
+        if (found := read_record(folder)) is not None:
+            require_members(found, RECORD)
+            record = found
     if record is None or record["command"] not in _COMMANDS:
         return None
     counts = record["counts"]

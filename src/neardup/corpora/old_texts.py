@@ -69,7 +69,7 @@ def _cast(ids: Any, kind: pa.DataType) -> Any:
 class _OldFiles(FolderResults):
     """The input files of an old corpus, opened again, if they have not changed."""
 
-    commands = ()
+    commands = ()  # it has no record of its own
 
     @property
     def positions_of(self) -> np.ndarray | None:

@@ -1,7 +1,6 @@
 """An output folder at a URL: made in a local folder, and copied when it is done."""
 
 import io
-import json
 import os
 import shutil
 import tempfile
@@ -16,7 +15,7 @@ from neardup.files.private_files import system_errors
 from neardup.io import remote
 from neardup.io.remote_errors import failed
 from neardup.output.writing import OUTPUTS
-from neardup.result_record import RECORD
+from neardup.result_record import RECORD, record_of
 from neardup.state.run_state import RUN_FOLDER
 from neardup.threads import in_threads
 
@@ -155,17 +154,16 @@ def _listed(out: str) -> set[str] | None:
         return None
     with _reaching(url), remote.open_remote(url) as file:
         written = file.read()
-    with suppress(ValueError, LookupError, TypeError, AttributeError):
-        record = json.loads(written)
-        record["command"]
-        found: set[str] = set()
-        for name, inner in record["files"].items():
-            if isinstance(inner, int):  # too many to be listed
-                found.update(each for each in remote_names(out) if each.startswith(f"{name}/"))
-            else:
-                found.update([name] if inner is None else [f"{name}/{each}" for each in inner])
-        return found
-    return None
+    record = record_of(written, url)
+    if record is None:
+        return None
+    found: set[str] = set()
+    for name, inner in record["files"].items():
+        if isinstance(inner, int):  # too many to be listed
+            found.update(each for each in remote_names(out) if each.startswith(f"{name}/"))
+        else:
+            found.update([name] if inner is None else [f"{name}/{each}" for each in inner])
+    return found
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,9 @@ from neardup.engines.beginning import drop_store
 from neardup.engines.job import Job
 from neardup.errors import NeardupError, OutputError, ResumeError, SpecError
 from neardup.io.source import Source
+from neardup.result_record import RECORD
+from neardup.result_record.decoding import require_members
+from neardup.state.about_work import FORMAT
 from neardup.state.run_state import RunState
 
 #: Errors after which there is nothing to resume: the input or a setting must be changed.
@@ -19,12 +22,14 @@ _INPUT = (errors.FormatError, errors.ColumnError, errors.EncodingError, errors.D
 _LOST = (*_INPUT, SpecError, errors.OutputSizeError)
 
 
-def is_same(out: object, record: Mapping[str, Any], asked: str | None, overwrite: bool) -> bool:
+def is_same(out: object, record: dict[str, Any], asked: str | None, overwrite: bool) -> bool:
     """Return whether a complete output has the digest ``asked``; None is that of no output.
 
     Raises:
         OutputError: It has another one, and must not be replaced.
     """
+    if asked is not None and record.get("format") == FORMAT:
+        require_members(record, f"{str(out).rstrip('/')}/{RECORD}")
     if asked is not None and record.get("asked") == asked:
         return True
     if not overwrite:

@@ -2,10 +2,9 @@
 
 import functools
 import glob
-import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 
 from neardup.engines.identifiers import id_array
 from neardup.engines.reading import Reader
-from neardup.errors import InputError, InputNotFoundError
+from neardup.errors import InputError, InputNotFoundError, NeardupError
 from neardup.files.given_path import GivenPath, current_directory
 from neardup.io.opening import Reading
 from neardup.io.paths import find_files
@@ -27,6 +26,7 @@ from neardup.output import tables
 from neardup.output.clean import CLEAN
 from neardup.output.record import inputs_digest, texts_digest
 from neardup.result_record import RECORD
+from neardup.result_record.decoding import header_of, require_members
 from neardup.results.results import Results, Selection
 from neardup.sketch.sketcher import Sketcher
 from neardup.state.about_work import FORMAT
@@ -49,6 +49,8 @@ class FolderResults(Results):
     place: Url | GivenPath
     #: Commands whose folders it opens; empty for those of all commands.
     commands: tuple[str, ...] = ("dedup", "recluster")
+    #: Members of their records that are settings of a class, and what is read of others.
+    settings: tuple[str, ...] = ("spec", "recipe")
 
     def __init__(
         self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None
@@ -58,25 +60,32 @@ class FolderResults(Results):
         name = str(self.place)
         self.name = name.rstrip("/") if self.folder is None else str(Path(name))
         self._opened_in = current_directory()
-        opened: Any = self._reading(RECORD) if record is None else nullcontext()
-        with opened as file:
-            self.record = record or json.loads(file.read())
-            command, found = str(self.record["command"]), self.record.get("format")
-            if self.commands and command not in self.commands:
-                raise InputError(
-                    f"{self.name} was made by neardup {command}; expected an output of neardup "
-                    f"{' or '.join(self.commands)}",
-                    "name another folder, or open this one with neardup.open",
-                )
-            if found == FORMAT and self.commands:
-                self._check()
-        if found != FORMAT and self.commands:
-            which = f"made by another version of neardup (format {found}, this one has {FORMAT})"
-            raise InputError(f"{self.name}/{RECORD}: {which}", self.again)
+        if record is None:
+            with self._reading(RECORD) as file:
+                data = file.read()
+            record = header_of(data, f"{self.name}/{RECORD}")
+        self.record = record
+        if self.commands:
+            self._check()
 
     def _check(self) -> None:
-        """Read the required members of the record."""
-        _ = self.spec, self.recipe, self.documents
+        """Refuse the record of another command or version, and one that is damaged."""
+        command, path = self.record["command"], f"{self.name}/{RECORD}"
+        if command not in self.commands:
+            raise InputError(
+                f"{self.name} was made by neardup {command}; expected an output of neardup "
+                f"{' or '.join(self.commands)}",
+                "name another folder, or open this one with neardup.open",
+            )
+        if (found := self.record.get("format")) != FORMAT:
+            which = f"made by another version of neardup (format {found}, this one has {FORMAT})"
+            raise InputError(f"{path}: {which}", self.again)
+        require_members(self.record, path)
+        for key in self.settings:
+            try:
+                getattr(self, key)
+            except (NeardupError, *_DAMAGED) as error:
+                raise InputError(f"{path} is damaged at {key}: {error}", self.again) from error
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not self.spec.enumerates or self._tables != "parquet":
@@ -100,7 +109,7 @@ class FolderResults(Results):
             import pyarrow.csv as pacsv
 
             options = pacsv.ConvertOptions(
-                column_types=tables.column_types(pa.type_for_alias(self.record["id_type"])),
+                column_types=tables.column_types(self._id_type),
                 include_columns=cast(Any, names),
                 null_values=[""],
                 strings_can_be_null=True,
@@ -144,8 +153,13 @@ class FolderResults(Results):
             raise InputError(what, self.again) from error
 
     @property
+    def _id_type(self) -> pa.DataType:
+        kind: pa.DataType = pa.type_for_alias(self.record["id_type"])
+        return kind
+
+    @property
     def _tables(self) -> str:
-        return str(self.record["output"].get("tables", "parquet"))
+        return str(self.record["output"]["tables"])
 
     @functools.cached_property
     def source(self) -> Source:

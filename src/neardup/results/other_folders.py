@@ -34,13 +34,11 @@ class MatchesFolder(FolderResults):
     """Of a training corpus that was searched for test items; its table is ``matches``."""
 
     commands = ("decontaminate",)
+    settings = ()
 
     @property
     def positions_of(self) -> np.ndarray | None:
         return None
-
-    def _check(self) -> None:
-        _ = self.documents
 
 
 class SparkParts(FolderResults):

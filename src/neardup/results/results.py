@@ -21,6 +21,7 @@ from neardup.io.remote import Url
 from neardup.io.source import Partition, Source
 from neardup.output import tables
 from neardup.recipe import Recipe
+from neardup.result_record.decoding import again
 from neardup.spec import Spec
 from neardup.threads import Pool
 
@@ -173,12 +174,8 @@ class Results(ABC):
     @property
     def again(self) -> str:
         """The remedy for results that are damaged, or no longer those of their input."""
-        record = getattr(self, "record", None)  # not there, or of any type, if it is damaged
-        command = record.get("command") if isinstance(record, dict) else None
-        if not isinstance(command, str):
-            return "run the command again"
-        # Clusters are formed again from the result of another run.
-        return f"run neardup {'dedup' if command == 'recluster' else command} again"
+        record: dict[str, Any] | None = getattr(self, "record", None)  # while it is read
+        return "run the command again" if record is None else again(record["command"])
 
     def changed(self, file: str = "") -> InputError:
         """Return the error for an input, or a file of it, that is no longer as the run read it."""

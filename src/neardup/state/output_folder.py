@@ -103,6 +103,9 @@ def _check_existing(out: Path, overwrite: bool, writes: Iterable[str], resume: b
     record = read_record(out)
     if not there - {RUN_FOLDER} and not interrupted:
         return  # empty, or of a run that was killed at once
+    if record is None and RECORD in there:
+        what = f"{out / RECORD} is damaged, or of another program: it does not say what is to stay"
+        raise OutputError(what, _NEVER)
     if record is None and not begun:
         raise OutputError(f"{out} exists, and neardup did not write it", _NEVER)
     if not overwrite and not (resume and (interrupted or record is not None)):

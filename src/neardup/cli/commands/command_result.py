@@ -121,7 +121,7 @@ def report(
         with show_events(not quiet) as listener:
             path = on_run(found, "report", out, **how, progress=listener)
     if not quiet:
-        click.echo(f"written     {path}: {show_size(path.stat().st_size)}", err=True)
+        click.echo(f"written     {out}: {show_size(path.stat().st_size)}", err=True)
 
 
 @o.grouped("neardup audit out\nneardup audit out --sample 5000 --json")

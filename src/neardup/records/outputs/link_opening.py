@@ -22,7 +22,8 @@ from neardup.records.field_similarity import compared_of
 from neardup.records.fields import LinkSpec
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.record_files import Records
-from neardup.result_record import read_record
+from neardup.result_record import RECORD, read_record
+from neardup.result_record.decoding import require_members
 from neardup.sketch.bands import Bands
 from neardup.threads import Pool
 
@@ -37,7 +38,8 @@ def open_links(folder: GivenPath) -> Linked:
         InputError: It is no such folder, of another version, or damaged.
         SpecError: Another command made it, or the linkage was against an index.
     """
-    record = read_record(folder.path)
+    with folder.in_messages():
+        record = read_record(folder.path)
     if record is None:
         raise InputNotFoundError(f"{folder} is no output folder of neardup link")
     if record["command"] != "link":
@@ -49,6 +51,7 @@ def open_links(folder: GivenPath) -> Linked:
         raise FormatError(
             f"{folder} was made by another version of neardup", "link the records again"
         )
+    require_members(record, str(folder / RECORD))
     if record["counts"]["against"] is not None:
         raise SpecError(
             f"{folder} is a linkage against an index, which has the other records",

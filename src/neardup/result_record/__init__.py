@@ -1,11 +1,11 @@
 """The record of a result, ``run.json``: which command made a folder, and which files are its."""
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from neardup.errors import InputError
+from neardup.result_record.decoding import header_of, is_record
 
 #: Its name; it is written last.
 RECORD = "run.json"
@@ -14,18 +14,28 @@ AUDIT = "audit.json"
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
-    """Return the record of a result of neardup; None where there is none."""
-    with suppress(OSError, ValueError):
-        found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        if isinstance(found, dict) and "command" in found and isinstance(found.get("files"), dict):
-            return found
-    return None
+    """Return the record of a result of neardup; None where there is none.
+
+    Its command and files are known to be there; `require_members` looks at all others.
+
+    Raises:
+        InputError: It is damaged.
+    """
+    try:
+        data = (folder / RECORD).read_bytes()
+    except OSError:
+        return None
+    return record_of(data, str(folder / RECORD))
 
 
-def result_in(folder: Path) -> str | None:
-    """Return the command that made a folder; None for a folder that is no result of neardup."""
-    found = read_record(folder)
-    return None if found is None else str(found["command"])
+def record_of(data: bytes, name: str) -> dict[str, Any] | None:
+    """Return the record in a file that may be one of another program; see `read_record`."""
+    try:
+        if not is_record(json.loads(data)):
+            return None
+    except (ValueError, RecursionError):
+        return None
+    return header_of(data, name)
 
 
 #: Commands that read a folder again, by the command that made it, and the advice for all others.
