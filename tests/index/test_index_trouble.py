@@ -507,7 +507,7 @@ def test_what_was_given_up_is_not_remembered(monkeypatch: pytest.MonkeyPatch) ->
     assert not index.is_duplicate(one)
 
 
-@pytest.mark.parametrize("column", ["generation", "came", "ids"])
+@pytest.mark.parametrize("column", ["generation", "greatest", "ids"])
 def test_a_state_without_a_value_is_damaged(column: str, tmp_path: Path) -> None:
     """A damaged page can have what the schema forbids."""
     folder = tmp_path / "i"

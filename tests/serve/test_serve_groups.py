@@ -109,10 +109,10 @@ def test_any_interleaving_in_groups_is_a_serial_order(
         core = grouped._core
         with core.reading() as state:
             ids = [row[0] for row in core.catalogue.rows("SELECT id FROM documents ORDER BY doc")]
-            came = state.came
+            greatest = state.greatest
         assert ids == index.ids().to_pylist(), seed
         with index._core.reading() as state:
-            assert state.came == came, seed
+            assert state.greatest == greatest, seed
 
 
 def test_what_waited_too_long_is_not_done() -> None:

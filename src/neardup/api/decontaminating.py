@@ -211,7 +211,7 @@ def decontaminate(
     if allowed is not None:
         plan.check()
         threads = plan.threads
-    scratch = Scratch(plan.arrays, Disk(None if folder is None else folder.absolute().parent))
+    scratch = Scratch(plan.arrays, Disk(None if folder is None else folder.path.parent))
     with show_progress(progress), Pool(threads) as pool:
         with naming("test_"):
             prepared = Items(items, asked, pool)

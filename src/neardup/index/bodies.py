@@ -16,6 +16,7 @@ from neardup.sketch.texts import Ragged, text_buffers
 #: Ids are texts or integers.
 Id: TypeAlias = int | str
 
+_LONGEST = 2**63
 _SIZE = 4  # bytes of the length of a text, before it is compressed
 
 
@@ -26,6 +27,11 @@ class Row(NamedTuple):
     id: Id
     body: bytes
     checksum: int
+
+
+def is_integer_id(value: int) -> bool:
+    """Return whether an integer has 64 bits."""
+    return -_LONGEST <= value < _LONGEST
 
 
 def checksum_of(doc: int, id_: Id, body: bytes) -> int:

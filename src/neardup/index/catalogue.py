@@ -24,7 +24,7 @@ from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
 
 KIND = FileKind(
-    0x6E646978, 2, OutputError, StoreError, "restore the index from a copy, or make it again"
+    0x6E646978, 4, OutputError, StoreError, "restore the index from a copy, or make it again"
 )
 #: Seconds that SQLite waits for another process, at most.
 _LONGEST = 2e6
@@ -35,7 +35,7 @@ _SETTINGS = ("page_size = 8192", "cache_size = -8192", "mmap_size = 0", "wal_aut
 _TABLES = """
 CREATE TABLE about (one INTEGER PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE state (one INTEGER PRIMARY KEY, generation INTEGER NOT NULL, manifest INTEGER NOT NULL,
-    next INTEGER NOT NULL, segment INTEGER NOT NULL, came INTEGER NOT NULL,
+    next INTEGER NOT NULL, segment INTEGER NOT NULL, greatest INTEGER NOT NULL,
     documents INTEGER NOT NULL, ids TEXT NOT NULL, writer TEXT NOT NULL);
 CREATE TABLE documents (doc INTEGER PRIMARY KEY, id UNIQUE NOT NULL, body BLOB NOT NULL,
     checksum INTEGER NOT NULL);
@@ -46,7 +46,7 @@ CREATE TABLE duplicates (id PRIMARY KEY, duplicate_of NOT NULL, checksum INTEGER
 CREATE INDEX representatives ON duplicates (duplicate_of);
 CREATE TABLE segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL,
     checksum INTEGER NOT NULL);
-INSERT INTO state VALUES (1, 0, 0, 0, 0, 0, 0, '', '');
+INSERT INTO state VALUES (1, 0, 0, 0, 0, -1, 0, '', '');
 """
 
 #: Of an index that answers copied passages: keys that are in no segment yet, and a manifest. Older
@@ -56,7 +56,7 @@ CREATE TABLE copy_log (doc INTEGER PRIMARY KEY, entries BLOB NOT NULL, checksum 
 CREATE TABLE copy_segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL,
     checksum INTEGER NOT NULL);
 """
-_COPY_VERSION = 3
+_COPY_VERSION = 5
 
 
 #: Types of the values of a state.
@@ -71,7 +71,8 @@ class State(NamedTuple):
         manifest: Counts those that changed the segments.
         next: Number of the next document; never used again.
         segment: Number of the next segment; never used again.
-        came: Documents that came so far, also duplicates: the next id that the index gives.
+        greatest: Greatest integer that was an id so far, of a document or a duplicate; -1 before
+            there is any, or a greater one. Ids that the index gives are greater.
         documents: How many there are.
         ids: ``"int"`` or ``"str"``: type of the ids; empty before there is any.
         writer: Who wrote last.
@@ -81,7 +82,7 @@ class State(NamedTuple):
     manifest: int
     next: int
     segment: int
-    came: int
+    greatest: int
     documents: int
     ids: str
     writer: str
@@ -231,7 +232,7 @@ class Catalogue:
                 yield state
                 connection.execute(
                     "UPDATE state SET generation = ?, manifest = ?, next = ?, segment = ?, "
-                    "came = ?, documents = ?, ids = ?, writer = ?",
+                    "greatest = ?, documents = ?, ids = ?, writer = ?",
                     self._state._replace(generation=state.generation + 1, writer=self._me),
                 )
                 connection.execute("COMMIT")
@@ -250,6 +251,12 @@ class Catalogue:
         """Change the state, within a transaction that writes."""
         assert self._state is not None
         self._state = self._state._replace(**fields)
+
+    def note_ids(self, ids: Sequence[Id]) -> None:
+        """Note ids that are used, within a transaction that writes: the index gives greater ones."""
+        greatest = max((id_ for id_ in ids if isinstance(id_, int)), default=-1)
+        if greatest > self.state().greatest:
+            self.change(greatest=greatest)
 
     def _begin(self, connection: sqlite3.Connection, timeout: float) -> None:
         try:
@@ -297,7 +304,7 @@ class Catalogue:
         if self._state is not None:
             return self._state
         rows = self._connected().execute(
-            "SELECT generation, manifest, next, segment, came, documents, ids, writer FROM state"
+            "SELECT generation, manifest, next, segment, greatest, documents, ids, writer FROM state"
         )
         try:
             found = State(*rows.fetchall()[0])
@@ -386,6 +393,7 @@ class Catalogue:
 
     def note_duplicates(self, pairs: Sequence[tuple[Id, Id]]) -> None:
         """Store the ids of duplicates, each with that of the document that it is one of."""
+        self.note_ids([id_ for id_, _ in pairs])
         rows = [(id_, of, _checksum(id_, of)) for id_, of in pairs]
         self.insert("INSERT OR REPLACE INTO duplicates VALUES (?, ?, ?)", rows)
 

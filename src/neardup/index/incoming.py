@@ -12,13 +12,11 @@ import pyarrow as pa
 
 from neardup.engines.identifiers import id_array
 from neardup.errors import ArgumentError, InputError, SpecError
-from neardup.index.bodies import Id
+from neardup.index.bodies import Id, is_integer_id
 from neardup.index.transactions import Batch
 from neardup.io.opening import Reading
 from neardup.sketch.baskets import is_basket
 from neardup.sketch.texts import as_text
-
-_LONGEST = 2**63
 
 
 def is_file(source: Any) -> bool:
@@ -44,11 +42,6 @@ def checked_id(value: Any) -> Id:
         "an integer of 64 bits",
         "convert the ids to strings",
     )
-
-
-def is_integer_id(value: int) -> bool:
-    """Return whether an integer has 64 bits."""
-    return -_LONGEST <= value < _LONGEST
 
 
 def encodes(value: str) -> bool:

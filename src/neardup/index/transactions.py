@@ -15,7 +15,7 @@ import pyarrow as pa
 from neardup.arrays import array_of, strings_of
 from neardup.errors import InputError, NeardupError, StoreError, UnknownIdError
 from neardup.files.given_path import GivenPath
-from neardup.index.bodies import Id, Row, checksum_of, unpack_text
+from neardup.index.bodies import Id, Row, checksum_of, is_integer_id, unpack_text
 from neardup.index.catalogue import BusyError, Catalogue, State
 from neardup.index.copy_keys import CopyKeys, CopyLength, shortened
 from neardup.index.segments import Entries, SegmentWriter, write_file
@@ -296,6 +296,7 @@ class Core:
             ),
         )
         catalogue.change(next=first + len(ids), documents=state.documents + len(ids))
+        catalogue.note_ids(ids)
         return first
 
     def enter(self, docs: np.ndarray, names: np.ndarray) -> None:
@@ -360,16 +361,32 @@ class Core:
             self.copies.insert(doc, entries)
 
     def with_ids(self, batch: Batch, low: int, count: int) -> Batch:
-        """Return documents of a batch that comes in.
-
-        Those without ids get the number of documents that came before, also of duplicates.
-        """
+        """Return documents of a batch that comes in; those without ids get some."""
         texts = batch.texts.slice(low, count)
-        first = self.catalogue.state().came
-        self.catalogue.change(came=first + len(texts))
         if batch.ids:
             return Batch(batch.ids[low : low + len(texts)], texts)
-        return Batch(list(range(first, first + len(texts))), texts)
+        return Batch(self.new_ids(len(texts)), texts)
+
+    def new_ids(self, count: int) -> list[Id]:
+        """Return ids for documents without any: greater than each integer that was ever an id.
+
+        Raises:
+            InputError: Ids are strings, or there are no greater integers of 64 bits.
+        """
+        state = self.catalogue.state()
+        if count and state.ids == "str":
+            raise InputError(
+                "the ids of this index are strings, and documents came without ids",
+                "give an id for each document",
+            )
+        first = state.greatest + 1
+        if count and not is_integer_id(first + count - 1):
+            raise InputError(
+                "documents came without ids, which get integers above all that were ids, and the "
+                "index had an id so large that there are too few above it",
+                "give an id for each document",
+            )
+        return list(range(first, first + count))
 
     def require_kind(self, ids: Sequence[Id]) -> None:
         """Refuse ids of another kind than the index has.

@@ -15,7 +15,7 @@ Threshold: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
 
 
 class GivenDocument(Struct, forbid_unknown_fields=True):
-    """A document that comes in; without ids, each gets the number of documents before it."""
+    """A document that comes in; without ids, each gets an integer above all that were ids."""
 
     text: Text
     id: Id | None = None

@@ -163,7 +163,7 @@ class Decider:
 def _kind(what: Any) -> tuple[type, bool, str]:
     """Return what requests have in common that can be done at once; false if they can't be.
 
-    Of documents without ids each has to know how many came before.
+    Of documents without ids each has to know the ids of those before it.
     """
     conflict = getattr(what, "on_conflict", "error")
     together = isinstance(what, New | Added) and bool(what.ids) and conflict == "error"

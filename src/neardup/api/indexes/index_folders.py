@@ -7,11 +7,15 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from neardup.copies.asked import PassageSpec
 from neardup.errors import InputError, InputNotFoundError, RecipeError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors, write_private
 from neardup.index import copy_keys
+from neardup.index.bodies import is_integer_id
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.copy_keys import CopyLength
 from neardup.index.index_check import require_last_commit
@@ -144,6 +148,12 @@ def index_of(
         raise
     for batch in kept_batches(results, numbered):
         index._insert([batch], "error")
+    if not numbered and pa.types.is_integer(results.ids.type):
+        # No later document gets the id, or the position, of one that the run has removed.
+        greatest = pc.max(results.ids).as_py()
+        if greatest is not None and is_integer_id(greatest):
+            with index._core.writing():
+                index._core.catalogue.note_ids([greatest])
     return index
 
 

@@ -82,7 +82,10 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
         notes += tuple(empty_notes(records))
     with store.core.writing() as state:
         numbers = state.next + np.arange(len(records))
-        ids = ids_as_stored(numbers if records.id is None else records.ids[0], state.ids)
+        if records.id is None:
+            ids = store.core.new_ids(len(records))
+        else:
+            ids = ids_as_stored(records.ids[0], state.ids)
         if replace:
             remove_stored(store, list(store.core.catalogue.numbers(ids)))
             state = store.core.catalogue.state()
