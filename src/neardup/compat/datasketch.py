@@ -130,8 +130,8 @@ class MinHashLSH:
         if self._index.path is not None:
             return {**self.__dict__, "_index": self._index.path, "_rows": None}
         with self._core.reading():
-            rows = self._core.catalogue.rows("SELECT id, body FROM documents ORDER BY doc")
-        return {**self.__dict__, "_index": None, "_rows": [(id_, body) for id_, body in rows]}
+            rows = _bodies(self._core)
+        return {**self.__dict__, "_index": None, "_rows": rows}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rows, path = state.pop("_rows"), state.pop("_index")
@@ -191,7 +191,7 @@ class MinHashLSH:
         core = self._core
         with core.writing():
             first = core.store(keys, [body.astype("<u8").tobytes() for body in bodies])
-            core.enter(np.arange(first, first + len(keys)), names)
+            core.enter(first, keys, np.arange(len(keys)), names)
 
     def _insert(self, items: list[tuple[Any, MinHash]], check: bool) -> None:
         if not items:
@@ -208,7 +208,7 @@ class MinHashLSH:
         with core.writing():
             if self._seed is None:
                 self._keep_seed(seed)
-            there = core.catalogue.numbers(keys)
+            there = core.numbers(keys)
             if len(set(keys)) < len(keys) or (there and check):
                 raise DuplicateIdError("the key is there already", "remove it first")
             if there:
@@ -290,13 +290,13 @@ class MinHashLSH:
             return
         self._require_seed(other._seed)
         with other._core.reading():
-            rows = other._core.catalogue.rows("SELECT id, body FROM documents ORDER BY doc")
+            rows = _bodies(other._core)
         core = self._core
         with core.writing():
             if self._seed is None:
                 self._keep_seed(other._seed)
                 self._seed = other._seed
-            there = core.catalogue.numbers([id_ for id_, _ in rows])
+            there = core.numbers([id_ for id_, _ in rows])
             if there and check_overlap:
                 raise DuplicateIdError("a key is in both", "leave `check_overlap` out to keep ours")
             new = [(id_, self._values(body)) for id_, body in rows if id_ not in there]
@@ -318,7 +318,7 @@ class MinHashLSH:
     def keys(self) -> dict[Any, list[bytes]]:
         """For each key the name of its bucket in each band; computed at each access."""
         with self._core.reading():
-            rows = self._core.catalogue.rows("SELECT id, body FROM documents ORDER BY doc")
+            rows = _bodies(self._core)
         if not rows:
             return {}
         signed = self._signatures([self._values(body) for _, body in rows])
@@ -470,6 +470,11 @@ class MinHashLSHForest:
     def hashtables(self) -> list[dict[bytes, list[Any]]]:
         """For each tree the keys of each part."""
         return _tables(self.keys, self.l)
+
+
+def _bodies(core: Core) -> list[tuple[Any, bytes]]:
+    """Return all sets with their keys, as they are stored, within a transaction."""
+    return [(row.id, row.body) for rows in core.rows() for row in rows]
 
 
 def _tables(keys: Mapping[Any, list[bytes]], count: int) -> list[dict[bytes, list[Any]]]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from neardup.arrays import ArrowArray, array_of, integers_of, reals_of, strings_of
 from neardup.errors import SpecError, spelled
-from neardup.index.bodies import Id
+from neardup.index.bodies import Id, id_keys
 from neardup.index.inserting import Decisions
 from neardup.index.segments import Entries
 from neardup.index.transactions import BATCH, Batch, Core, no_document
@@ -85,13 +85,11 @@ def stored_text(core: Core, id_: Id) -> str | None:
         UnknownIdError: There is no such document.
     """
     with core.reading():
-        found = core.catalogue.numbers([id_])
+        found = core.numbers([id_])
         if not found:
             raise no_document(id_)
-        stored = core.catalogue.fetch(list(found.values()))
-        if not stored:  # its ids and its documents contradict each other
-            raise core.catalogue.damaged("its list of documents")
-        return core.verifier.text_of(stored[0])
+        (stored,) = core.catalogue.fetch(list(found.values()))
+        return core.verifier.text_of(stored)
 
 
 def best_first(matches: Matches, top: int | None) -> list[int]:
@@ -194,11 +192,10 @@ def found_in(
 def numbers_of(core: Core, spec: Spec) -> dict[str, Any]:
     """Return numbers of documents, segments and bytes, by name, and how texts become keys."""
     with core.reading() as state:
-        duplicates = core.catalogue.rows("SELECT count(*) FROM duplicates")[0][0]
         storage = storage_of(core)
     return {
         "documents": state.documents,
-        "duplicates": duplicates,
+        "duplicates": state.duplicates,
         **storage,
         "threshold": spec.threshold,
         "shingle": str(spec.shingle),
@@ -209,17 +206,13 @@ def numbers_of(core: Core, spec: Spec) -> dict[str, Any]:
 
 def storage_of(core: Core) -> dict[str, Any]:
     """Return numbers of segments and bytes, and bands, by name."""
-    with core.reading():
-        removed, pending = (
-            core.catalogue.rows(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
-            for table in ("removed", "log")
-        )
+    with core.reading() as state:
         sizes = [segment.bytes for segment in core.snapshot.segments]
         copies = {} if core.copies is None else core.copies.numbers()
         pages = [core.catalogue.rows(f"PRAGMA {n}")[0][0] for n in ("page_count", "page_size")]
     return {
-        "removed": removed,
-        "pending": pending,
+        "removed": state.removed,
+        "pending": core.snapshot.pending,
         "segments": len(sizes),
         "bytes_segments": sum(sizes),
         "bytes_documents": pages[0] * pages[1],
@@ -276,10 +269,12 @@ def buckets_of(core: Core, minimum: int) -> Iterator[list[Id]]:
         minimum: Documents of a bucket, at least.
     """
     with core.reading():
-        rows = core.catalogue.rows("SELECT doc, id FROM documents ORDER BY doc")
-        there = np.array([doc for doc, _ in rows], dtype=np.int64)
-        found = [_shared(part, there, minimum) for part in core.snapshot.entries()]
-    ids = [id_ for _, id_ in rows]
+        listed = core.catalogue.listed()
+        there = np.array([doc for doc, _ in listed], dtype=np.int64)
+        ids = [id_ for _, id_ in listed]
+        none = np.empty(0, np.uint64)
+        keys = np.sort(id_keys(ids)) if minimum < 2 else none  # a bucket of one each
+        found = [_shared(part, there, keys, minimum) for part in core.snapshot.entries()]
     for docs, ends in found:
         rows = np.searchsorted(there, docs).tolist()
         first = 0
@@ -288,10 +283,12 @@ def buckets_of(core: Core, minimum: int) -> Iterator[list[Id]]:
             first = end
 
 
-def _shared(part: Entries, there: np.ndarray, minimum: int) -> tuple[np.ndarray, np.ndarray]:
+def _shared(
+    part: Entries, there: np.ndarray, others: np.ndarray, minimum: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return int64[m]: documents by bucket, and int64[buckets]: where each bucket ends."""
     keys, docs = part.keys, part.docs.astype(np.int64)
-    stored = np.isin(docs, there)
+    stored = np.isin(docs, there) & ~np.isin(keys, others)
     keys, docs = keys[stored], docs[stored]
     first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else keys[:0]
     sizes: np.ndarray = np.diff(np.append(first, len(keys)).astype(np.int64))

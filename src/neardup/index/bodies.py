@@ -11,12 +11,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import integers_of, strings_of
+from neardup.engines.identifiers import id_hashes
 from neardup.sketch.texts import Ragged, text_buffers
 
 #: Ids are texts or integers.
 Id: TypeAlias = int | str
 
 _LONGEST = 2**63
+_OF_IDS = np.uint64(0xD1B54A32D192ED03)
 _SIZE = 4  # bytes of the length of a text, before it is compressed
 
 
@@ -34,15 +37,33 @@ def is_integer_id(value: int) -> bool:
     return -_LONGEST <= value < _LONGEST
 
 
+def identity_of(doc: int, id_: Id) -> int:
+    """Return the CRC-32 of the number and the id of a document."""
+    return zlib.crc32(f"{doc}\0{id_!r}".encode(errors="replace"))
+
+
 def checksum_of(doc: int, id_: Id, body: bytes) -> int:
     """Return the CRC-32 of a row."""
-    return zlib.crc32(body, zlib.crc32(f"{doc}\0{id_!r}".encode(errors="replace")))
+    return zlib.crc32(body, identity_of(doc, id_))
 
 
 def is_intact(row: Row) -> bool:
     """Return whether a row is as it was written."""
     kinds = type(row.id) in (int, str) and type(row.body) is bytes
     return kinds and row.checksum == checksum_of(row.doc, row.id, row.body)
+
+
+def id_keys(ids: Sequence[Id]) -> np.ndarray:
+    """Return keys of ids, uint64[n], under which documents are found as under names of buckets."""
+    keys = np.empty(len(ids), np.uint64)
+    integers = np.array([isinstance(id_, int) for id_ in ids], np.bool_)
+    if integers.any():
+        chosen = [id_ for id_ in ids if isinstance(id_, int)]
+        keys[integers] = id_hashes(integers_of(chosen))
+    if not integers.all():
+        texts = [id_.encode(errors="replace") for id_ in ids if isinstance(id_, str)]
+        keys[~integers] = id_hashes(strings_of(texts))
+    return keys ^ _OF_IDS  # else 0 were the name of the bucket of all documents
 
 
 @functools.cache

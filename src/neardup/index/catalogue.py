@@ -11,14 +11,16 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.files.private_files import make_private, sync_folder, system_errors
-from neardup.index.bodies import Id, Row
+from neardup.index.bodies import Id, Row, identity_of, is_intact
+from neardup.index.index_state import COLUMNS, State, row_sum, summed
 from neardup.index.location import CommitNote, is_writable_disk
 from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
@@ -28,26 +30,28 @@ KIND = FileKind(
 )
 #: Seconds that SQLite waits for another process, at most.
 _LONGEST = 2e6
+#: Table and key of documents.
+_DOCUMENTS = "documents", "doc"
 #: Values of a statement at once.
 _VALUES = 256
 #: The log is copied into the file seldom: documents that come one by one need not wait.
 _SETTINGS = ("page_size = 8192", "cache_size = -8192", "mmap_size = 0", "wal_autocheckpoint = 4096")
 _TABLES = """
 CREATE TABLE about (one INTEGER PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
-CREATE TABLE state (one INTEGER PRIMARY KEY, generation INTEGER NOT NULL, manifest INTEGER NOT NULL,
-    next INTEGER NOT NULL, segment INTEGER NOT NULL, greatest INTEGER NOT NULL,
-    documents INTEGER NOT NULL, ids TEXT NOT NULL, writer TEXT NOT NULL);
-CREATE TABLE documents (doc INTEGER PRIMARY KEY, id UNIQUE NOT NULL, body BLOB NOT NULL,
+CREATE TABLE state (generation, manifest, next, segment, greatest, documents, duplicates, removed,
+    ids, writer, sums, checksum);
+CREATE TABLE documents (doc INTEGER PRIMARY KEY, id NOT NULL, body BLOB NOT NULL,
     checksum INTEGER NOT NULL);
 CREATE TABLE log (doc INTEGER PRIMARY KEY, keys BLOB NOT NULL, checksum INTEGER NOT NULL);
-CREATE TABLE removed (doc INTEGER PRIMARY KEY);
+CREATE TABLE removed (doc INTEGER PRIMARY KEY, checksum INTEGER NOT NULL);
 CREATE TABLE duplicates (id PRIMARY KEY, duplicate_of NOT NULL, checksum INTEGER NOT NULL)
     WITHOUT ROWID;
 CREATE INDEX representatives ON duplicates (duplicate_of);
 CREATE TABLE segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL,
     checksum INTEGER NOT NULL);
-INSERT INTO state VALUES (1, 0, 0, 0, 0, -1, 0, '', '');
 """
+_STATE_MARKS = ", ".join("?" * len(COLUMNS))
+_SET_STATE = f"UPDATE state SET ({', '.join(COLUMNS)}) = ({_STATE_MARKS})"  # noqa: S608
 
 #: Of an index that answers copied passages: keys that are in no segment yet, and a manifest. Older
 #: versions would add documents without them: it has a format of its own.
@@ -57,35 +61,6 @@ CREATE TABLE copy_segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL
     checksum INTEGER NOT NULL);
 """
 _COPY_VERSION = 5
-
-
-#: Types of the values of a state.
-_STATE = (*[int] * 6, str, str)
-
-
-class State(NamedTuple):
-    """The state of the index at the start of a transaction.
-
-    Attributes:
-        generation: Counts the transactions that wrote.
-        manifest: Counts those that changed the segments.
-        next: Number of the next document; never used again.
-        segment: Number of the next segment; never used again.
-        greatest: Greatest integer that was an id so far, of a document or a duplicate; -1 before
-            there is any, or a greater one. Ids that the index gives are greater.
-        documents: How many there are.
-        ids: ``"int"`` or ``"str"``: type of the ids; empty before there is any.
-        writer: Who wrote last.
-    """
-
-    generation: int
-    manifest: int
-    next: int
-    segment: int
-    greatest: int
-    documents: int
-    ids: str
-    writer: str
 
 
 class Options(NamedTuple):
@@ -104,11 +79,6 @@ class Options(NamedTuple):
 
 class BusyError(StoreError):
     """Another process, or another thread, writes."""
-
-
-def _checksum(id_: Id, of: Id) -> int:
-    """Return the CRC-32 of the ids of a duplicate and of its representative."""
-    return zlib.crc32(f"{id_!r}\0{of!r}".encode(errors="replace"))
 
 
 #: Connections that were opened before a fork; closing them in the child would harm the parent's.
@@ -133,6 +103,7 @@ class Catalogue:
         self._pid = os.getpid()
         self._depth = 0
         self._state: State | None = None  # of a transaction that writes
+        self._read: tuple[list[Any], State] | None = None  # rows of the last one that was read
         self._me = f"process {os.getpid()}"
         self._note = None if path is None else CommitNote(path, options.power)
 
@@ -154,6 +125,8 @@ class Catalogue:
             connection.execute(
                 "INSERT INTO about VALUES (1, ?, ?)", (text, zlib.crc32(text.encode()))
             )
+            new = f"INSERT INTO state VALUES ({_STATE_MARKS})"  # noqa: S608
+            connection.execute(new, State().row())
             connection.execute(f"PRAGMA application_id = {KIND.application}")
             version = _COPY_VERSION if copies else KIND.version
             connection.execute(f"PRAGMA user_version = {version}")
@@ -230,11 +203,8 @@ class Catalogue:
                 self._state = state = self.state()
                 self._sign(state)
                 yield state
-                connection.execute(
-                    "UPDATE state SET generation = ?, manifest = ?, next = ?, segment = ?, "
-                    "greatest = ?, documents = ?, ids = ?, writer = ?",
-                    self._state._replace(generation=state.generation + 1, writer=self._me),
-                )
+                written = self._state._replace(generation=state.generation + 1, writer=self._me)
+                connection.execute(_SET_STATE, written.row())
                 connection.execute("COMMIT")
                 if self._note is not None:
                     self._note.write(state.generation + 1)
@@ -253,10 +223,34 @@ class Catalogue:
         self._state = self._state._replace(**fields)
 
     def note_ids(self, ids: Sequence[Id]) -> None:
-        """Note ids that are used, within a transaction that writes: the index gives greater ones."""
+        """Note ids that are used, in a transaction that writes: the index gives greater ones."""
         greatest = max((id_ for id_ in ids if isinstance(id_, int)), default=-1)
         if greatest > self.state().greatest:
             self.change(greatest=greatest)
+
+    def add(self, table: str, more: int) -> None:
+        """Add checksums of new rows to the sum over a table, in a transaction that writes.
+
+        Args:
+            table: Its name.
+            more: Their sum; negative for rows that were removed.
+        """
+        sums = self.state().sums
+        self.change(sums=sums._replace(**{table: summed(getattr(sums, table), more)}))
+
+    def empty(self, table: str) -> None:
+        """Delete all rows of a table that has a sum, in a transaction that writes."""
+        self.execute(f"DELETE FROM {table}")  # noqa: S608
+        self.change(sums=self.state().sums._replace(**{table: 0}))
+
+    def require_sum(self, table: str, checksums: Iterable[int]) -> None:
+        """Refuse the rows of a table, given their checksums, unless these are all.
+
+        Raises:
+            StoreError: Some were lost, or are others.
+        """
+        if summed(0, sum(checksums)) != getattr(self.state().sums, table):
+            raise self.damaged(f"its list of {table.replace('_', ' ')}")
 
     def _begin(self, connection: sqlite3.Connection, timeout: float) -> None:
         try:
@@ -303,31 +297,28 @@ class Catalogue:
         """Return the state, as this transaction has it."""
         if self._state is not None:
             return self._state
-        rows = self._connected().execute(
-            "SELECT generation, manifest, next, segment, greatest, documents, ids, writer FROM state"
-        )
-        try:
-            found = State(*rows.fetchall()[0])
-        except IndexError as error:
-            raise self.damaged("its state") from error
-        if tuple(map(type, found)) != _STATE:
-            raise self.damaged("its state")
-        return found
+        rows = self._connected().execute("SELECT * FROM state").fetchall()
+        if self._read is None or rows != self._read[0]:
+            state = State.of_row(rows[0]) if len(rows) == 1 else None
+            if state is None:
+                raise self.damaged("its state")
+            self._read = rows, state
+        return self._read[1]
 
     def rows(self, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows that a statement gives."""
         with self.thread_lock(), self._errors():
             return self._connected().execute(text, values).fetchall()
 
-    def execute(self, text: str, values: Sequence[object] = ()) -> int:
-        """Do a statement; return the number of rows that it changed."""
-        return self._connected().execute(text, values).rowcount
+    def execute(self, text: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Do a statement within a transaction; return the rows that it gives, and their number."""
+        return self._connected().execute(text, values)
 
     def insert(
         self, text: str, rows: Iterator[Sequence[object]] | Sequence[Sequence[object]]
-    ) -> None:
-        """Do a statement for each row."""
-        self._connected().executemany(text, rows)
+    ) -> int:
+        """Do a statement for each row; return the number of rows that it changed."""
+        return self._connected().executemany(text, rows).rowcount
 
     @property
     def in_transaction(self) -> bool:
@@ -364,22 +355,82 @@ class Catalogue:
     # Documents.
 
     def fetch(self, docs: Sequence[int]) -> list[Row]:
-        """Return the documents that are still there, of some numbers, in any order."""
-        return [
-            Row(*row) for row in self._selected("doc, id, body, checksum", "documents", "doc", docs)
-        ]
+        """Return the documents that are still there, of some numbers that keys have, in any order.
+
+        Raises:
+            StoreError: One is neither there nor was it removed; or is damaged.
+        """
+        rows = [Row(*row) for row in self.selected("doc, id, body, checksum", *_DOCUMENTS, docs)]
+        for row in rows:
+            self.require_intact(row)
+        self._require_removed(docs, [row.doc for row in rows])
+        return rows
 
     def stored(self, docs: Sequence[int]) -> list[int]:
-        """Return those of some numbers whose documents are still there, in any order."""
-        return [doc for (doc,) in self._selected("doc", "documents", "doc", docs)]
+        """Return those of some numbers that keys have whose documents are still there.
 
-    def numbers(self, ids: Sequence[Id]) -> dict[Id, int]:
-        """Return the numbers of documents by their ids; ids that are not there are left out."""
-        return dict(self._selected("id, doc", "documents", "id", ids))
+        Raises:
+            StoreError: One is neither there nor was it removed.
+        """
+        rows = [doc for (doc,) in self.selected("doc", *_DOCUMENTS, docs)]
+        self._require_removed(docs, rows)
+        return rows
 
-    def _selected(
+    def require_intact(self, row: Row) -> None:
+        """Refuse a damaged document."""
+        if not is_intact(row):
+            raise self.damaged(f"document number {row.doc}")
+
+    def listed(self) -> list[tuple[int, Id]]:
+        """Return the numbers and ids of all documents, by number.
+
+        Raises:
+            StoreError: The list is damaged.
+        """
+        rows = self.rows("SELECT doc, id FROM documents ORDER BY doc")
+        self.require_sum("documents", starmap(identity_of, rows))
+        return rows
+
+    def remove(self, documents: dict[Id, int]) -> None:
+        """Remove documents, given by id and number, in a transaction that writes."""
+        docs, state = [(doc,) for doc in documents.values()], self.state()
+        if self.insert("DELETE FROM documents WHERE doc = ?", docs) != len(docs):
+            raise self.damaged("its list of documents")
+        # Keys have them until segments are merged.
+        removed = [(doc, row_sum(doc)) for (doc,) in docs]
+        self.insert("INSERT INTO removed VALUES (?, ?)", removed)
+        self.change(documents=state.documents - len(docs), removed=state.removed + len(docs))
+        self.add("documents", -sum(identity_of(doc, id_) for id_, doc in documents.items()))
+
+    def removed(self) -> list[int]:
+        """Return the numbers of removed documents that still have keys, ascending.
+
+        Raises:
+            StoreError: The list is damaged.
+        """
+        rows = self.rows("SELECT doc, checksum FROM removed ORDER BY doc")
+        if len(rows) != self.state().removed or any(row_sum(doc) != c for doc, c in rows):
+            raise self.damaged("its list of removed documents")
+        return [doc for doc, _ in rows]
+
+    def forget_removed(self, docs: Sequence[int]) -> None:
+        """Note that removed documents have no keys any more, in a transaction that writes."""
+        if self.insert("DELETE FROM removed WHERE doc = ?", [(doc,) for doc in docs]) != len(docs):
+            raise self.damaged("its list of removed documents")
+        self.change(removed=self.state().removed - len(docs))
+
+    def _require_removed(self, docs: Sequence[int], there: Sequence[int]) -> None:
+        if len(docs) == len(there):  # nearly always
+            return
+        missing = list(set(docs).difference(there))
+        rows = self.selected("doc, checksum", "removed", "doc", missing)
+        if len(missing) != sum(row_sum(doc) == checksum for doc, checksum in rows):
+            raise self.damaged("its list of documents")
+
+    def selected(
         self, columns: str, table: str, name: str, values: Sequence[Any]
     ) -> Iterator[tuple[Any, ...]]:
+        """Yield columns of the rows that have some values in the column of a name."""
         for low in range(0, len(values), _VALUES):
             batch = list(values[low : low + _VALUES])
             # Few lengths: few statements are prepared.
@@ -387,44 +438,7 @@ class Catalogue:
             batch += [batch[-1]] * (count - len(batch))
             marks = ",".join("?" * count)
             text = f"SELECT {columns} FROM {table} WHERE {name} IN ({marks})"  # noqa: S608
-            yield from self._connected().execute(text, batch).fetchall()
-
-    # Ids that were answered as duplicates, and have no document.
-
-    def note_duplicates(self, pairs: Sequence[tuple[Id, Id]]) -> None:
-        """Store the ids of duplicates, each with that of the document that it is one of."""
-        self.note_ids([id_ for id_, _ in pairs])
-        rows = [(id_, of, _checksum(id_, of)) for id_, of in pairs]
-        self.insert("INSERT OR REPLACE INTO duplicates VALUES (?, ?, ?)", rows)
-
-    def duplicates(self) -> Iterator[tuple[Id, Id]]:
-        """Yield the duplicates that `note_duplicates` has stored.
-
-        Raises:
-            StoreError: It is damaged.
-        """
-        for *pair, checksum in self._connected().execute(
-            "SELECT id, duplicate_of, checksum FROM duplicates"
-        ):
-            if _checksum(*pair) != checksum:
-                raise self.damaged("its list of duplicates")
-            yield (pair[0], pair[1])
-
-    def noted(self, ids: Sequence[Id]) -> set[Id]:
-        """Return those of some ids that are noted as duplicates."""
-        return {row[0] for row in self._selected("id", "duplicates", "id", ids)}
-
-    def release(self, ids: Sequence[Id]) -> list[Id]:
-        """Forget the duplicates noted for some ids.
-
-        Returns:
-            The duplicates of theirs, ascending, that neither are documents nor among these ids.
-        """
-        given = [(id_,) for id_ in ids]
-        self.insert("DELETE FROM duplicates WHERE id = ?", given)
-        found = {row[0] for row in self._selected("id", "duplicates", "duplicate_of", ids)}
-        self.insert("DELETE FROM duplicates WHERE duplicate_of = ?", given)
-        return sorted(found - self.numbers(list(found)).keys())
+            yield from self.execute(text, batch).fetchall()
 
     # The connection.
 

@@ -146,8 +146,7 @@ def _documents_with(core: Core, keys: np.ndarray) -> tuple[np.ndarray, np.ndarra
         int64[m], ascending, the index of the key, and int64[m], the document.
     """
     found = [np.empty(0, np.int64)]
-    rows: list[Any] = core.catalogue.rows("SELECT doc FROM documents ORDER BY doc")
-    docs = np.array([row[0] for row in rows], np.int64)
+    docs = np.array([doc for doc, _ in core.catalogue.listed()], np.int64)
     for low in range(0, len(docs), _READ):
         chosen = docs[low : low + _READ]
         read = stored_texts(core, chosen).read

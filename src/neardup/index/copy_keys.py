@@ -10,13 +10,13 @@ how many are between: behind them, with a key of a third kind.
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from neardup.index.catalogue import Catalogue, State
+from neardup.index.catalogue import Catalogue
+from neardup.index.index_state import State
 from neardup.index.segments import Entries, KeyMatches, Spans, in_order
 from neardup.index.snapshot import SegmentList
 from neardup.sketch.run_anchors import RunLength
@@ -108,6 +108,9 @@ class CopyKeys(SegmentList):
         shingle: The shingles of the index.
     """
 
+    table, log_table, log_column = "copy_segments", "copy_log", "entries"
+    log_name = "its log of copied passages"
+
     def __init__(
         self,
         catalogue: Catalogue,
@@ -116,15 +119,14 @@ class CopyKeys(SegmentList):
         passages: CopyLength,
         shingle: ShingleSpec,
     ) -> None:
-        super().__init__(catalogue, folder, digest, "copy_segments")
+        super().__init__(catalogue, folder, digest)
         self.length, self.frequent = RunLength(passages.words, passages.part), passages.frequent
         self.tokeniser = Tokeniser(words_of(shingle))
-        self._forget_log()
 
     def _forget_log(self) -> None:
+        super()._forget_log()
         #: Sorted entries of the log; each is at most half as long as the one before.
         self._log: list[Entries] = []
-        self._logged = -1
 
     @property
     def pending(self) -> int:
@@ -150,15 +152,7 @@ class CopyKeys(SegmentList):
             return
         if state.manifest != self._manifest:
             self.load_segments()
-            self._forget_log()
-        rows = self._catalogue.rows(
-            "SELECT doc, entries, checksum FROM copy_log WHERE doc > ? ORDER BY doc",
-            (self._logged,),
-        )
-        for doc, entries, checksum in rows:
-            complete = isinstance(entries, bytes) and not len(entries) % _ENTRY
-            if not complete or zlib.crc32(entries, doc) != checksum:
-                raise self._catalogue.damaged("its log of copied passages")
+        for doc, entries in self.new_rows():
             count = len(entries) // _ENTRY
             keys = np.frombuffer(entries, "<u8", count)
             self._add(doc, Entries(keys, np.frombuffer(entries, "<u4", count, 8 * count)))
@@ -167,8 +161,7 @@ class CopyKeys(SegmentList):
     def insert(self, doc: int, entries: Entries) -> None:
         """Put entries, in their order, into the log; ``doc`` is the first new document of them."""
         data = entries.keys.astype("<u8").tobytes() + entries.docs.astype("<u4").tobytes()
-        row = (doc, data, zlib.crc32(data, doc))
-        self._catalogue.execute("INSERT INTO copy_log VALUES (?, ?, ?)", row)
+        self.enter_rows([(doc, data)])
         self._add(doc, entries)
 
     def _add(self, doc: int, entries: Entries) -> None:

@@ -144,8 +144,6 @@ def stored_texts(core: Core, docs: np.ndarray) -> StoredTexts:
     rows = sorted(core.catalogue.fetch(docs.tolist()))
     if len(rows) != len(docs):
         raise core.catalogue.damaged("its list of documents")
-    for row in rows:
-        core.verifier.require_intact(row)
     texts = strings_of([unpack_text(row.body) for row in rows])
     return StoredTexts([row.id for row in rows], texts, read_texts(core, texts))
 

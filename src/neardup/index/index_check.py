@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,14 +19,10 @@ from neardup.index.transactions import Core
 _FETCHED = 4096
 
 
-def problems_of(core: Core, filled: Callable[[np.ndarray], int] | None = None) -> list[str]:
+def problems_of(core: Core) -> list[str]:
     """Return the defects of an index, a line for each; empty where there are none.
 
     All of it is read.
-
-    Args:
-        core: The index.
-        filled: Counts, of some documents, those that must have keys; by their tokens without it.
     """
     found: list[str] = []
     core.forget(reopen=True)  # segments in memory may differ from damaged files
@@ -40,8 +33,8 @@ def problems_of(core: Core, filled: Callable[[np.ndarray], int] | None = None) -
             check = core.catalogue.rows("PRAGMA integrity_check(1)")
             if check != [("ok",)]:
                 return [f"{core.name}: the structure of the database is damaged"]
-            found += _documents(core, state.documents)
-            found += _in_segments(core, filled or partial(_filled, core))
+            found += _documents(core)
+            found += _in_segments(core)
             found += _copies(core)
             for what, table, column, next_ in (
                 ("document", "documents", "doc", state.next),
@@ -56,8 +49,8 @@ def problems_of(core: Core, filled: Callable[[np.ndarray], int] | None = None) -
     return found
 
 
-def _documents(core: Core, documents: int) -> list[str]:
-    found, last, count = [], -1, 0
+def _documents(core: Core) -> list[str]:
+    found, last, count, state = [], -1, 0, core.catalogue.state()
     while True:
         rows = core.catalogue.rows(
             "SELECT doc, id, body, checksum FROM documents WHERE doc > ? ORDER BY doc LIMIT ?",
@@ -69,12 +62,15 @@ def _documents(core: Core, documents: int) -> list[str]:
         last = rows[-1][0]
         bad = [doc for doc, *rest in rows if not is_intact(Row(doc, *rest))]
         found += [f"document number {doc} is damaged" for doc in bad]
-    if count != documents:
-        found.append(f"there are {count:,} documents, and should be {documents:,}")
+    if count != state.documents:
+        found.append(f"there are {count:,} documents, and should be {state.documents:,}")
+    ids = [id_ for _, id_ in core.catalogue.listed()] if not found else []
+    if any(isinstance(id_, int) and id_ > state.greatest for id_ in ids):
+        found.append("the id of the next document may be taken already")
     return found
 
 
-def _in_segments(core: Core, filled: Callable[[np.ndarray], int]) -> list[str]:
+def _in_segments(core: Core) -> list[str]:
     """Compare the documents with those of the segments and the log."""
     found: list[str] = []
     parts: list[np.ndarray] = [np.empty(0, np.int64)]
@@ -85,16 +81,12 @@ def _in_segments(core: Core, filled: Callable[[np.ndarray], int]) -> list[str]:
             found.append(str(error))
     if found:
         return found
-    parts.append(_column(core, "SELECT doc FROM log"))
+    parts.append(distinct(core.snapshot.logged().docs).astype(np.int64))
     placed, counts = np.unique(np.concatenate(parts), return_counts=True)
     if (counts > 1).any():
         found.append("a document is in two segments")
-    stored, removed = (
-        _column(core, text) for text in ("SELECT doc FROM documents", "SELECT doc FROM removed")
-    )
-    lost = np.setdiff1d(stored, placed)
-    batches = [lost[low : low + _FETCHED] for low in range(0, len(lost), _FETCHED)]
-    if missing := sum(map(filled, batches)):
+    stored, removed = _stored(core), np.array(core.catalogue.removed(), np.int64)
+    if missing := len(np.setdiff1d(stored, placed)):
         found.append(f"{missing:,} documents are in no segment")
     invented = np.setdiff1d(placed, np.concatenate([stored, removed]))
     if len(invented):
@@ -116,7 +108,7 @@ def _copies(core: Core) -> list[str]:
     if found:
         return found
     keyed = np.unique(np.concatenate(parts)).astype(np.int64)
-    stored = _column(core, "SELECT doc FROM documents")
+    stored = _stored(core)
     if invented := len(np.setdiff1d(keyed, stored)):
         found.append(f"keys of copied passages have {invented:,} documents that are not there")
     lost = np.setdiff1d(stored, keyed)  # or between the first and the latest document of each run
@@ -128,23 +120,15 @@ def _copies(core: Core) -> list[str]:
 
 def _duplicates(core: Core) -> list[str]:
     """Compare the ids that were answered as duplicates with the documents."""
-    for _ in core.catalogue.duplicates():
-        pass
+    core.duplicates.require_intact()
     lost = core.catalogue.rows(
         "SELECT count(*) FROM duplicates WHERE duplicate_of NOT IN (SELECT id FROM documents)"
     )[0][0]
     return [f"{lost:,} duplicates are of documents that are not there"] if lost else []
 
 
-def _filled(core: Core, docs: np.ndarray) -> int:
-    """Return how many documents have tokens, and so must have keys."""
-    sets = core.verifier.sets(sorted(core.catalogue.fetch(docs.tolist())))
-    return int(np.count_nonzero(np.diff(sets.offsets)))
-
-
-def _column(core: Core, text: str) -> np.ndarray:
-    rows: list[Any] = core.catalogue.rows(text)
-    return np.array([row[0] for row in rows], dtype=np.int64)
+def _stored(core: Core) -> np.ndarray:
+    return np.array([doc for doc, _ in core.catalogue.listed()], np.int64)
 
 
 def require_last_commit(database: Path) -> None:

@@ -80,7 +80,7 @@ def add_new(core: Core, batches: Iterable[Batch]) -> tuple[list[Id], Decisions]:
 def _note(core: Core, ids: list[Id], answers: Decisions) -> None:
     pairs = zip(ids, answers.duplicate_of, strict=True)
     if found := [(id_, of) for id_, of in pairs if of is not None]:
-        core.catalogue.note_duplicates(found)
+        core.duplicates.note(found)
 
 
 def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Decisions, list[Id]]:
@@ -98,7 +98,7 @@ def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Decisions, list[Id]
         UnknownIdError: There is no such document.
     """
     core.remove(batch.ids)
-    released = core.catalogue.release(batch.ids)
+    released = core.release(batch.ids)
     if if_new:
         answers = insert_new(core, batch)
         _note(core, batch.ids, answers)
@@ -139,10 +139,10 @@ def merge_all(core: Core, other: Core, on_conflict: str) -> int:
         locks.enter_context(other.reading())
         state = locks.enter_context(core.writing())
         count = add_all(core, other.batches(), on_conflict)
-        noted = other.catalogue.duplicates()
+        noted = other.duplicates.pairs()
         while pairs := list(islice(noted, BATCH)):
-            there = core.catalogue.numbers(list({of for _, of in pairs}))
-            core.catalogue.note_duplicates([p for p in pairs if there.get(p[1], -1) >= state.next])
+            there = core.numbers(list({of for _, of in pairs}))
+            core.duplicates.note([p for p in pairs if there.get(p[1], -1) >= state.next])
     return count
 
 
@@ -180,7 +180,7 @@ def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
     keys = parts[0].keys if len(parts) == 1 else np.concatenate([p.keys for p in parts])
     tokens = parts[0].tokens if len(parts) == 1 else np.concatenate([p.tokens for p in parts])
     filled = np.flatnonzero(tokens)
-    core.enter(filled + first, bucket_names(keys[filled]))
+    core.enter(first, batch.ids, filled, bucket_names(keys[filled]))
     if core.copies is not None:
         enter(core, first, batch.texts)
 
@@ -195,7 +195,8 @@ def _insert_stored(core: Core, batch: Batch) -> None:
         signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
         keys = band_keys(signer(sets), recipe.num_bands, recipe.rows)
     filled = np.flatnonzero(np.diff(sets.offsets))
-    core.enter(filled + core.store(batch.ids, bodies), bucket_names(keys[filled]))
+    first = core.store(batch.ids, bodies)
+    core.enter(first, batch.ids, filled, bucket_names(keys[filled]))
 
 
 def insert_new(core: Core, batch: Batch) -> Decisions:
@@ -217,7 +218,7 @@ def insert_new(core: Core, batch: Batch) -> Decisions:
 
 def _insert_new(core: Core, batch: Batch, base: int, answers: Decisions) -> None:
     ids = batch.ids
-    there = core.catalogue.numbers(ids)
+    there = core.numbers(ids)
     rows = np.arange(len(ids))
     if there:
         stored = {row.id: row for row in core.catalogue.fetch(list(there.values()))}
@@ -317,7 +318,7 @@ def insert_all(core: Core, batch: Batch, on_conflict: str) -> int:
 
 
 def _insert_all(core: Core, batch: Batch, on_conflict: str) -> int:
-    there = core.catalogue.numbers(batch.ids)
+    there = core.numbers(batch.ids)
     if there and on_conflict == "error":
         shown = next(id_ for id_ in batch.ids if id_ in there)
         raise DuplicateIdError(

@@ -15,8 +15,9 @@ import numpy as np
 
 from neardup.errors import NeardupError, ResumeError, StoreError
 from neardup.files.private_files import sync_folder
-from neardup.index.catalogue import BusyError, State
+from neardup.index.catalogue import BusyError
 from neardup.index.copy_keys import shortened
+from neardup.index.index_state import State, row_sum
 from neardup.index.segments import Entries, Segment, merged, write_file
 from neardup.index.snapshot import SegmentList, segment_path
 from neardup.index.transactions import LOGGED, Core
@@ -41,21 +42,16 @@ Stop: TypeAlias = Callable[[float], bool]
 
 def spill(core: Core) -> None:
     """Make a segment of the log, in a transaction."""
-    catalogue = core.catalogue
-    rows = catalogue.rows("SELECT doc, keys FROM log ORDER BY doc")
-    if not rows:
-        return
-    docs = np.array([row[0] for row in rows], dtype=np.int64)
-    names = np.frombuffer(b"".join(row[1] for row in rows), dtype="<u8").reshape(len(docs), -1)
-    core.write_segment(iter([Entries.sorted(names, docs)]))
-    catalogue.execute("DELETE FROM log")
+    if core.snapshot.pending:
+        core.write_segment(iter([core.snapshot.logged()]))
+        core.catalogue.empty("log")
 
 
 def spill_copies(core: Core) -> None:
     """Make a segment of the log of copied passages, in a transaction."""
     if core.copies is not None and core.copies.pending:
         core.write_segment(iter([shortened(core.copies.logged())]), core.copies)
-        core.catalogue.execute("DELETE FROM copy_log")
+        core.catalogue.empty("copy_log")
 
 
 class _StoppedError(Exception):
@@ -216,8 +212,7 @@ def _due(segments: list[Segment]) -> list[Segment]:
 
 
 def _removed(core: Core) -> np.ndarray:
-    rows = core.catalogue.rows("SELECT doc FROM removed ORDER BY doc")
-    return np.array([row[0] for row in rows], dtype=np.uint32)
+    return np.array(core.catalogue.removed(), dtype=np.uint32)
 
 
 def merge(
@@ -261,7 +256,9 @@ def merge(
         with _turn(core, stop) as state:
             marks = ",".join("?" * len(numbers))
             text = f"DELETE FROM {kind.table} WHERE number IN ({marks})"  # noqa: S608
-            core.catalogue.execute(text, numbers)
+            if core.catalogue.execute(text, numbers).rowcount != len(numbers):
+                raise core.catalogue.damaged("its list of segments")
+            core.catalogue.add(kind.table, -sum(row_sum(*segment.entry) for segment in segments))
             if partial is None:
                 core.write_segment(parts(), kind)
                 for number in numbers:
@@ -272,9 +269,7 @@ def merge(
                 sync_folder(core.folder)  # before the manifest has it
                 core.enter_segment(kind, state.segment, *about)
             docs = np.unique(np.concatenate([np.empty(0, np.uint32), *dropped]))
-            core.catalogue.insert(
-                "DELETE FROM removed WHERE doc = ?", [(d,) for d in docs.tolist()]
-            )
+            core.catalogue.forget_removed(docs.tolist())
         core.forget()
     finally:
         if partial is not None:
@@ -311,11 +306,6 @@ def compact(core: Core, purge: bool) -> None:
         for kind, segments in every:
             if len(segments) > 1 or (segments and len(removed)):
                 merge(core, kind, segments, removed)
-        with core.writing():
-            # Empty documents are in no segment.
-            core.catalogue.insert(
-                "DELETE FROM removed WHERE doc = ?", [(d,) for d in removed.tolist()]
-            )
     clean(core)
     if purge:
         _purge(core)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from neardup.errors import StoreError
-from neardup.index.catalogue import Catalogue, State
+from neardup.index.catalogue import Catalogue
+from neardup.index.index_state import State, row_sum, summed
 from neardup.index.segments import Entries, KeyMatches, Segment, SegmentEntry, distinct, merged
 from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.lookups import Chains, add_entries, find_in_chains
@@ -63,24 +65,28 @@ def _offsets(bands: int) -> np.ndarray:
 
 
 class SegmentList:
-    """Segments of one kind, as the manifest has them.
+    """Segments of one kind, as the manifest has them, and the log of keys that are in none.
 
     Args:
         catalogue: The database.
         folder: Where segments are; None for an index in memory.
         digest: Digest of the recipe.
-        table: Table of the manifest.
     """
 
-    def __init__(
-        self, catalogue: Catalogue, folder: Path | None, digest: str, table: str = "segments"
-    ) -> None:
+    #: Table of the manifest; table and column of the log, and its name in messages.
+    table, log_table, log_column, log_name = "segments", "log", "keys", "its log"
+
+    def __init__(self, catalogue: Catalogue, folder: Path | None, digest: str) -> None:
         self._catalogue, self._folder, self._digest = catalogue, folder, digest
-        self.table = table
         #: Segments in memory, by number, where there is no folder.
         self.in_memory: dict[int, bytes] = {}
         self.segments: list[Segment] = []
         self._generation = self._manifest = -1
+        self._forget_log()
+
+    def _forget_log(self) -> None:
+        """Have the log read again."""
+        self._logged, self._sum = -1, 0  # last document of it that was read, and sum
 
     def forget(self, reopen: bool = False) -> None:
         """Have everything read again, since a transaction was given up.
@@ -97,14 +103,56 @@ class SegmentList:
         if self._generation >= 0:  # else it was to be read again
             self._generation = state.generation + 1
 
+    def new_rows(self) -> list[tuple[int, bytes]]:
+        """Return the documents of the log that were not read yet, with their keys.
+
+        If those that were read are not in it any more, they are forgotten, and all are returned.
+
+        Raises:
+            StoreError: The log is damaged.
+        """
+        text = (
+            f"SELECT doc, {self.log_column}, checksum FROM {self.log_table} "  # noqa: S608
+            "WHERE doc > ? ORDER BY doc"
+        )
+        expected = getattr(self._catalogue.state().sums, self.log_table)
+        while True:
+            rows = self._catalogue.rows(text, (self._logged,))
+            for doc, keys, checksum in rows:
+                if not isinstance(keys, bytes) or zlib.crc32(keys, doc) != checksum:
+                    raise self._catalogue.damaged(self.log_name)
+            found = summed(self._sum, sum(row[2] for row in rows))
+            if found == expected:
+                break
+            if self._logged < 0:
+                raise self._catalogue.damaged(self.log_name)
+            self._forget_log()
+        self._sum = found
+        return [row[:2] for row in rows]
+
+    def enter_rows(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Put documents with their keys into the log, in a transaction that writes."""
+        summands = [zlib.crc32(keys, doc) for doc, keys in rows]
+        text = f"INSERT INTO {self.log_table} VALUES (?, ?, ?)"  # noqa: S608
+        self._catalogue.insert(
+            text, [(*row, checksum) for row, checksum in zip(rows, summands, strict=True)]
+        )
+        self._catalogue.add(self.log_table, sum(summands))
+        self._sum = summed(self._sum, sum(summands))
+
     def load_segments(self) -> None:
-        """Open the segments that the manifest has."""
+        """Open the segments that the manifest has.
+
+        Raises:
+            StoreError: The manifest or a segment is damaged.
+        """
         entries = [
             SegmentEntry(*row)
             for row in self._catalogue.rows(
                 f"SELECT number, entries, checksum FROM {self.table} ORDER BY number"  # noqa: S608
             )
         ]
+        self._catalogue.require_sum(self.table, starmap(row_sum, entries))
         # By all of an entry: the number of a segment that was given up is used again.
         there = {segment.entry: segment for segment in self.segments}
         self.segments = [there.get(e) or self._open(e) for e in entries]
@@ -128,10 +176,9 @@ class SegmentList:
 class Snapshot(SegmentList):
     """Segments and log of one moment; brought up to date at the begin of a transaction."""
 
-    def __init__(self, catalogue: Catalogue, folder: Path | None, digest: str) -> None:
-        super().__init__(catalogue, folder, digest)
+    def _forget_log(self) -> None:
+        super()._forget_log()
         self._log = _Log()
-        self._logged = -1  # last document of the log that was read
 
     @property
     def pending(self) -> int:
@@ -148,48 +195,35 @@ class Snapshot(SegmentList):
             return
         if state.manifest != self._manifest:
             self.load_segments()
-            if not self._log_stays():
-                self._log, self._logged = _Log(), -1
-        rows = self._catalogue.rows(
-            "SELECT doc, keys, checksum FROM log WHERE doc > ? ORDER BY doc", (self._logged,)
-        )
-        for doc, keys, checksum in rows:
-            if not isinstance(keys, bytes) or zlib.crc32(keys, doc) != checksum:
-                raise self._catalogue.damaged("its log")
-        if rows:
-            # Kernels are compiled for arrays that can be written to.
-            names = np.frombuffer(bytearray().join(row[1] for row in rows), dtype="<u8")
-            docs = np.array([row[0] for row in rows], dtype=np.int64)
-            self.log(docs, names.reshape(len(rows), -1))
+        if rows := self.new_rows():
+            self._add(rows)
         self._generation, self._manifest = state.generation, state.manifest
 
-    def _log_stays(self) -> bool:
-        """Return whether the log was not made a segment since it was read.
+    def _add(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Add documents of the log, ascending, with their keys: each has some."""
+        # Kernels are compiled for arrays that can be written to.
+        keys = np.frombuffer(bytearray().join(row[1] for row in rows), dtype="<u8")
+        docs = np.array([row[0] for row in rows], dtype=np.int64)
+        counts = np.array([len(row[1]) >> 3 for row in rows])
+        self._log.add(np.repeat(docs, counts), keys[:, None])
+        self._log.documents += len(docs)
+        self._logged = rows[-1][0]
 
-        Segments were merged, or got one more: reading all of the log again would take many times
-        as long as a question.
-        """
-        first = self._log.first
-        if self._manifest < 0 or first is None:
-            return False
-        return bool(self._catalogue.rows("SELECT 1 FROM log WHERE doc = ?", (first,)))
+    def enter(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Put documents, ascending, with their keys into the log, in a transaction that writes."""
+        self.enter_rows(rows)
+        self._add(rows)
 
-    def log(self, docs: np.ndarray, names: np.ndarray) -> None:
-        """Add documents of the log.
-
-        Args:
-            docs: int64[m]: their numbers, ascending.
-            names: uint64[m, bands]: their buckets.
-        """
-        self._log.add(docs, names)
-        self._logged = int(docs[-1])
+    def logged(self) -> Entries:
+        """Return the keys of the log, ascending, with their documents."""
+        return self._log.entries()
 
     def entries(self) -> Iterator[Entries]:
         """Yield all names of buckets, ascending, with their documents; removed ones are there too.
 
         The documents of a bucket are in one part.
         """
-        return merged(self.segments, self._log.entries())
+        return merged(self.segments, self.logged())
 
     def candidates(self, names: np.ndarray, keep: Keep | None = None) -> BucketPairs:
         """Find the documents that share a bucket with some rows.
@@ -247,12 +281,6 @@ class _Log:
             add_entries(self._chains, 0, old.keys[:count, None], old.docs[:count])
         add_entries(self._chains, count, names, docs)
         self._entries += names.size
-        self.documents += len(docs)
-
-    @property
-    def first(self) -> int | None:
-        """The first document; None if there is none."""
-        return int(self._chains.docs[0]) if self._entries else None
 
     def entries(self) -> Entries:
         """Return the names of buckets, ascending, with their documents."""

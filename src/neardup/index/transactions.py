@@ -15,9 +15,11 @@ import pyarrow as pa
 from neardup.arrays import array_of, strings_of
 from neardup.errors import InputError, NeardupError, StoreError, UnknownIdError
 from neardup.files.given_path import GivenPath
-from neardup.index.bodies import Id, Row, checksum_of, is_integer_id, unpack_text
-from neardup.index.catalogue import BusyError, Catalogue, State
+from neardup.index.bodies import Id, Row, id_keys, identity_of, is_integer_id, unpack_text
+from neardup.index.catalogue import BusyError, Catalogue
 from neardup.index.copy_keys import CopyKeys, CopyLength, shortened
+from neardup.index.duplicates import Duplicates
+from neardup.index.index_state import State, row_sum
 from neardup.index.segments import Entries, SegmentWriter, write_file
 from neardup.index.snapshot import (
     SegmentGoneError,
@@ -136,6 +138,7 @@ class Core:
         if passages is not None:
             where = catalogue, self.folder, self.digest
             self.copies = CopyKeys(*where, passages, recipe.shingle)
+        self.duplicates = Duplicates(catalogue)
         self.sketcher = Sketcher(recipe)
         self.verifier = Verifier(catalogue, self.sketcher.tokeniser, texts, None)
         self._pid = os.getpid()
@@ -282,41 +285,60 @@ class Core:
         """
         catalogue = self.catalogue
         state = catalogue.state()
-        first = state.next
+        first, summands = state.next, 0
         if first + len(ids) >= _MOST:
             raise StoreError(
                 f"the index has given away {first:,} numbers of documents, which is the limit",
                 "make a new index, and merge this one into it",
             )
-        catalogue.insert(
-            "INSERT INTO documents VALUES (?, ?, ?, ?)",
-            (
-                (doc, id_, body, checksum_of(doc, id_, body))
-                for doc, (id_, body) in enumerate(zip(ids, bodies, strict=True), first)
-            ),
-        )
+
+        def rows() -> Iterator[Row]:
+            nonlocal summands
+            for doc, (id_, body) in enumerate(zip(ids, bodies, strict=True), first):
+                identity = identity_of(doc, id_)
+                summands += identity
+                yield Row(doc, id_, body, zlib.crc32(body, identity))
+
+        catalogue.insert("INSERT INTO documents VALUES (?, ?, ?, ?)", rows())
         catalogue.change(next=first + len(ids), documents=state.documents + len(ids))
+        catalogue.add("documents", summands)
         catalogue.note_ids(ids)
         return first
 
-    def enter(self, docs: np.ndarray, names: np.ndarray) -> None:
-        """Put documents that were stored into their buckets.
+    def enter(self, first: int, ids: Sequence[Id], rows: np.ndarray, names: np.ndarray) -> None:
+        """Enter the keys of documents that were stored: of their ids, and of their buckets.
 
         Args:
-            docs: int64[m]: their numbers, ascending.
+            first: Number of the first document.
+            ids: Their ids.
+            rows: int64[m], ascending: those that are in buckets, from 0.
             names: uint64[m, bands]: their buckets.
         """
-        if len(docs) >= min(LOGGED, BATCHED):
-            self.write_segment(iter([Entries.sorted(names, docs)]))
+        keys = id_keys(ids)
+        if len(ids) >= min(LOGGED, BATCHED):
+            of_names = np.repeat(rows, names.shape[1])
+            docs = np.concatenate([of_names, np.arange(len(ids))]) + first
+            every = np.concatenate([names.reshape(-1), keys])
+            self.write_segment(iter([Entries.sorted(every[:, None], docs)]))
             self.snapshot.load_segments()
-        elif len(docs):
-            names = np.ascontiguousarray(names, dtype="<u8")
-            rows = [row.tobytes() for row in names]
-            self.catalogue.insert(
-                "INSERT INTO log VALUES (?, ?, ?)",
-                [(d, k, zlib.crc32(k, d)) for d, k in zip(docs.tolist(), rows, strict=True)],
-            )
-            self.snapshot.log(docs, names)
+        elif len(ids):
+            data = [key.tobytes() for key in keys.astype("<u8")]
+            for row, more in zip(rows.tolist(), names.astype("<u8"), strict=True):
+                data[row] += more.tobytes()
+            self.snapshot.enter(list(enumerate(data, first)))
+
+    def numbers(self, ids: Sequence[Id]) -> dict[Id, int]:
+        """Return the numbers of documents by their ids; ids that are not there are left out.
+
+        Raises:
+            StoreError: What is read is damaged.
+        """
+        if not ids:
+            return {}
+        docs = np.unique(self.snapshot.candidates(id_keys(ids)[:, None]).doc)
+        asked = set(ids) if len(docs) else ()
+        # Different ids hardly ever have equal keys.
+        return {row.id: row.doc for row in self.catalogue.fetch(docs.tolist()) if row.id in asked}
 
     def write_segment(self, parts: Iterator[Entries], kind: SegmentList | None = None) -> int:
         """Write a segment and put it into the manifest; return its number.
@@ -343,6 +365,7 @@ class Core:
         """Put a segment into the manifest."""
         text = f"INSERT INTO {kind.table} VALUES (?, ?, ?)"  # noqa: S608
         self.catalogue.execute(text, (number, entries, checksum))
+        self.catalogue.add(kind.table, row_sum(number, entries, checksum))
         state = self.catalogue.state()
         self.catalogue.change(manifest=state.manifest + 1, segment=number + 1)
 
@@ -406,20 +429,26 @@ class Core:
             )
         self.catalogue.change(ids=kinds.pop())
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield all documents in their order."""
-        last = -1
-        while True:
-            rows = self.catalogue.rows(
-                "SELECT doc, id, body, checksum FROM documents WHERE doc > ? ORDER BY doc LIMIT ?",
-                (last, BATCH),
-            )
-            if not rows:
-                return
+    def rows(self) -> Iterator[list[Row]]:
+        """Yield all documents in their order, some at a time, within a transaction.
+
+        Raises:
+            StoreError: One is damaged, or, behind the last one, some are not there.
+        """
+        last, summands = -1, 0
+        text = "SELECT doc, id, body, checksum FROM documents WHERE doc > ? ORDER BY doc LIMIT ?"
+        while rows := self.catalogue.rows(text, (last, BATCH)):
             found = [Row(*row) for row in rows]
-            last = found[-1].doc
             for row in found:
-                self.verifier.require_intact(row)
+                self.catalogue.require_intact(row)
+                summands += identity_of(row.doc, row.id)
+            yield found
+            last = found[-1].doc
+        self.catalogue.require_sum("documents", [summands])
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield all documents in their order, as `rows` does."""
+        for found in self.rows():
             ids, bodies = [row.id for row in found], [row.body for row in found]
             if self.stores_texts:
                 yield Batch(ids, strings_of([unpack_text(body) for body in bodies]))
@@ -451,8 +480,7 @@ class Core:
             UnknownIdError: There is none with one of the ids.
             InputError: The index answers copied passages.
         """
-        catalogue = self.catalogue
-        found = catalogue.numbers(ids)
+        found = self.numbers(ids)
         for id_ in ids:
             if id_ not in found:
                 raise no_document(id_)
@@ -462,25 +490,27 @@ class Core:
                 "that others have copied from it would have another source",
                 "make a new index of the documents that stay",
             )
-        docs = [(doc,) for doc in found.values()]
-        catalogue.insert("DELETE FROM documents WHERE doc = ?", docs)
-        # Entries of a segment stay there until it is merged.
-        catalogue.insert(
-            "INSERT INTO removed SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM log WHERE doc = ?1)",
-            docs,
-        )
-        catalogue.insert("DELETE FROM log WHERE doc = ?", docs)
-        catalogue.change(documents=catalogue.state().documents - len(docs))
+        if found:
+            self.catalogue.remove(found)
 
     def remove_known(self, ids: Sequence[Id]) -> list[Id]:
-        """Remove documents, and forget duplicates; return the ids that `Catalogue.release` returns.
+        """Remove documents, and forget duplicates; return the ids that `release` returns.
 
         Raises:
             UnknownIdError: No document has one of the ids, and none was a duplicate.
         """
-        there, noted = self.catalogue.numbers(ids), self.catalogue.noted(ids)
+        there, noted = self.numbers(ids), self.duplicates.noted(ids)
         for id_ in ids:
             if id_ not in there and id_ not in noted:
                 raise no_document(id_)
         self.remove(list(there))
-        return self.catalogue.release(ids)
+        return self.release(ids)
+
+    def release(self, ids: Sequence[Id]) -> list[Id]:
+        """Forget the duplicates noted for some ids.
+
+        Returns:
+            The duplicates of theirs, ascending, that neither are documents nor among these ids.
+        """
+        found = self.duplicates.release(ids)
+        return sorted(found - self.numbers(list(found)).keys())

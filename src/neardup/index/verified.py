@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import strings_of
-from neardup.index.bodies import Id, Row, is_intact, pack_sets, unpack_sets, unpack_text
+from neardup.index.bodies import Id, Row, pack_sets, unpack_sets, unpack_text
 from neardup.index.catalogue import Catalogue
 from neardup.index.snapshot import BucketPairs, Keep
 from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember, slack_of
@@ -97,24 +97,16 @@ class Verifier:
 
     def text_of(self, row: Row) -> str | None:
         """Return the text of a document; None where only its shingles are stored."""
-        self.require_intact(row)
         return unpack_text(row.body).decode(errors="replace") if self._texts else None
 
     def is_same(self, row: Row, text: pa.LargeStringArray) -> bool:
         """Return whether a document has the text given, or its shingles where these are stored."""
-        self.require_intact(row)
         if self._texts:
             return unpack_text(row.body) == str(text[0].as_py()).encode()
         return row.body == pack_sets(self._tokeniser.sets(text))[0]
 
     def sets(self, rows: Sequence[Row]) -> Ragged:
-        """Return the sets of shingles of some documents.
-
-        Raises:
-            StoreError: One is damaged.
-        """
-        for row in rows:
-            self.require_intact(row)
+        """Return the sets of shingles of some documents."""
 
         def make(low: int, high: int) -> Ragged:
             bodies = [row.body for row in rows[low:high]]
@@ -146,10 +138,9 @@ class Verifier:
             return _NONE
         if len(sets.offsets) == 2 and len(found.doc) <= _FIRST:
             rows = sorted(self._catalogue.fetch(found.doc.tolist()))
-            if len(rows) == 1 and self._texts and text is not None:
-                self.require_intact(rows[0])
-                if unpack_text(rows[0].body) == text:  # as with most duplicates
-                    return _equal(rows[0], len(sets.values))
+            one = len(rows) == 1 and self._texts and text is not None
+            if one and unpack_text(rows[0].body) == text:  # as with most duplicates
+                return _equal(rows[0], len(sets.values))
             return self._of_one(sets, rows, threshold, first)
         asked_sets, asked, back = sets, _FIRST_ROW, found.row
         if len(sets.offsets) > 2:
@@ -223,11 +214,6 @@ class Verifier:
             sets.size[numbers[reached]].astype(np.int64),
             sets.size[other[reached]].astype(np.int64),
         )
-
-    def require_intact(self, row: Row) -> None:
-        """Refuse a damaged document."""
-        if not is_intact(row):
-            raise self._catalogue.damaged(f"document number {row.doc}")
 
 
 _NOWHERE = np.empty(0, np.int64)

@@ -108,8 +108,7 @@ def opened_core(path: str | os.PathLike[str], options: Options) -> tuple[Core, S
         raise InputNotFoundError(f"{folder}: there is no index", "make one with `Index.create`")
     with folder.in_messages(), ExitStack() as opening:
         require_local(folder.path)
-        if not options.readonly:
-            require_last_commit(folder.path / _FILE)
+        require_last_commit(folder.path / _FILE)
         catalogue = Catalogue(folder.path / _FILE, options)
         opening.callback(catalogue.close)
         about = catalogue.about()

@@ -195,7 +195,7 @@ class Index:
         """Whether there is a document with an id."""
         with suppress(InputError), self._core.reading():
             known = checked_id(id_)
-            return known in self._core.catalogue.numbers([known])
+            return known in self._core.numbers([known])
         return False
 
     def __enter__(self) -> Self:
@@ -233,8 +233,7 @@ class Index:
     def ids(self) -> pa.Array[Any]:
         """Return the ids of all documents, in the order in which they came."""
         with self._core.reading() as state:
-            rows = self._core.catalogue.rows("SELECT id FROM documents ORDER BY doc")
-            return id_values([row[0] for row in rows], state.ids)
+            return id_values([id_ for _, id_ in self._core.catalogue.listed()], state.ids)
 
     def spelled(self, ids: Sequence[str]) -> list[Id]:
         """Return ids as the index has them, of texts: 17 of ``"17"`` where ids are integers.

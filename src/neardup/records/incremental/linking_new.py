@@ -87,7 +87,7 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
         else:
             ids = ids_as_stored(records.ids[0], state.ids)
         if replace:
-            remove_stored(store, list(store.core.catalogue.numbers(ids)))
+            remove_stored(store, list(store.core.numbers(ids)))
             state = store.core.catalogue.state()
         store.require_new(ids, records.names[0])
         changed = store.refresh()

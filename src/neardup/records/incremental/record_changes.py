@@ -100,11 +100,11 @@ def remove_stored(store: RecordStore, ids: Sequence[Id]) -> None:
     numbers = _numbers(store, ids)
     clusters = store.fetch(np.unique(list(numbers.values()))).clusters
     store.core.remove(ids)
-    store.shrink(clusters)
+    store.count(clusters, -1)
 
 
 def _numbers(store: RecordStore, ids: Sequence[Id]) -> dict[Id, int]:
-    found = store.core.catalogue.numbers(ids)
+    found = store.core.numbers(ids)
     for id_ in ids:
         if id_ not in found:
             raise UnknownIdError(
@@ -116,13 +116,7 @@ def _numbers(store: RecordStore, ids: Sequence[Id]) -> dict[Id, int]:
 
 def problems_in(store: RecordStore) -> list[str]:
     """Return the defects of an index, a line for each; all of it is read."""
-
-    def filled(docs: np.ndarray) -> int:
-        with Pool(1) as pool:
-            made = store.features(store.fetch(docs).columns, pool)
-        return int(np.count_nonzero(made.records.size))
-
-    found = problems_of(store.core, filled)
+    found = problems_of(store.core)
     if found:
         return found
     try:
@@ -130,6 +124,7 @@ def problems_in(store: RecordStore) -> list[str]:
             store.require_learnt()
             clusters, sizes = np.unique(store.everything().clusters, return_counts=True)
             rows = store.core.catalogue.rows("SELECT cluster, size FROM sizes ORDER BY cluster")
+            store.sizes(clusters)
     except NeardupError as error:
         return [str(error)]
     if rows != list(zip(clusters.tolist(), sizes.tolist(), strict=True)):

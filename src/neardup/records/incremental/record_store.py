@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +16,11 @@ import pyarrow as pa
 from neardup.arrays import strings_of
 from neardup.errors import DuplicateIdError, InputNotFoundError, SpecError
 from neardup.files.given_path import GivenPath
-from neardup.index.bodies import Id, Row, is_intact
+from neardup.index.bodies import Id, Row
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.incoming import checked_ids
+from neardup.index.index_check import require_last_commit
+from neardup.index.index_state import row_sum
 from neardup.index.location import index_folder, require_local
 from neardup.index.merging import Merger
 from neardup.index.snapshot import BucketPairs, bucket_names
@@ -37,15 +40,12 @@ from neardup.threads import Pool
 DATABASE = "records.sqlite"
 _TABLES = (
     "CREATE TABLE learnt (name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum INTEGER NOT NULL)",
-    "CREATE TABLE sizes (cluster INTEGER PRIMARY KEY, size INTEGER NOT NULL)",
+    "CREATE TABLE sizes (cluster INTEGER PRIMARY KEY, size INTEGER NOT NULL, checksum NOT NULL)",
     # First and last number of records that came together, and the shares of matches among them.
     "CREATE TABLE batches (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, priors TEXT NOT NULL)",
 )
-_COUNT = "INSERT INTO sizes VALUES (?, 1) ON CONFLICT (cluster) DO UPDATE SET size = size + 1"
 #: Records that are stored at a time, and whose candidates are looked up together.
 _STORED, _ASKED = 100_000, 512
-#: Clusters whose sizes are read by one statement.
-_CLUSTERS = 256
 
 
 class Stored(NamedTuple):
@@ -166,7 +166,7 @@ class RecordStore:
             self._write("common", np.packbits(self._common).tobytes())
         for name, data in _learnt_of(features, decision).items():
             self._write(name, data)
-        self.core.catalogue.execute("DELETE FROM batches")
+        self.core.catalogue.empty("batches")
         rows = sorted({*self._about["rows"], "common"})
         self.core.catalogue.describe(
             {**self._about, **_counted_in(features, decision), "rows": rows}
@@ -196,6 +196,7 @@ class RecordStore:
             priors = json.dumps([view.prior for view in model.views])
             row = int(numbers[0]), int(numbers[-1]), priors
             self.core.catalogue.execute("INSERT INTO batches VALUES (?, ?, ?)", row)
+            self.core.catalogue.add("batches", row_sum(*row))
 
     def decided_with(self, number: int) -> tuple[Model, tuple[int, int] | None]:
         """Return what decided the pairs of a record with those before it.
@@ -207,20 +208,20 @@ class RecordStore:
             Match weights; first and last number of the records that came with it, None for one
             that weights were learnt from.
         """
-        text = "SELECT * FROM batches WHERE first <= ? ORDER BY first DESC LIMIT 1"
-        rows, model = self.core.catalogue.rows(text, (number,)), self.model
-        if not rows:
+        rows, model = self.core.catalogue.rows("SELECT * FROM batches ORDER BY first"), self.model
+        self.core.catalogue.require_sum("batches", starmap(row_sum, rows))
+        before = [row for row in rows if row[0] <= number]
+        if not before:
             return model, None
-        first, last, priors = rows[0]
+        first, last, priors = before[-1]
         views = zip(model.views, json.loads(priors), strict=True)
         changed = tuple(view._replace(prior=prior) for view, prior in views)
         return model._replace(views=changed), (first, last)
 
     def between(self, first: int, last: int) -> np.ndarray:
         """Return int64[], ascending: numbers of the records that are there of those in a range."""
-        text = "SELECT doc FROM documents WHERE doc BETWEEN ? AND ? ORDER BY doc"
-        rows = self.core.catalogue.rows(text, (first, last))
-        return np.array([doc for (doc,) in rows], np.int64)
+        docs = [doc for doc, _ in self.core.catalogue.listed() if first <= doc <= last]
+        return np.array(docs, np.int64)
 
     @property
     def values(self) -> KnownValues:
@@ -234,7 +235,7 @@ class RecordStore:
     def _write(self, name: str, data: bytes) -> None:
         packed = zlib.compress(data, 1)
         text = "INSERT OR REPLACE INTO learnt VALUES (?, ?, ?)"
-        self.core.catalogue.execute(text, (name, packed, zlib.crc32(packed)))
+        self.core.catalogue.execute(text, (name, packed, row_sum(name, packed)))
 
     def _read(self, name: str) -> bytes:
         """Return learnt values."""
@@ -242,7 +243,7 @@ class RecordStore:
             with self.core.catalogue.reading():
                 text = "SELECT data, checksum FROM learnt WHERE name = ?"
                 rows = self.core.catalogue.rows(text, (name,))
-            if len(rows) != 1 or zlib.crc32(rows[0][0]) != rows[0][1]:
+            if len(rows) != 1 or row_sum(name, rows[0][0]) != rows[0][1]:
                 raise self.core.catalogue.damaged(f"its {name}")
             self._learnt[name] = zlib.decompress(rows[0][0])
         return self._learnt[name]
@@ -294,17 +295,13 @@ class RecordStore:
 
     def fetch(self, docs: np.ndarray) -> Stored:
         """Return some records, by their numbers in ascending order."""
-        return self._stored([Row(*row) for row in sorted(self.core.catalogue.fetch(docs.tolist()))])
+        return self._stored(sorted(self.core.catalogue.fetch(docs.tolist())))
 
     def everything(self) -> Stored:
         """Return all records."""
-        text = "SELECT doc, id, body, checksum FROM documents ORDER BY doc"
-        return self._stored([Row(*row) for row in self.core.catalogue.rows(text)])
+        return self._stored([row for rows in self.core.rows() for row in rows])
 
     def _stored(self, rows: list[Row]) -> Stored:
-        for row in rows:
-            if not is_intact(row):
-                raise self.core.catalogue.damaged(f"record number {row.doc}")
         bodies = [json.loads(row.body) for row in rows]
         columns = tuple(
             strings_of([body[k].encode() for body in bodies])
@@ -314,20 +311,31 @@ class RecordStore:
         return Stored([row.id for row in rows], columns, clusters)
 
     def sizes(self, clusters: np.ndarray) -> dict[int, int]:
-        """Return the numbers of records of some clusters; those of new ones are left out."""
-        names, found = np.unique(clusters).tolist(), dict[int, int]()
-        for low in range(0, len(names), _CLUSTERS):
-            batch = names[low : low + _CLUSTERS]
-            marks = ",".join("?" * len(batch))
-            text = f"SELECT cluster, size FROM sizes WHERE cluster IN ({marks})"  # noqa: S608
-            found.update(self.core.catalogue.rows(text, batch))
+        """Return the numbers of records of some clusters; those of new ones are left out.
+
+        Raises:
+            StoreError: One is damaged, or not there though the cluster is that of a record.
+        """
+        catalogue, names = self.core.catalogue, np.unique(clusters).tolist()
+        rows = list(catalogue.selected("cluster, size, checksum", "sizes", "cluster", names))
+        found = {cluster: size for cluster, size, _ in rows}
+        new = catalogue.state().next  # a cluster has the number of its first record
+        if any(name not in found and name < new for name in names) or any(
+            row_sum(*row[:2]) != row[2] for row in rows
+        ):
+            raise catalogue.damaged("its list of sizes of clusters")
         return found
 
-    def shrink(self, clusters: np.ndarray) -> None:
-        """Count the removed records of some clusters."""
-        rows = [(cluster,) for cluster in clusters.tolist()]
-        self.core.catalogue.insert("UPDATE sizes SET size = size - 1 WHERE cluster = ?", rows)
-        self.core.catalogue.execute("DELETE FROM sizes WHERE size < 1")
+    def count(self, clusters: np.ndarray, change: int) -> None:
+        """Count records of some clusters: each ``change`` more, 1 or -1; before new ones are stored."""
+        names, counts = np.unique(clusters, return_counts=True)
+        sizes, catalogue = self.sizes(names), self.core.catalogue
+        for name, more in zip(names.tolist(), (change * counts).tolist(), strict=True):
+            sizes[name] = sizes.get(name, 0) + more
+        rows = [(*pair, row_sum(*pair)) for pair in sizes.items() if pair[1]]
+        catalogue.insert("INSERT OR REPLACE INTO sizes VALUES (?, ?, ?)", rows)
+        gone = [(name,) for name, size in sizes.items() if not size]
+        catalogue.insert("DELETE FROM sizes WHERE cluster = ?", gone)
 
     def require_learnt(self) -> None:
         """Read the learnt values from the disk.
@@ -347,7 +355,7 @@ class RecordStore:
             InputError: One is of another kind.
         """
         self.core.require_kind(ids)
-        there = self.core.catalogue.numbers(ids)
+        there = self.core.numbers(ids)
         if there:
             row = next(row for row, id_ in enumerate(ids) if id_ in there)
             raise DuplicateIdError(
@@ -365,9 +373,9 @@ class RecordStore:
             json.dumps([cluster, *row], ensure_ascii=False).encode()
             for cluster, row in zip(clusters, values, strict=True)
         ]
-        docs = keys.rows + self.core.store(new.ids, bodies)
-        self.core.enter(docs, bucket_names(keys.of(docs)))
-        self.core.catalogue.insert(_COUNT, [(cluster,) for cluster in clusters])
+        self.count(new.clusters, 1)
+        first = self.core.store(new.ids, bodies)
+        self.core.enter(first, new.ids, keys.rows, bucket_names(keys.of(keys.rows + first)))
 
     def after_insert(self) -> None:
         """Make segments of the log, and fewer of many, after a transaction."""
@@ -415,7 +423,8 @@ def open_store(folder: GivenPath, readonly: bool = False) -> RecordStore:
         )
     with folder.in_messages():
         require_local(folder.path)
-        return RecordStore(folder, Catalogue(database, Options(readonly)))
+        require_last_commit(folder.path / DATABASE)
+        return RecordStore(folder, Catalogue(folder.path / DATABASE, Options(readonly)))
 
 
 def _counted_in(features: Features, decision: Decision) -> dict[str, Any]:

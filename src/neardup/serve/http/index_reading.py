@@ -110,7 +110,7 @@ class IndexReader:
 
     def _contains(self, asked: calls.DocumentIds) -> calls.Contained:
         with self.index._core.reading():
-            found = self.index._core.catalogue.numbers(asked.ids)
+            found = self.index._core.numbers(asked.ids)
         return calls.Contained([id_ in found for id_ in asked.ids])
 
     def _explain(self, asked: calls.Pair) -> calls.ComparedTexts:
