@@ -109,9 +109,12 @@ def test_damage_to_what_was_noted_is_found(tmp_path: Path) -> None:
     with index._core.writing():
         index._core.catalogue.execute("UPDATE duplicates SET id = 'q'")
     assert "duplicates is damaged" in index.check()[0]
+    index.close()
+    with neardup.Index.open(tmp_path / "i") as index, pytest.raises(StoreError, match="damaged"):
+        index.remove("r")
+    index = neardup.Index.create(spec=SPEC)
     with index._core.writing():
-        index._core.catalogue.execute("DELETE FROM duplicates")
-        index._core.catalogue.note_duplicates([("p", "s")])
+        index._core.duplicates.note([("p", "s")])
     assert "of documents that are not there" in index.check()[0]
 
 

@@ -12,7 +12,7 @@ from neardup.index.bodies import Row, is_intact
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.copy_keys import documents_of
 from neardup.index.copy_texts import without_keys
-from neardup.index.location import noted_commit
+from neardup.index.location import NOTE, noted_commit
 from neardup.index.segments import distinct
 from neardup.index.transactions import Core
 
@@ -146,5 +146,6 @@ def require_last_commit(database: Path) -> None:
     if lost:
         raise StoreError(
             f"{database} is damaged: documents that were committed last are lost",
-            "merge the index into a new one, and add the last documents again",
+            f"restore the index from a copy; or delete {database.with_name(NOTE)}, which allows to "
+            "read what is left, merge that into a new index, and add the last documents again",
         )

@@ -24,7 +24,7 @@ _REMOTE = re.compile(
 )
 
 #: The file of `CommitNote`: a note of transactions that survive a power failure, then of others.
-_NOTE = "committed"
+NOTE = "committed"
 _NOTED = 16  # bytes of each: the transaction, when the system started, a checksum
 
 
@@ -83,7 +83,7 @@ class CommitNote:
     """
 
     def __init__(self, database: Path, power: bool) -> None:
-        self._path, self._power = database.with_name(_NOTE), power
+        self._path, self._power = database.with_name(NOTE), power
         self._handle = -1
 
     def write(self, generation: int) -> None:
@@ -111,7 +111,7 @@ def noted_commit(database: Path) -> int:
     Raises:
         StoreError: The note is damaged.
     """
-    note = database.with_name(_NOTE)
+    note = database.with_name(NOTE)
     try:
         data = note.read_bytes()
     except FileNotFoundError:

@@ -327,7 +327,7 @@ class RecordStore:
         return found
 
     def count(self, clusters: np.ndarray, change: int) -> None:
-        """Count records of some clusters: each ``change`` more, 1 or -1; before new ones are stored."""
+        """Count records of clusters, ``change`` is 1 or -1 for each; before they are stored."""
         names, counts = np.unique(clusters, return_counts=True)
         sizes, catalogue = self.sizes(names), self.core.catalogue
         for name, more in zip(names.tolist(), (change * counts).tolist(), strict=True):
