@@ -1,88 +1,106 @@
-"""Damaged files of an index: it answers as before, or says in one line that it is damaged."""
+"""Damaged files of an index: each answer is as before, or an error that says what is damaged.
+
+    python -m fuzz.indexes [--cases N] [--seed K]     # counts, for each kind of index
+
+"""
 
 from __future__ import annotations
 
-import functools
+import argparse
+import concurrent.futures
+import multiprocessing
 import os
 import shutil
+import sys
 import tempfile
+from collections import Counter
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-import neardup
 from fuzz import paths  # noqa: F401  (the tests can be imported)
-from fuzz.mutate import mutate
-from neardup.errors import NeardupError
-from neardup.index import merging, transactions
+from fuzz.damage import damage
+from fuzz.made_indexes import KINDS, answers, made
+from neardup.errors import NeardupError, OutputError, StoreError
+
+#: What damage leads to; the last two are findings.
+OUTCOMES = ("harmless", "detected", "unclear", "wrong")
 
 
 def make(rng: np.random.Generator) -> tuple[str, bytes]:
-    """Return which file is damaged, and the seed of the damage."""
-    kinds = ["sqlite", "segment", "sqlite of passages", "segment of passages"]
-    return kinds[rng.integers(4)], rng.bytes(8)
+    """Return which kind of index is damaged, and the seed of the damage."""
+    return KINDS[rng.integers(len(KINDS))], rng.bytes(8)
 
 
 def check(ending: str, data: bytes, folder: Path) -> None:
-    """Damage a file; read everything, then write."""
-    ending, _, kind = ending.partition(" of ")
-    whole, texts, copied = _index(bool(kind))
-    rng = np.random.default_rng(list(data))
+    """Damage an index and ask it."""
+    outcome, what = judged(ending, np.random.default_rng(list(data)), folder)
+    assert outcome in OUTCOMES[:2], what
+
+
+def judged(kind: str, rng: np.random.Generator, folder: Path) -> tuple[str, str]:
+    """Damage an index and ask it; return the outcome, and what was damaged and asked."""
+    whole = made(kind)
+    state = ("closed", "open")[rng.integers(2)]
     place = folder / os.urandom(4).hex()
-    shutil.copytree(whole, place)
-    files = [path for path in sorted(place.iterdir()) if ending in path.name]
-    path = files[rng.integers(len(files))]
-    path.write_bytes(mutate(path.read_bytes(), whole.name.encode(), rng))
-    problems, wrong = ["it can't be opened"], False
+    shutil.copytree(whole.folders[state], place)
     try:
-        with neardup.Index.open(place, readonly=True) as index:
-            problems = index.check()
-            assert "\n" not in "".join(problems), "a problem of several lines"
-            wrong = {id_: index.get(id_) for id_ in texts} != texts
-            for id_, text in texts.items():
-                wrong |= id_ not in index.query(text).column("id").to_pylist()
-            wrong |= copied is not None and not index.copied(list(texts.values())).equals(copied)
-    except NeardupError as error:
-        _one_line(error)
-        wrong = True
-    assert problems or not wrong, "it answers wrongly, and nothing is said to be damaged"
+        way, name = damage(place, whole.older, rng)
+        found = answers(kind, place)
+        outcome, of = _outcome(found, whole.expected[state], place)
+    finally:
+        shutil.rmtree(place)
+    return outcome, f"{way}, {state} {name}: {of}"
+
+
+def _outcome(found: dict[str, Any], expected: dict[str, Any], place: Path) -> tuple[str, str]:
+    errors = {name: answer for name, answer in found.items() if isinstance(answer, NeardupError)}
+    wrong = [name for name in found if name not in errors and found[name] != expected[name]]
+    if wrong:
+        return "wrong", ", ".join(wrong)
+    for name, error in errors.items():
+        clear = isinstance(error, StoreError | OutputError) and str(place) in error.message
+        if not clear or not error.hint or "\n" in f"{error}{error.hint}".replace("\nhint: ", ""):
+            return "unclear", f"{name}: {type(error).__name__}: {error}"
+    if errors:
+        return "detected", ", ".join(f"{name}: {error.message}" for name, error in errors.items())
+    return "harmless", ""
+
+
+def _case(seed: int, kind: str, number: int) -> tuple[str, str]:
+    folder = Path(tempfile.gettempdir())
     try:
-        with neardup.Index.open(place, durable="process") as index:
-            index.add_if_new(1000, "a new text of some words")
-            index.compact(purge=True)
-    except NeardupError as error:
-        _one_line(error)
-        wrong = True
-    assert problems or not wrong, "it can't be written, and nothing is said to be damaged"
+        return judged(kind, np.random.default_rng([seed, KINDS.index(kind), number]), folder)
+    except Exception as error:  # noqa: BLE001  (all of them are findings)
+        return "unclear", f"{type(error).__name__}: {error}"
 
 
-def _one_line(error: NeardupError) -> None:
-    assert "\n" not in f"{error}{error.hint}", "an error of several lines"
+def main(arguments: list[str] | None = None) -> int:
+    """Print how many of so many damaged indexes of each kind had which outcome."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.indexes")
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    given = parser.parse_args(arguments)
+    findings = 0
+    with concurrent.futures.ProcessPoolExecutor(
+        given.workers, multiprocessing.get_context("spawn")
+    ) as pool:
+        for kind in given.kinds.split(","):
+            work = partial(_case, given.seed, kind)
+            results = list(pool.map(work, range(given.cases), chunksize=10))
+            counts = Counter(outcome for outcome, _ in results)
+            print(f"{kind}: " + ", ".join(f"{counts[name]:,} {name}" for name in OUTCOMES))
+            for number, (outcome, what) in enumerate(results):
+                if outcome in OUTCOMES[2:]:
+                    print(f"  case {number}: {outcome}: {what}")
+                    findings += 1
+            sys.stdout.flush()
+    return 1 if findings else 0
 
 
-@functools.cache
-def _index(passages: bool) -> tuple[Path, dict[int, str], pa.Table | None]:
-    """An index with segments, documents that are in none, and removed ones; and what is copied.
-
-    Of one that finds copied passages, nothing can be removed.
-    """
-    place = Path(tempfile.mkdtemp(prefix="neardup-fuzz-")) / "index"
-    rng = np.random.default_rng(3)
-    words = [f"w{i}" for i in range(200)]
-    texts = {i: " ".join(rng.choice(words, 25)) for i in range(70)}
-    for i in range(1, 70, 3):  # half of a text comes again
-        texts[i] = f"{texts[i - 1][:90]} {texts[i]}"
-    before = transactions.LOGGED, merging.LOGGED, transactions.COPIES_BATCHED
-    transactions.LOGGED = merging.LOGGED = transactions.COPIES_BATCHED = 50
-    copied = None
-    with neardup.Index.create(place, threshold=0.6, passages=5 if passages else None) as index:
-        index.add([texts[i] for i in range(50)], ids=range(50))
-        index.add([texts[i] for i in range(50, 70)], ids=range(50, 70))
-        if passages:
-            copied = index.copied(list(texts.values()))
-        else:
-            index.remove([3, 60])
-            del texts[3], texts[60]
-    transactions.LOGGED, merging.LOGGED, transactions.COPIES_BATCHED = before
-    return place, texts, copied
+if __name__ == "__main__":
+    sys.exit(main())

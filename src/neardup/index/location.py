@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from neardup.errors import OutputError, StoreError
+from neardup.errors import InputNotFoundError, OutputError, StoreError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors
 from neardup.state.output_folder import output_folder, remove_leftovers
@@ -137,6 +137,24 @@ def _this_boot() -> bytes:
 
         boot = str(int(psutil.boot_time())).encode()
     return zlib.crc32(boot).to_bytes(4, "little")
+
+
+def require_index(database: Path, what: str, hint: str) -> None:
+    """Refuse a folder without an index, or with one whose database is gone.
+
+    Raises:
+        InputNotFoundError: There is no ``what``; the hint is the one given.
+        StoreError: There are other files of one.
+    """
+    if database.is_file():
+        return
+    folder = database.parent
+    if database.with_name(NOTE).is_file():
+        raise StoreError(
+            f"{database} is missing, and {folder} has other files of an index",
+            "restore the index from a copy, or make it again",
+        )
+    raise InputNotFoundError(f"{folder}: there is no {what}", hint)
 
 
 def require_local(path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.copies.asked import PassageSpec
-from neardup.errors import InputError, InputNotFoundError, RecipeError, SpecError
+from neardup.errors import InputError, RecipeError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors, write_private
 from neardup.index import copy_keys
@@ -19,7 +19,7 @@ from neardup.index.bodies import is_integer_id
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.copy_keys import CopyLength
 from neardup.index.index_check import require_last_commit
-from neardup.index.location import index_folder, require_local
+from neardup.index.location import index_folder, require_index, require_local
 from neardup.index.merging import clean
 from neardup.index.snapshot import segment_path
 from neardup.index.transactions import Core
@@ -104,9 +104,8 @@ def opened_core(path: str | os.PathLike[str], options: Options) -> tuple[Core, S
             f"{folder} is an index of records, made by neardup link",
             "use neardup link --against, or neardup.RecordIndex",
         )
-    if not (folder.path / _FILE).is_file():
-        raise InputNotFoundError(f"{folder}: there is no index", "make one with `Index.create`")
     with folder.in_messages(), ExitStack() as opening:
+        require_index(folder.path / _FILE, "index", "make one with `Index.create`")
         require_local(folder.path)
         require_last_commit(folder.path / _FILE)
         catalogue = Catalogue(folder.path / _FILE, options)

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import strings_of
-from neardup.errors import DuplicateIdError, InputNotFoundError, SpecError
+from neardup.errors import DuplicateIdError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.index.bodies import Id, Row
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.incoming import checked_ids
 from neardup.index.index_check import require_last_commit
 from neardup.index.index_state import row_sum
-from neardup.index.location import index_folder, require_local
+from neardup.index.location import index_folder, require_index, require_local
 from neardup.index.merging import Merger
 from neardup.index.snapshot import BucketPairs, bucket_names
 from neardup.index.transactions import Core
@@ -416,12 +416,8 @@ def open_store(folder: GivenPath, readonly: bool = False) -> RecordStore:
         RecipeError: It was made by other versions of what keys depend on.
         StoreError: It is damaged, or on a network file system.
     """
-    database = folder.path / DATABASE
-    if not database.is_file():
-        raise InputNotFoundError(
-            f"{folder}: there is no index of records", "make one with `LinkRun.index`"
-        )
     with folder.in_messages():
+        require_index(folder.path / DATABASE, "index of records", "make one with `LinkRun.index`")
         require_local(folder.path)
         require_last_commit(folder.path / DATABASE)
         return RecordStore(folder, Catalogue(folder.path / DATABASE, Options(readonly)))
