@@ -216,11 +216,16 @@ def plan_against(
     return plan_memory(replace(batch, columns=batch.columns + more), memory)
 
 
-def require_for_records(records: int, size: int, threads: int, memory: int | None) -> None:
-    """Raise SpecError where the memory does not suffice to link records of so many bytes."""
+def plan_records(records: int, size: int, threads: int, memory: int | None) -> int:
+    """Return the bytes of arrays of candidates that may be in memory, of records of so many bytes.
+
+    Raises:
+        SpecError: The memory does not suffice for the records.
+    """
+    minimum = BASE + threads * THREAD + records * _RECORD + size * _FIELD_BYTE
     if memory is not None:
-        minimum = BASE + threads * THREAD + records * _RECORD + size * _FIELD_BYTE
         require_memory(memory, minimum, f"{records:,} records")
+    return max(0, available_memory(memory) - minimum)
 
 
 def peak_memory() -> int:

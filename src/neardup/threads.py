@@ -6,12 +6,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from neardup.errors import SpecError, spelled
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: Values of an array that are computed together.
+_PART = 1 << 16
 
 
 def available_cores() -> int:
@@ -94,10 +100,18 @@ class FairLock:
 
 
 class Pool:
-    """A pool of threads, all cores by default, for kernels that release the GIL."""
+    """A pool of threads, all cores by default, for kernels that release the GIL.
 
-    def __init__(self, threads: int | None = None) -> None:
+    ``empty`` makes the large arrays that they fill, as `numpy.empty` or `Scratch.empty` do.
+    """
+
+    def __init__(self, threads: int | None = None, empty: Callable[..., Any] | None = None) -> None:
         self.threads = threads or available_cores()
+        if empty is None:
+            import numpy
+
+            empty = numpy.empty
+        self.empty = empty
         self._begin()
 
     def _begin(self) -> None:
@@ -132,6 +146,18 @@ class Pool:
             return [work(*s) for s in slices]
         # Also with one thread: the main one has to react to Ctrl-C.
         return list(self._executor.map(lambda s: work(*s), slices))
+
+    def filled(
+        self, work: Callable[[int, int], Any], total: int, dtype: Any = "f8"
+    ) -> "np.ndarray":
+        """Return an array of ``total`` values: ``work(low, high)`` returns those of a range."""
+        out: np.ndarray = self.empty(total, dtype)
+
+        def part(low: int, high: int) -> None:
+            out[low:high] = work(low, high)
+
+        self.ranges(part, total, _PART)
+        return out
 
     def ordered(self, work: Callable[[A], B], items: Iterable[A], most: int = 0) -> Iterator[B]:
         """Yield ``work(item)`` in the order of the items, which are taken in this thread.

@@ -85,3 +85,13 @@ def weigh_sets(members: set[int], weights: Any) -> float:
 
 def weigh_shared(one: set[int], two: set[int], weights: Any) -> float:
     return weigh_sets(one & two, weights)
+
+
+def rank_pairs(order: Sequence[int], a: Sequence[int], b: Sequence[int]) -> list[int]:
+    """How many pairs before it each pair has in common with one of its records, at least."""
+    place = {pair: k for k, pair in enumerate(order)}
+
+    def before(pair: int, doc: int) -> int:
+        return sum(doc in (a[x], b[x]) for x in order if place[x] < place[pair])
+
+    return [min(before(pair, a[pair]), before(pair, b[pair])) for pair in range(len(a))]

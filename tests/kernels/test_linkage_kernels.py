@@ -149,3 +149,15 @@ def test_sets_are_weighed() -> None:
     for pair, (a, b) in enumerate(zip(made.a.tolist(), made.b.tolist(), strict=True)):
         expected = reference.weigh_shared(made.members[a], made.members[b], weights)
         assert shared[pair] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_are_ranked(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pairs = np.unique(np.sort(rng.integers(0, 12, (60, 2)), axis=1), axis=0)
+    a, b = pairs[pairs[:, 0] < pairs[:, 1]].T.astype(np.int32)
+    order = rng.permutation(len(a))
+    out, counts = np.empty(len(a), np.int32), np.zeros(12, np.int32)
+    kernels.rank_pairs(order, a, b, counts, out)
+    assert out.tolist() == reference.rank_pairs(order.tolist(), a.tolist(), b.tolist())
+    assert counts.tolist() == np.bincount(np.append(a, b), minlength=12).tolist()

@@ -91,8 +91,9 @@ def link(
         encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
         max_document: Size that a record of JSON lines or CSV may have, in bytes or as text.
         threads: Number of threads; all cores by default. The result does not depend on it.
-        memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Where it does not
-            suffice for the records, the linkage is refused before they are compared.
+        memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Candidates that do
+            not fit go to temporary files. Where it does not suffice for the records, the linkage is
+            refused before they are compared. Half of the free memory by default.
         private_ids: Keep ids out of messages and pages; ``row 17``, the row in its file from 0,
             replaces one. Tables have them.
         progress: As for `neardup.dedup`; only the compilation of kernels is shown.
@@ -146,7 +147,7 @@ def link(
             known = None if labels is None else read_labels(labels, blocked.records)
             decided = decide(blocked, pool, known)
             return LinkRun(decided, seconds=time.monotonic() - begin)
-    used = (b, labels, memory)
+    used = (b, labels)
     if any(given is not None for given in used) or spec != LinkSpec(_IN_INDEX):
         raise SpecError(
             "with `against`, one file of records is linked with the settings of the index",
@@ -161,7 +162,7 @@ def link(
         index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
         if index is not against:
             stack.enter_context(index)
-        found = link_new(index._store, given, pool)
+        found = link_new(index._store, given, pool, memory=memory_of(memory))
         return LinkRun(found, seconds=time.monotonic() - begin)
 
 
@@ -180,6 +181,7 @@ def blocks(
     encoding_errors: str = "strict",
     max_document: int | str = "256MB",
     threads: int | None = None,
+    memory: int | str | None = None,
     progress: Progress = "auto",
 ) -> Blocks:
     """Find candidates only: pairs of records for a tool that scores them.
@@ -205,4 +207,4 @@ def blocks(
     how = encoding_errors, delimiter, max_document
     given = Source(a, b, id, Reading("text", None, None, *how))
     with show_progress(progress), Pool(threads) as pool:
-        return Blocks(block(given, spec, pool))
+        return Blocks(block(given, spec, pool, memory_of(memory)))

@@ -1,5 +1,7 @@
 """Inputs that are read as one table: ground truth, and records that are linked."""
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
 from neardup.io.formats.arrow_tables import TablePartition
@@ -10,6 +12,13 @@ from neardup.io.source import Columns
 from neardup.memory_plan import parse_size
 
 _PLAIN = Reading()
+
+
+def read_parts(path: str, names: list[str]) -> Iterator[pa.Table]:
+    """Yield some columns of a file of Parquet or Arrow, some rows at a time."""
+    for partition in open_source(path, Columns(())).partitions():
+        assert isinstance(partition, TablePartition)
+        yield partition.load(tuple(names))
 
 
 def read_table(source: object, name: str, how: Reading = _PLAIN) -> pa.Table:

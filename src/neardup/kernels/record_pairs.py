@@ -275,3 +275,22 @@ def weigh_shared(sets, weights, a, b, first, last, out):
             i += np.uint64(u <= v)
             j += np.uint64(v <= u)
         out[pair] = shared + more
+
+
+@kernel
+def rank_pairs(order, a, b, counts, out):
+    """Number the pairs of each record; a pair has the lower one of its two numbers.
+
+    Args:
+        order: int64[pairs]: the pairs, the first one first.
+        a: int32[pairs]: the one record of each.
+        b: int32[pairs]: the other.
+        counts: int32[records]: pairs of each before these; those of all of them afterwards.
+        out: int32[pairs]: gets the numbers, from 0.
+    """
+    for i in range(order.shape[0]):
+        pair = order[i]
+        x, y = a[pair], b[pair]
+        out[pair] = min(counts[x], counts[y])
+        counts[x] += 1
+        counts[y] += 1

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.records.blocks.record_blocks import Candidates
+from neardup.cluster.edges import batches
+from neardup.records.blocks.large_groups import Copies, without
+from neardup.records.blocks.record_blocks import Candidates, possible_pairs
 from neardup.records.decision.agreement_classes import EQUAL, exact
 from neardup.records.decision.frequencies import ValueCounts, value_counts
 from neardup.records.decision.labels import Labels, Marked, calibrated, learn_m, marked
@@ -91,7 +93,12 @@ class Decision:
 
 
 def by_known_weights(
-    compared: Compared, agreements: Agreements, values: ValueCounts, model: Model, threshold: float
+    compared: Compared,
+    agreements: Agreements,
+    values: ValueCounts,
+    model: Model,
+    threshold: float,
+    pool: Pool | None = None,
 ) -> Decision:
     """Decide candidates by match weights that were learnt before, as those of an index.
 
@@ -101,9 +108,10 @@ def by_known_weights(
         values: Records by value.
         model: The match weights.
         threshold: The valley of the similarities from which these were learnt.
+        pool: Threads.
     """
     valley = index_threshold(threshold, compared.similarity)
-    log_odds = model.log_odds(agreements, values)
+    log_odds = model.log_odds(agreements, values, pool)
     return Decision(compared, agreements, values, model, valley, log_odds)
 
 
@@ -128,29 +136,32 @@ def decide_candidates(
     features = features._replace(swapped=find_swapped(features, spec, found.a, found.b, pool))
     compared = compare(features, spec, found.a, found.b, pool)
     lowest = min(_LOWEST, spec.block_at or _LOWEST)
-    threshold = find_valley(compared.similarity, lowest)
+    threshold = find_valley(compared.similarity, lowest, pool.empty)
     two_files = len(records.ids) > 1
-    values = value_counts(features, pool)
+    counted = without(features, found.copies)
+    values = counts_of(features, found.copies, pool)
     if two_files and len(spec.fields) > 1:
         pairs = Pairs(found.a, found.b, pool)
         compared = with_words(compared, records, features, spec, pairs)
-    agreements = agreements_of(found, compared, len(records), two_files)
+    agreements = agreements_of(found, compared, two_files, pool)
     doubts: tuple[str, ...] = ()
     of_views: tuple[np.ndarray, ...] | None = None
     if len(spec.fields) == 1 or threshold.kind == "few":
         model, doubts = _of_scalar(spec, threshold)
     else:
-        x, y = random_pairs(features)
+        x, y = random_pairs(counted)
         other = compare(features, spec, x, y, pool)
         if two_files:
             other = with_words(other, records, features, spec, Pairs(x, y, pool))
         drawn = Agreements(x, y, other.classes, other.similarity)
         fields = agreements._replace(classes=compared.classes)
-        known = Learnt(features, values, fields, drawn, found.possible, pool)
+        alone = ~found.copies.are
+        possible = possible_pairs(int(alone.sum()), int(alone[: records.first].sum()))
+        known = Learnt(counted, values, fields, drawn, possible, pool)
         if two_files:
             model = _of_two_files(known, agreements, threshold)
         else:
-            seeds = _seeds(found, agreements, threshold, len(records))
+            seeds = _seeds(found, agreements, threshold, pool)
             if labels is None:
                 (model, of_views), doubts = _unlabelled(known, seeds, threshold, spec)
             else:
@@ -158,12 +169,12 @@ def decide_candidates(
     model = model._replace(swapped=features.swapped)
     if of_views is None:
         of_views = tuple(view_log_odds(view, agreements, values, pool) for view in model.views)
-    log_odds = model.together(of_views, agreements.similarity)
+    log_odds = model.together(of_views, agreements.similarity, pool)
     if labels is not None:
         known_pairs = marked(labels, found)
         model = calibrated(model, log_odds, known_pairs)
         model = model._replace(by_labels=bool(len(known_pairs.rows)))
-        log_odds = model.together(of_views, agreements.similarity)
+        log_odds = model.together(of_views, agreements.similarity, pool)
     by_view = tuple(int((of_view >= 0).sum()) for of_view in of_views)
     return Decision(compared, agreements, values, model, threshold, log_odds, doubts, by_view)
 
@@ -198,7 +209,8 @@ def _unlabelled(
     """
     seeds, matches = similar, known.tally(similar.weights)
     if threshold.kind not in _NO_VALLEY:  # where seeds are best pairs, and mostly differ
-        seeds = without_groups(similar, matches, known.candidates, known.drawn, known.values)
+        random = Random(known.drawn, known.values)
+        seeds = without_groups(similar, matches, known.candidates, random, known.pool)
     doubts: tuple[str, ...] = ()
     if seeds.groups:
         names = ", ".join(spec.names[k] for k in seeds.groups)
@@ -226,10 +238,12 @@ def _undecided(seeds: Seeds, known: Learnt, model: Model, spec: LinkSpec) -> tup
     if not seeds.groups:
         return ()
     pairs = known.candidates
-    agree = (pairs.classes[:, list(seeds.groups)] == EQUAL).all(axis=1)
-    match = model.log_odds(pairs, known.values, known.pool) >= 0
-    count = int((agree & ~match & (pairs.similarity >= seeds.middle)).sum())
-    if count < max(_FEW_PAIRS, _MANY * int(match.sum())):
+    log_odds, count = model.log_odds(pairs, known.values, known.pool), 0
+    for rows in batches(len(log_odds)):
+        agree = (pairs.classes[rows, list(seeds.groups)] == EQUAL).all(axis=1)
+        similar = (log_odds[rows] < 0) & (pairs.similarity[rows] >= seeds.middle)
+        count += int((agree & similar).sum())
+    if count < max(_FEW_PAIRS, _MANY * int((log_odds >= 0).sum())):
         return ()
     names = ", ".join(spec.names[k] for k in seeds.groups)
     return (
@@ -258,8 +272,8 @@ def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -
     In files without a match there are pairs that are each other's best, too. Whether their fields
     agree more often than those of random pairs shows whether there are matches at all.
     """
-    best = best_pairs(agreements, threshold.bottom)
-    model = learn_two(agreements, known.values, best)
+    best = best_pairs(agreements, threshold.bottom, known.pool)
+    model = learn_two(agreements, known.values, best, known.pool)
     seeds = Seeds(best.seeds, best.begin, best.begin, apart=False)
     plain = learn(known, seeds, known.tally(seeds.weights))
     confirmed, agreed = support(plain, known, seeds)
@@ -269,25 +283,41 @@ def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -
     return plain.model if sure else without_matches(plain.model)
 
 
-def agreements_of(
-    found: Candidates, compared: Compared, records: int, two_files: bool
-) -> Agreements:
+def counts_of(features: Features, copies: Copies, pool: Pool) -> ValueCounts:
+    """Count the records by value, in which copies do not count."""
+    values = value_counts(without(features, copies), pool)
+    are = np.flatnonzero(copies.are)
+    values.counts[are] = values.counts[copies.of[are]]
+    return values
+
+
+def agreements_of(found: Candidates, compared: Compared, two_files: bool, pool: Pool) -> Agreements:
     """Return the agreements of candidates; of two files with whether they are each other's best."""
     classes = compared.classes
     if two_files and classes.shape[1] > 1:
-        best = rivals(found.a, found.b, compared.similarity, records)
-        classes = np.column_stack([classes, best])
+        copies = found.copies.are
+        best = rivals(found.a, found.b, compared.similarity, len(copies))
+        with_best = pool.empty((len(best), classes.shape[1] + 1), np.int8)
+        with_best[:, :-1], with_best[:, -1] = classes, best
+        if found.copies.number:  # others are as good, and not compared
+            for rows in batches(len(best)):
+                with_best[rows, -1] *= ~(copies[found.a[rows]] | copies[found.b[rows]])
+        classes = with_best
     return Agreements(found.a, found.b, classes, compared.similarity)
 
 
-def _seeds(found: Candidates, agreements: Agreements, threshold: Threshold, records: int) -> Seeds:
+def _seeds(found: Candidates, agreements: Agreements, threshold: Threshold, pool: Pool) -> Seeds:
     """Return the seeds: by the valley, or else the pairs that are each other's best."""
     similarity = agreements.similarity
     if threshold.bottom is not None:
-        return seeds_at(similarity, threshold.bottom, threshold.value)
+        return seeds_at(similarity, threshold.bottom, threshold.value, pool)
     if threshold.kind == "matches":
-        return seeds_at(similarity, threshold.value, threshold.value)
-    is_best = rivals(found.a, found.b, similarity, records) == BOTH
+        return seeds_at(similarity, threshold.value, threshold.value, pool)
+    is_best = rivals(found.a, found.b, similarity, len(found.copies.of)) == BOTH
     middle = float(np.median(similarity[is_best])) if is_best.any() else 1.0
-    weights = exact(is_best * probability(STEEP * (similarity - middle)))
-    return Seeds(weights, middle, threshold.value, apart=False)
+
+    def weights(low: int, high: int) -> np.ndarray:
+        similar = probability(STEEP * (similarity[low:high] - middle))
+        return exact(is_best[low:high] * similar)
+
+    return Seeds(pool.filled(weights, len(similarity)), middle, threshold.value, apart=False)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.cluster.edges import batches
 from neardup.kernels.record_pairs import (
     EXACT,
     NOT_HERE,
@@ -71,9 +72,9 @@ def compare(
         b: int32[pairs].
         pool: Threads.
     """
-    by_field = np.empty((len(a), len(spec.fields)), np.float32)
-    similarity, classes = np.empty(len(a)), np.empty(by_field.shape, np.int8)
-    swapped = np.zeros(by_field.shape, np.bool_) if features.swapped else None
+    by_field = pool.empty((len(a), len(spec.fields)), np.float32)
+    similarity, classes = pool.empty(len(a), np.float64), pool.empty(by_field.shape, np.int8)
+    swapped = pool.empty(by_field.shape, np.bool_) if features.swapped else None
     mixture = _mixture(features, spec)
     shared = {
         kind: (share, _Overlap.of(features, kind, pool))
@@ -86,13 +87,14 @@ def compare(
         part, (x, y) = by_field[first:last], (a[first:last], b[first:last])
         _compare_fields(features, spec, x, y, part)
         if swapped is not None:
+            swapped[first:last] = False
             swap(features, x, y, part, swapped[first:last])
         total = fields * _of_fields(part, features, spec) if fields else np.zeros(len(x))
         for share, overlap in shared.values():
             total += share * overlap.similarity(x, y)
         # The order of the two records may change the last bits.
         similarity[first:last] = np.clip(np.round(total, 9), 0.0, 1.0)
-        classes[first:last] = _classes(features, part, x, y)
+        _classify(features, part, x, y, classes[first:last])
 
     pool.ranges(work, len(a), _STEP)
     return Compared(similarity, by_field, classes, swapped)
@@ -102,10 +104,10 @@ def compared_of(
     features: Features,
     similarity: np.ndarray,
     by_field: np.ndarray,
-    pairs: tuple[np.ndarray, np.ndarray],
+    found: Pairs,
 ) -> Compared:
     """Return the similarities and classes of pairs that were compared before."""
-    return Compared(similarity, by_field, _classes(features, by_field, *pairs))
+    return Compared(similarity, by_field, _classes(features, by_field, found))
 
 
 def with_words(
@@ -124,17 +126,20 @@ def with_words(
         found: Pairs, and threads.
     """
     a, b, pool = found
-    by_field = compared.by_field.copy()
+    by_field = pool.empty(compared.by_field.shape, np.float32)
+    by_field[...] = compared.by_field
     for k, field in enumerate(spec.fields):
         share = word_share(features.words[k])
         if share:
             words = word_similarity(records.columns[k], field, a, b, pool)
-            mixed = (1 - share) * by_field[:, k] + share * words
-            stays = np.isnan(words)
-            if compared.swapped is not None:
-                stays |= compared.swapped[:, k]
-            by_field[:, k] = np.where(stays, by_field[:, k], mixed)
-    return compared._replace(by_field=by_field, classes=_classes(features, by_field, a, b))
+            for rows in batches(len(a)):
+                before = by_field[rows, k]
+                mixed = (1 - share) * before + share * words[rows]
+                stays = np.isnan(words[rows])
+                if compared.swapped is not None:
+                    stays |= compared.swapped[rows, k]
+                by_field[rows, k] = np.where(stays, before, mixed)
+    return compared._replace(by_field=by_field, classes=_classes(features, by_field, found))
 
 
 def _mixture(features: Features, spec: LinkSpec) -> list[tuple[str, float]]:
@@ -155,10 +160,16 @@ def _of_fields(by_field: np.ndarray, features: Features, spec: LinkSpec) -> np.n
     return mean
 
 
-def _classes(features: Features, by_field: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    out = np.empty(by_field.shape, np.int8)
-    classify(by_field, features.hashes, EDGES, EQUAL, a, b, 0, len(a), out)
+def _classes(features: Features, by_field: np.ndarray, found: Pairs) -> np.ndarray:
+    out: np.ndarray = found.pool.empty(by_field.shape, np.int8)
+    _classify(features, by_field, found.a, found.b, out)
     return out
+
+
+def _classify(
+    features: Features, by_field: np.ndarray, a: np.ndarray, b: np.ndarray, out: np.ndarray
+) -> None:
+    classify(by_field, features.hashes, EDGES, EQUAL, a, b, 0, len(a), out)
 
 
 def _mean(by_field: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

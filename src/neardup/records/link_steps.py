@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from neardup.cluster.methods import lowest
 from neardup.errors import InputError, SpecError
-from neardup.memory_plan import require_for_records
+from neardup.files.scratch import Scratch
+from neardup.memory_plan import plan_records
 from neardup.records.blocks.field_blocks import Asked, add_field_blocks
-from neardup.records.blocks.record_blocks import Candidates, check_hashes, find_candidates
+from neardup.records.blocks.large_groups import MOST_EQUAL, find_copies, large_values, without
+from neardup.records.blocks.record_blocks import (
+    Candidates,
+    add_copies,
+    check_hashes,
+    find_candidates,
+)
 from neardup.records.deciding import Decision, decide_candidates
 from neardup.records.decision.clusters import Scored, cluster_records, matches
 from neardup.records.decision.frequencies import row_hashes
@@ -103,9 +112,18 @@ def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) 
         SpecError: ``memory``, bytes, does not suffice for them.
     """
     records = read_records(given, spec)
-    size = sum(column.nbytes for column in records.columns)
-    require_for_records(len(records), size, pool.threads, memory)
+    use_memory(records, pool, memory)
     return block_records(records, spec, pool)
+
+
+def use_memory(records: Records, pool: Pool, memory: int | None) -> None:
+    """Have arrays of candidates that do not fit into memory made in files.
+
+    Raises:
+        SpecError: ``memory``, bytes, does not suffice for the records.
+    """
+    size = sum(column.nbytes for column in records.columns)
+    pool.empty = Scratch(plan_records(len(records), size, pool.threads, memory)).empty
 
 
 def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
@@ -128,8 +146,11 @@ def candidates_of(records: Records, features: Features, spec: LinkSpec, pool: Po
     """Return the candidates among records: by complete ones, by single fields, by two of them."""
     # Next to an empty second file no pair is across the two.
     first = records.first if len(records.ids[-1]) else 0
-    found = find_candidates(features, spec, first, pool)
-    return add_field_blocks(found, features, records.columns, Asked(spec, first), pool)
+    copies = find_copies(features, first)
+    others = without(features, copies)
+    found = find_candidates(others, spec, first, pool)
+    found = add_field_blocks(found, others, records.columns, Asked(spec, first), pool)
+    return add_copies(found, copies, pool)
 
 
 def block_notes(
@@ -145,12 +166,38 @@ def block_notes(
             f"{candidates.only_common:,} of {len(records):,} records have no shingle that is rare "
             "enough to be hashed by itself; they are candidates of one another only"
         )
-    if candidates.not_compared:
-        notes.append(
-            f"{candidates.not_compared:,} pairs in oversized buckets were not compared; a higher "
+    notes += _large_notes(records, features, candidates, spec)
+    return tuple(notes)
+
+
+def _large_notes(
+    records: Records, features: Features, candidates: Candidates, spec: LinkSpec
+) -> Iterator[str]:
+    """Yield the notes on groups that are so large that some of their pairs are left out."""
+    copies = candidates.copies
+    if copies.number:
+        largest = MOST_EQUAL + int(np.bincount(copies.of[copies.are]).max())
+        yield (
+            f"{copies.number:,} of {len(records):,} records come after {MOST_EQUAL} that equal "
+            "them in all fields; each is compared with one of these only, and joins the cluster of "
+            f"the first; the largest group has {largest:,} records"
+        )
+    not_compared = candidates.not_compared - copies.left_out
+    if not_compared:
+        yield (
+            f"{not_compared:,} pairs in oversized buckets were not compared; a higher "
             "`block_at` or one more field makes buckets smaller"
         )
-    return tuple(notes)
+    if candidates.left_out:
+        yield (
+            f"{candidates.left_out:,} candidates were left out, as there are too many: each record "
+            f"keeps the {candidates.each:,} most similar ones, and those that keep it; a higher "
+            "`block_at` or one more field makes fewer"
+        )
+    if not_compared or candidates.left_out:
+        large = [f"{count:,} records in {spec.names[k]}" for k, count in large_values(features)]
+        if large:
+            yield f"the largest groups that share a value: {', '.join(large)}"
 
 
 def decide(blocked: Blocked, pool: Pool, labels: Labels | None = None) -> Linked:
@@ -194,7 +241,17 @@ def _clusters(blocked: Blocked, scored: Scored, pairs: np.ndarray) -> np.ndarray
     if blocked.spec.one_to_one:  # pairs are clusters
         scored = scored.take(pairs)
     ranks = np.unique(row_hashes(blocked.features), return_inverse=True)[1].reshape(-1)
-    return cluster_records(scored, ranks, blocked.spec.cluster)
+    copies = blocked.candidates.copies
+    if not copies.number or blocked.spec.one_to_one:
+        return cluster_records(scored, ranks, blocked.spec.cluster)
+    of_copies = copies.are[scored.a] | copies.are[scored.b]
+    labels = cluster_records(scored.take(np.flatnonzero(~of_copies)), ranks, blocked.spec.cluster)
+    # A record that is one with an equal one is so with the first of them.
+    one = np.flatnonzero(of_copies & (scored.margin >= 0))
+    docs = np.unique(np.concatenate([scored.a[one], scored.b[one]]))
+    docs = docs[copies.are[docs]]
+    labels[docs] = labels[copies.of[docs]]
+    return lowest(labels)
 
 
 def _check(records: Records, features: Features) -> None:

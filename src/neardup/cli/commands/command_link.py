@@ -218,7 +218,7 @@ def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
 @o.delimiter_option
 @o.encoding_option
 @o.max_document_option
-@o.threads_option
+@o.resource_options
 @o.quiet_option
 def blocks(
     files: tuple[Path, ...],
@@ -238,16 +238,17 @@ def blocks(
         raise SpecError(f"no pairs can be written as {out.name!r}", "known are .parquet and .csv")
     check_file(out, files, overwrite)
     from neardup.api.linking import blocks
-    from neardup.records.outputs.link_files import write_pairs
+    from neardup.records.outputs.link_files import write_blocks, write_labels
 
     if column is not None and target != "pairs":
         raise SpecError("`for` is splink, which takes pairs, and `column` is given")
     with show_events(not quiet) as listener:
         found = blocks(*_two(files), **options, progress=listener or False)
-    table = found.pairs if target == "pairs" else found.to_splink()
+    format = endings[out.suffix.lower()]
     if column is not None:
-        table = found.labels(column)
-    write_pairs(table, out, endings[out.suffix.lower()])
+        write_labels(found.labels(column), out, format)
+    else:
+        write_blocks(found._blocked, out, format, target == "splink")
     if json_:
         click.echo(json.dumps({**found.summary, "notes": found.notes}, indent=2))
     if not quiet:

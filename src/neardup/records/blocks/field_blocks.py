@@ -86,12 +86,16 @@ def add_field_blocks(
     if len(asked.spec.fields) < 2:
         return found
     records = len(features.hashes)
-    keys = found.a.astype(np.int64) * records + found.b
-    blocks, new = list(found.blocks), []
+    keys = pool.filled(
+        lambda low, high: found.a[low:high].astype(np.int64) * records + found.b[low:high],
+        len(found.a),
+        np.int64,
+    )
+    blocks, new = list(found.blocks), list[np.ndarray]()
     for fields, pairs in _of_fields(features, columns, asked, pool):
-        added = pairs[~_among(pairs, keys)]
-        # Two sorted runs, which a stable sort merges.
-        keys = np.sort(np.concatenate([keys, added]), kind="stable")
+        added = pairs
+        for known in (keys, *new):
+            added = added[~_among(added, known)]
         name = " + ".join(asked.spec.fields[k].name for k in fields)
         blocks.append(Block(name, len(pairs), len(added), fields))
         new.append(added)
@@ -101,7 +105,8 @@ def add_field_blocks(
     a, b = (more // records).astype(np.int32), (more % records).astype(np.int32)
     hashed = hashed_sets(features.records, np.arange(records), common_of(features))
     similarity = np.maximum(similarities(hashed, a, b, 0.0, pool), 0.0)
-    edges = Edges.gather([(found.a, found.b, found.similarity), (a, b, similarity)])
+    parts = [(found.a, found.b, found.similarity), (a, b, similarity)]
+    edges = Edges.gather(parts, pool.empty)
     return replace(found, a=edges.a, b=edges.b, similarity=edges.similarity, blocks=tuple(blocks))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from neardup.cluster.edges import Edges
+from neardup.cluster.edges import Edges, Triple
 from neardup.errors import SpecError
 from neardup.kernels.jaccard import Sets, drop_common
 from neardup.kernels.record_pairs import weigh_sets, weigh_shared
@@ -16,6 +16,8 @@ from neardup.kernels.signing import band_keys
 from neardup.match.bucketing import bucket_bands, bucket_documents
 from neardup.match.pairs import pairs_of_buckets
 from neardup.match.verifying import content_order, make_sets, similarities, taken
+from neardup.records.blocks.large_groups import Copies, Cut, cut, most_candidates, no_copies
+from neardup.records.decision.frequencies import row_hashes
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
 from neardup.sketch.bands import MAX_HASHES, Bands, bands_for_recall, candidate_probability
@@ -50,6 +52,9 @@ _LOWEST = 1 / 3
 _SIGNED = 512
 #: Pairs that a thread weighs together.
 _STEP = 1 << 14
+#: So many times the candidates that there may be are gathered before they are cut.
+_CUT_AT = 2
+_NO_COPIES = no_copies(0)
 
 
 class Block(NamedTuple):
@@ -84,6 +89,10 @@ class Candidates:
         only_common: Records without other shingles, of which these were hashed.
         possible: Pairs of records in all, or pairs across the two files.
         blocks: What each kind of block found.
+        left_out: Candidates that were left out where there are too many, see
+            `neardup.records.blocks.large_groups.cut`; those of each field with one value too.
+        each: Candidates by complete records that each record keeps; 0 for all.
+        copies: Records that are equal to many others.
     """
 
     a: np.ndarray
@@ -96,6 +105,9 @@ class Candidates:
     only_common: int
     possible: int
     blocks: tuple[Block, ...] = ()
+    left_out: int = 0
+    each: int = 0
+    copies: Copies = _NO_COPIES
 
 
 class Most(NamedTuple):
@@ -111,11 +123,9 @@ class Most(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Pairs of some bands."""
+    """Pairs of some bands, in parts."""
 
-    a: np.ndarray
-    b: np.ndarray
-    similarity: np.ndarray
+    parts: list[Triple]
     compared: int
     not_compared: int
 
@@ -155,14 +165,20 @@ class _Search(NamedTuple):
             pool: Threads.
         """
         found = _of_bands(self, bands, low, keys[: bands.num_bands], pool)
-        x, y = self.order[found.a], self.order[found.b]
-        a, b = np.minimum(x, y), np.maximum(x, y)
-        similarity, first = found.similarity, self.first
+        return found._replace(parts=[self._worth(part, pool) for part in found.parts])
+
+    def _worth(self, part: Triple, pool: Pool) -> Triple:
+        """Return those of some pairs that are candidates, in the same memory."""
+        x, y = self.order[part[0]], self.order[part[1]]
+        a, b, similarity = np.minimum(x, y), np.maximum(x, y), part[2]
+        first = self.first
         if first < len(self.order):
             across = np.flatnonzero((a < first) & (b >= first))
             a, b, similarity = a[across], b[across], similarity[across]
-        kept = worth(self.features, self.spec, (a, b, similarity), pool)
-        return found._replace(a=a[kept], b=b[kept], similarity=similarity[kept])
+        kept = np.flatnonzero(worth(self.features, self.spec, (a, b, similarity), pool))
+        for column, values in zip(part, (a, b, similarity), strict=True):
+            column[: len(kept)] = values[kept]
+        return part[0][: len(kept)], part[1][: len(kept)], part[2][: len(kept)]
 
 
 def _search(features: Features, spec: LinkSpec, first: int, pool: Pool) -> _Search:
@@ -210,21 +226,68 @@ def find_candidates(
     """
     search, documents = _search(features, spec, first, pool), len(features.hashes)
     bands = bands or choose_rows(search.sets, spec, pool)
-    every = list(_all_bands(search, bands, pool))
-    edges = Edges.gather([(found.a, found.b, found.similarity) for found in every])
-    across = first * (documents - first)
+    gathered, compared, not_compared = _Gathered(features, pool), 0, 0
+    for found in _all_bands(search, bands, pool):
+        gathered.add(found)
+        compared, not_compared = compared + found.compared, not_compared + found.not_compared
+    edges, left_out, each = gathered.all()
     return Candidates(
         edges.a,
         edges.b,
         edges.similarity,
         bands,
-        sum(found.compared for found in every),
-        sum(found.not_compared for found in every),
+        compared,
+        not_compared,
         search.common,
         search.only_common,
-        across if first < documents else documents * (documents - 1) // 2,
+        possible_pairs(documents, first),
         (Block("record", len(edges), len(edges)),),
+        left_out,
+        each,
+        no_copies(documents),
     )
+
+
+def add_copies(found: Candidates, copies: Copies, pool: Pool) -> Candidates:
+    """Add the pairs of records that are compared with one of their equals only."""
+    if not copies.number:
+        return replace(found, copies=copies)
+    pairs = copies.a, copies.b, np.ones(len(copies.a))
+    edges = Edges.gather([(found.a, found.b, found.similarity), pairs], pool.empty)
+    return replace(
+        found,
+        a=edges.a,
+        b=edges.b,
+        similarity=edges.similarity,
+        not_compared=found.not_compared + copies.left_out,
+        copies=copies,
+    )
+
+
+def possible_pairs(records: int, first: int) -> int:
+    """Return the pairs of records in all, or across two files, of which one has ``first``."""
+    return first * (records - first) if first < records else records * (records - 1) // 2
+
+
+class _Gathered:
+    """Candidates of some bands after another: as many as each record keeps of all of them."""
+
+    def __init__(self, features: Features, pool: Pool) -> None:
+        self._features, self._pool, self._parts = features, pool, list[Triple]()
+        self._most, self._left_out = most_candidates(len(features.hashes)), 0
+        self._each = 0
+
+    def add(self, found: _Found) -> None:
+        self._parts += found.parts
+        if sum(len(part[0]) for part in self._parts) > _CUT_AT * self._most:
+            edges = self.all().edges
+            self._parts = [(edges.a, edges.b, edges.similarity)]
+
+    def all(self) -> Cut:
+        edges = Edges.gather(self._parts, self._pool.empty)
+        edges, left_out, each = cut(edges, row_hashes(self._features), self._most, self._pool)
+        self._left_out, self._each = self._left_out + left_out, each or self._each
+        return Cut(edges, self._left_out, self._each)
 
 
 def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> Edges | None:
@@ -241,12 +304,12 @@ def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> 
     """
     search = _search(features, spec, len(features.hashes), pool)
     bands = choose_rows(search.sets, spec, pool)
-    parts = []
+    parts: list[Triple] = []
     for found in _all_bands(search, bands, pool):
-        if most.of(found.a, found.b) > most.pairs:
+        if sum(most.of(a, b) for a, b, _ in found.parts) > most.pairs:
             return None
-        parts.append((found.a, found.b, found.similarity))
-    edges = Edges.gather(parts)
+        parts += found.parts
+    edges = Edges.gather(parts, pool.empty)
     return edges if most.of(edges.a, edges.b) <= most.pairs else None
 
 
@@ -354,13 +417,8 @@ def _of_bands(search: _Search, bands: Bands, low: int, keys: np.ndarray, pool: P
     keys[:, empty] = np.arange(len(empty), dtype=np.uint64)
     grouped = bucket_bands(lambda band: keys[band][search.order], bands.num_bands, pool)
     buckets = bucket_documents(grouped, len(search.order), bands.num_bands)
-    found = pairs_of_buckets(search.sets, buckets, search.lowest, pool)
-    columns = zip(*found.parts, strict=True) if found.parts else ((), (), ())
-    a, b, similarity = (
-        np.concatenate([np.empty(0, dtype), *column])
-        for column, dtype in zip(columns, (np.int32, np.int32, np.float64), strict=True)
-    )
-    return _Found(a, b, similarity, found.compared + found.ruled_out, found.not_compared)
+    found = pairs_of_buckets(search.sets, buckets, search.lowest, pool, pool.empty)
+    return _Found(found.parts, found.compared + found.ruled_out, found.not_compared)
 
 
 def _sign(shingles: Ragged, rows: int, seed: int, keys: np.ndarray, pool: Pool) -> None:

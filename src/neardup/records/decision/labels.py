@@ -52,10 +52,13 @@ def marked(labels: Labels, found: Candidates) -> Marked:
     """Return the candidates that are known; others of the labels teach nothing."""
     if not len(found.a) or not len(labels.a):
         return Marked(np.empty(0, np.int64), np.empty(0, np.bool_))
-    keys = found.a.astype(np.int64) << 32 | found.b
-    asked = labels.a << 32 | labels.b
-    rows = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-    there = keys[rows] == asked
+    rows = np.full(len(labels.a), -1, np.int64)
+    bounds = (np.searchsorted(found.a, labels.a, side) for side in ("left", "right"))
+    for k, (low, high) in enumerate(zip(*(of.tolist() for of in bounds), strict=True)):
+        row = low + int(np.searchsorted(found.b[low:high], labels.b[k]))
+        if row < high and found.b[row] == labels.b[k]:
+            rows[k] = row
+    there = rows >= 0
     return Marked(rows[there], labels.match[there])
 
 

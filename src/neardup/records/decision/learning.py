@@ -7,10 +7,12 @@ matches are few.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from neardup.cluster.edges import batches
 from neardup.records.decision.agreement_classes import (
     CLASSES,
     EQUAL,
@@ -102,20 +104,19 @@ def learn(
     typical = typical_rarity(known, seeds, matches)
     one = _with_typical(_random_view(known, seeds, matches, m), typical)
     one, first = _with_prior(one, known, float(seeds.weights.sum()), known.possible)
-    others = np.empty(len(first))
 
-    def differ(low: int, high: int) -> None:
+    def differ(low: int, high: int) -> np.ndarray:
         apart = STEEP * (found.similarity[low:high] - seeds.foot)
         taken = np.minimum(probability(first[low:high]), probability(apart))
-        others[low:high] = exact(1 - np.maximum(seeds.weights[low:high], taken))
+        return exact(1 - np.maximum(seeds.weights[low:high], taken))
 
-    known.pool.ranges(differ, len(first), STEP)
+    others = known.pool.filled(differ, len(first))
     two = candidates_view(known.tally(others), m)
     if seeds.apart:
         # Members of a group have rare values in common as often as matches do.
         kept, none = seeds.groups or range(len(m)), np.full(CLASSES, np.nan)
         two = two._replace(typical=tuple(of if k in kept else none for k, of in enumerate(typical)))
-    two, second = _with_prior(two, known, float((1 - others).sum()), len(others))
+    two, second = _with_prior(two, known, _sum(known, lambda rows: 1 - others[rows]), len(others))
     return Views(Model((one, two), seeds.foot), (first, second))
 
 
@@ -228,9 +229,11 @@ def _with_prior(
     """
     base = view_log_odds(view, known.candidates, known.values, known.pool)
     # Many steps at no cost: pairs count in classes of their log odds.
-    hundredths = np.rint(base * 100).astype(np.int64)
-    lowest = int(hundredths.min(initial=0))
-    counts = np.bincount(hundredths - lowest)
+    lowest = int(np.rint(base.min(initial=0) * 100))
+    counts = np.zeros(int(np.rint(base.max(initial=0) * 100)) - lowest + 1, np.int64)
+    for rows in batches(len(base)):
+        hundredths = np.rint(base[rows] * 100).astype(np.int64) - lowest
+        counts += np.bincount(hundredths, minlength=len(counts))
     filled = np.flatnonzero(counts)
     classes, pairs = (filled + lowest) / 100, counts[filled]
     share = matches / max(possible, 1.0)
@@ -243,7 +246,8 @@ def _with_prior(
         # Less than half a match is none: the rest are coincidences.
         share = expected / max(possible, 1.0) if expected >= 0.5 else _LEAST
     prior = round(prior, 9)
-    return view._replace(prior=prior), base + prior
+    base += prior
+    return view._replace(prior=prior), base
 
 
 def support(learnt: Views, known: Learnt, seeds: Seeds) -> tuple[float, float]:
@@ -251,13 +255,22 @@ def support(learnt: Views, known: Learnt, seeds: Seeds) -> tuple[float, float]:
 
     Coincidences are matches of one view at most: without matches both are near 0.
     """
-    least = probability(np.minimum(*learnt.of_views))
-    both = learnt.model.together(learnt.of_views, known.candidates.similarity)
-    matches = float(probability(both).sum())
-    confirmed = float(least @ seeds.weights) / max(float(seeds.weights.sum()), 1.0)
-    if least.sum() < _FEW:
-        return confirmed, 0.0
-    return confirmed, float(least.sum()) / max(matches, 1e-9)
+    one, two = learnt.of_views
+
+    def least(rows: slice) -> np.ndarray:
+        return probability(np.minimum(one[rows], two[rows]))
+
+    both = learnt.model.together(learnt.of_views, known.candidates.similarity, known.pool)
+    matches = _sum(known, lambda rows: probability(both[rows]))
+    confirmed = _sum(known, lambda rows: least(rows) * seeds.weights[rows])
+    confirmed /= max(float(seeds.weights.sum()), 1.0)
+    agreed = _sum(known, least)
+    return confirmed, 0.0 if agreed < _FEW else agreed / max(matches, 1e-9)
+
+
+def _sum(known: Learnt, of: Callable[[slice], np.ndarray]) -> float:
+    """Return the sum of a number of each candidate, which ``of`` returns for some of them."""
+    return float(sum(float(of(rows).sum()) for rows in batches(len(known.candidates.a))))
 
 
 def by_chance(known: Learnt, seeds: Seeds, matches: Tally) -> bool:

@@ -109,10 +109,21 @@ class Model(NamedTuple):
     ) -> np.ndarray:
         """Return float64[pairs]: log odds of a match, to nine decimals."""
         every = [view_log_odds(view, pairs, values, pool) for view in self.views]
-        return self.together(every, pairs.similarity)
+        if pool is None:
+            return self._together(every, pairs.similarity)
+        return self.together(every, pairs.similarity, pool)
 
-    def together(self, of_views: Sequence[np.ndarray], similarity: np.ndarray) -> np.ndarray:
+    def together(
+        self, of_views: Sequence[np.ndarray], similarity: np.ndarray, pool: Pool
+    ) -> np.ndarray:
         """Return float64[pairs]: the same, of the log odds by each view."""
+
+        def part(low: int, high: int) -> np.ndarray:
+            return self._together([of[low:high] for of in of_views], similarity[low:high])
+
+        return pool.filled(part, len(similarity))
+
+    def _together(self, of_views: Sequence[np.ndarray], similarity: np.ndarray) -> np.ndarray:
         total = np.zeros(len(similarity))
         for of_view in of_views:
             total += of_view
@@ -181,7 +192,7 @@ def view_log_odds(
     view: View, pairs: Agreements, values: ValueCounts, pool: Pool | None = None
 ) -> np.ndarray:
     """Return float64[pairs]: log odds of a match by one view."""
-    total = np.zeros(len(pairs.a))
+    total = pool.empty(len(pairs.a), np.float64) if pool else np.empty(len(pairs.a))
     # With a last class and a last level, which -1, a missing value, selects.
     weights = np.zeros((len(view.weights), CLASSES + 1))
     for k, of in enumerate(view.weights):
@@ -195,6 +206,7 @@ def view_log_odds(
 
     def work(first: int, last: int) -> None:
         part, out = pairs.take(slice(first, last)), total[first:last]
+        out[:] = 0
         add_weights(part.classes, weights, ratios, COARSE, one, two, out)
         if view.typical:
             add_rarity(part.classes, part.a, part.b, values.counts, scale, typical, out)

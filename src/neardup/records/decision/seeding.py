@@ -6,14 +6,17 @@ are different persons. Where seeds are of such groups, the fields show it in whi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from neardup.cluster.edges import batches
 from neardup.records.decision.agreement_classes import CLASSES, EQUAL, exact
 from neardup.records.decision.frequencies import ValueCounts
 from neardup.records.decision.model import STEEP, Agreements, Model, probability
 from neardup.records.decision.tallies import COARSE, LEVELS, Tally
+from neardup.threads import Pool
 
 #: Classes of agreement in which two values have hardly anything in common.
 _LOW = 3
@@ -71,13 +74,17 @@ class Seeds(NamedTuple):
         return np.asarray(self.shares[_cells(pairs.classes, self.groups)])
 
 
-def seeds_at(similarity: np.ndarray, middle: float, foot: float) -> Seeds:
+def seeds_at(similarity: np.ndarray, middle: float, foot: float, pool: Pool) -> Seeds:
     """Return seeds by similarity only."""
-    return Seeds(exact(probability(STEEP * (similarity - middle))), middle, foot)
+
+    def weights(low: int, high: int) -> np.ndarray:
+        return exact(probability(STEEP * (similarity[low:high] - middle)))
+
+    return Seeds(pool.filled(weights, len(similarity)), middle, foot)
 
 
 def without_groups(
-    seeds: Seeds, matches: Tally, pairs: Agreements, drawn: Agreements, values: ValueCounts
+    seeds: Seeds, matches: Tally, pairs: Agreements, random: Random, pool: Pool
 ) -> Seeds:
     """Return seeds without the pairs within groups, if most of them are such pairs.
 
@@ -89,10 +96,10 @@ def without_groups(
         seeds: By similarity.
         matches: Tally of these.
         pairs: Agreements of the candidates.
-        drawn: Those of random pairs.
-        values: Records by value.
+        random: Agreements by chance.
+        pool: Threads.
     """
-    low = {}
+    low, (drawn, values) = dict[int, float](), random
     for k, single in enumerate(matches.single):
         of = single[:CLASSES]
         equal = float(values.equal[k]) - of[EQUAL]
@@ -105,14 +112,20 @@ def without_groups(
         return seeds
     groups = tuple(sorted(sorted(low, key=lambda k: (-low[k], k))[:_MOST]))
     count = _LEVELS ** len(groups)
-    observed = np.bincount(_cells(pairs.classes, groups), seeds.weights, count)
-    random = np.bincount(_cells(drawn.classes, groups), 1 - seeds.weight(drawn), count)
+    observed = np.zeros(count)
+    for rows in batches(len(pairs.a)):
+        observed += np.bincount(_cells(pairs.classes[rows], groups), seeds.weights[rows], count)
+    others = np.bincount(_cells(drawn.classes, groups), 1 - seeds.weight(drawn), count)
     # Pairs that differ in all of these fields are members of a group.
-    by_chance = random * observed[0] / max(float(random[0]), 1.0)
+    by_chance = others * observed[0] / max(float(others[0]), 1.0)
     more = observed - _MARGIN * by_chance
     shares = np.divide(more, observed, out=np.zeros(count), where=observed > 0)
     found = seeds._replace(groups=groups, shares=np.clip(np.round(shares, 9), 0.0, 1.0))
-    return found._replace(weights=exact(seeds.weights * found.share(pairs)))
+
+    def weights(first: int, last: int) -> np.ndarray:
+        return exact(seeds.weights[first:last] * found.share(pairs.take(slice(first, last))))
+
+    return found._replace(weights=pool.filled(weights, len(pairs.a)))
 
 
 def coincidences(seeds: Seeds, model: Model, pairs: Agreements, known: Random) -> float:
@@ -129,9 +142,12 @@ def coincidences(seeds: Seeds, model: Model, pairs: Agreements, known: Random) -
     """
     drawn, values = known
     fields = list(seeds.groups)
-    members = np.flatnonzero(_cells(pairs.classes, seeds.groups) == 0)
-    step = max(1, -(-len(members) // _MEMBERS))
-    of_members = pairs.take(members[::step])
+    count = sum(len(rows) for rows in _members(pairs, seeds.groups))
+    step, before, sampled = max(1, -(-count // _MEMBERS)), 0, [np.empty(0, np.int64)]
+    for rows in _members(pairs, seeds.groups):
+        sampled.append(rows[-before % step :: step])
+        before += len(rows)
+    of_members = pairs.take(np.concatenate(sampled))
     by_chance, first = np.unique(drawn.classes[:, fields], axis=0, return_inverse=True)
     weights = np.bincount(first.reshape(-1), 1 - seeds.weight(drawn), len(by_chance))
     shares = weights / max(float(weights.sum()), 1.0)
@@ -144,6 +160,12 @@ def coincidences(seeds: Seeds, model: Model, pairs: Agreements, known: Random) -
         log_odds = views.log_odds(of_members._replace(classes=classes), values)
         found += float(shares[k]) * float((log_odds >= 0).sum()) * step
     return found
+
+
+def _members(pairs: Agreements, groups: tuple[int, ...]) -> Iterator[np.ndarray]:
+    """Yield the pairs that differ in all of some fields, int64[], some at a time."""
+    for rows in batches(len(pairs.a)):
+        yield rows.start + np.flatnonzero(_cells(pairs.classes[rows], groups) == 0)
 
 
 def _placed(classes: np.ndarray, fields: list[int], pairs: Agreements) -> np.ndarray:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neardup.cluster.edges import Allocate, batches
+
 #: Classes of the histogram, and classes of those that are drawn.
 _CLASSES, DRAWN = 200, 40
 #: Width of the Gaussian that smooths it, in similarity.
@@ -53,7 +55,7 @@ def index_threshold(value: float, similarity: np.ndarray) -> Threshold:
     return Threshold(value, "index", None, None, _histogram(similarity, DRAWN))
 
 
-def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
+def find_valley(similarity: np.ndarray, lowest: float, empty: Allocate = np.empty) -> Threshold:
     """Find the valley between the pairs of different records and those of one.
 
     The histogram is smoothed. Of all its minima from ``lowest`` on, the bottom is the one that is
@@ -66,9 +68,10 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
     Args:
         similarity: float64[pairs]: of the candidates.
         lowest: Below this similarity candidates are incomplete, and minima mean nothing.
+        empty: Makes large arrays.
     """
     drawn = _histogram(similarity, DRAWN)
-    unequal = similarity[similarity < _EQUAL]
+    unequal = _below(similarity, _EQUAL, empty)
     if len(unequal) < _PAIRS:
         return Threshold(_DEFAULT, "few", None, None, drawn)
     begin = int(lowest * _CLASSES)
@@ -110,11 +113,23 @@ def find_valley(similarity: np.ndarray, lowest: float) -> Threshold:
     if density.argmax() >= _DEFAULT * _CLASSES:
         return Threshold(_DEFAULT, "matches", None, None, drawn)
     top = max(begin, int(density.argmax())) + 1
-    slope = np.gradient(np.log1p(density))[top : int(np.quantile(unequal, 0.99) * _CLASSES)]
+    slope = np.gradient(np.log1p(density))[top:]
+    highest = np.quantile(unequal, 0.99, overwrite_input=True)
+    slope = slope[: max(int(highest * _CLASSES) - top, 0)]
     foot = _foot(density, top + int(slope.argmax())) if len(slope) else 0
     if foot < begin:
         return Threshold(_DEFAULT, "default", None, None, drawn)
     return Threshold(foot / _CLASSES, "shoulder", None, None, drawn)
+
+
+def _below(values: np.ndarray, limit: float, empty: Allocate) -> np.ndarray:
+    """Return the values below a limit."""
+    found, end = empty(len(values), np.float64), 0
+    for rows in batches(len(values)):
+        some = values[rows][values[rows] < limit]
+        found[end : end + len(some)] = some
+        end += len(some)
+    return np.asarray(found[:end])
 
 
 def _foot(density: np.ndarray, bottom: int) -> int:

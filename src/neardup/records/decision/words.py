@@ -14,7 +14,6 @@ from neardup.spec import ShingleSpec
 from neardup.threads import Pool
 
 _WORDS = ShingleSpec(unit="word", n=1, nfkc=True, strip_accents=True)
-_STEP = 1 << 14
 
 
 def word_share(words: float) -> float:
@@ -53,12 +52,14 @@ def word_similarity(
     counts = count_shingles(sets, docs, pool)
     weights = np.log((len(docs) + 1) / np.maximum(counts, 1)).astype(np.float32)
     weights = np.maximum(weights, 1e-6)
-    shared, total = np.empty(len(a)), np.empty(len(a))
 
-    def work(first: int, last: int) -> None:
-        weighted_overlap(sets, weights, a, b, first, last, shared, total)
+    def work(first: int, last: int) -> np.ndarray:
+        x, y = a[first:last], b[first:last]
+        shared, total = np.empty(len(x)), np.empty(len(x))
+        weighted_overlap(sets, weights, x, y, 0, len(x), shared, total)
+        there = (sets.size[x] > 0) & (sets.size[y] > 0) & (total > 0)
+        found = np.full(len(x), np.nan)
+        np.divide(shared, total, out=found, where=there)
+        return found
 
-    pool.ranges(work, len(a), _STEP)
-    there = (sets.size[a] > 0) & (sets.size[b] > 0)
-    found = np.divide(shared, total, out=np.full(len(a), np.nan), where=there & (total > 0))
-    return np.asarray(found, np.float32)
+    return pool.filled(work, len(a), np.float32)

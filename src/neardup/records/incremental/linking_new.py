@@ -32,7 +32,15 @@ from neardup.records.field_notes import empty_notes
 from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_changes import remove_stored
 from neardup.records.incremental.record_store import RecordStore, Stored
-from neardup.records.link_steps import Against, Blocked, Linked, block_notes, candidates_of, decide
+from neardup.records.link_steps import (
+    Against,
+    Blocked,
+    Linked,
+    block_notes,
+    candidates_of,
+    decide,
+    use_memory,
+)
 from neardup.records.record_files import Records, Source, read_records
 from neardup.threads import Pool
 
@@ -53,7 +61,13 @@ class _Again(NamedTuple):
     clusters: np.ndarray | None
 
 
-def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = False) -> Linked:
+def link_new(
+    store: RecordStore,
+    given: Source,
+    pool: Pool,
+    replace: bool = False,
+    memory: int | None = None,
+) -> Linked:
     """Link new records against those of an index and one another, and insert them.
 
     All of it is one transaction.
@@ -63,6 +77,7 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
         given: One file; its ``id`` is None for that of the index.
         pool: Threads.
         replace: Remove the records of the index that have these ids.
+        memory: Bytes that may be used; half of the free memory without it.
 
     Raises:
         DuplicateIdError: An id is in the index, and not to be replaced.
@@ -71,6 +86,7 @@ def link_new(store: RecordStore, given: Source, pool: Pool, replace: bool = Fals
     """
     spec = store.spec
     records = read_records(given._replace(id=given.id or store.id), spec)
+    use_memory(records, pool, memory)
     features = store.features(records.columns, pool)
     keys = store.keys(features, records.columns, pool)
     among = find_candidates(features, spec, len(records), pool, store.bands)
@@ -276,13 +292,13 @@ def _decided(
     old, numbers = clusters_of
     spec, found = blocked.spec, blocked.candidates
     compared = compare(blocked.features, spec, found.a, found.b, pool)
-    agreements = agreements_of(found, compared, len(blocked.records), two_files=False)
+    agreements = agreements_of(found, compared, two_files=False, pool=pool)
     counted = blocked.new if again is None else len(blocked.records)
     values, model = store.values.of(blocked.features, counted), store.model
     if again is None:
         model = rescaled(model, agreements, values, found.possible)
         store.note_batch(numbers, model)
-    decision = by_known_weights(compared, agreements, values, model, store.threshold)
+    decision = by_known_weights(compared, agreements, values, model, store.threshold, pool)
     scored = Scored(found.a, found.b, decision.margin(spec.decide_at))
     if again is None or again.clusters is None:
         sizes = store.sizes(old)

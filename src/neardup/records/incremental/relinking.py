@@ -88,9 +88,9 @@ def _at_once(store: RecordStore, records: Records, pool: Pool) -> np.ndarray:
     if not by_labels:
         return decide(blocked, pool).clusters
     compared = compare(features, spec, found.a, found.b, pool)
-    agreements = agreements_of(found, compared, len(records), two_files=False)
+    agreements = agreements_of(found, compared, two_files=False, pool=pool)
     values = store.values.of(features, len(records))
-    decision = by_known_weights(compared, agreements, values, store.model, store.threshold)
+    decision = by_known_weights(compared, agreements, values, store.model, store.threshold, pool)
     return grouped(blocked, decision).clusters
 
 

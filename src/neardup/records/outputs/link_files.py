@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
+from neardup.cluster.edges import batches
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing_path
 from neardup.io.writers import write_tables
-from neardup.records.link_steps import Linked
+from neardup.records.link_steps import Blocked, Linked
 from neardup.records.outputs import link_tables as tables
 from neardup.records.outputs.link_opening import FORMAT
 from neardup.result_record import RECORD
@@ -21,6 +23,8 @@ from neardup.state.output_folder import output_folder, write_record
 from neardup.threads import Pool
 
 COMMAND = "link"
+#: Rows of a table that are made together.
+_ROWS = 1 << 18
 _TABLES = ("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.parquet")
 #: Files that are written to an output folder.
 WRITES = (*_TABLES, RECORD)
@@ -34,23 +38,11 @@ def write_links(linked: Linked, summary: dict[str, Any], out: GivenPath, overwri
     Raises:
         OutputError: The folder exists, or can't be written.
     """
-    found = linked.blocked.candidates
-    match = np.zeros(len(found.a), np.bool_)
-    match[linked.pairs] = True
-    candidates = tables.scored_table(linked, slice(None))
-    more = {
-        "row_a": found.a,
-        "row_b": found.b,
-        "match": match,
-        "block_similarity": found.similarity,
-    }
-    for name, column in more.items():
-        candidates = candidates.append_column(name, array_of(column))
     written = (
-        tables.scored_table(linked, linked.pairs),
-        candidates,
-        tables.cluster_table(linked),
-        tables.record_table(linked.blocked),
+        (tables.scored_table(linked, linked.pairs[rows]) for rows in _parts(len(linked.pairs))),
+        _candidates(linked),
+        [tables.cluster_table(linked)],
+        [tables.record_table(linked.blocked)],
     )
     records = linked.blocked.records
     about = {
@@ -63,8 +55,8 @@ def write_links(linked: Linked, summary: dict[str, Any], out: GivenPath, overwri
         # All columns of a table are compressed in one thread.
         with Pool(2) as pool:
             works = [
-                pool.submit(partial(write_tables, folder / name, [table]))
-                for name, table in zip(_TABLES, written, strict=True)
+                pool.submit(partial(write_tables, folder / name, parts))
+                for name, parts in zip(_TABLES, written, strict=True)
             ]
             for work in works:
                 work.result()
@@ -72,13 +64,50 @@ def write_links(linked: Linked, summary: dict[str, Any], out: GivenPath, overwri
     return out.path
 
 
+def _parts(rows: int) -> list[slice]:
+    """Return slices of rows that are written together; one at least."""
+    return list(batches(rows, _ROWS)) or [slice(0, 0)]
+
+
+def _candidates(linked: Linked) -> Iterator[pa.Table]:
+    """Yield all candidates, some at a time, with what the folder is opened by."""
+    found = linked.blocked.candidates
+    match = np.zeros(len(found.a), np.bool_)
+    match[linked.pairs] = True
+    for rows in _parts(len(found.a)):
+        table = tables.scored_table(linked, rows)
+        more = {
+            "row_a": found.a,
+            "row_b": found.b,
+            "match": match,
+            "block_similarity": found.similarity,
+        }
+        for name, column in more.items():
+            table = table.append_column(name, array_of(column[rows]))
+        yield table
+
+
 def _alias(kind: pa.DataType) -> str:
     """Return a name of a type of ids, which `pyarrow.type_for_alias` takes."""
     return "large_string" if pa.types.is_large_string(kind) else str(kind)
 
 
-def write_pairs(pairs: pa.Table, path: Path, format: str) -> None:
-    """Write a table of pairs to a file, which appears by rename.
+def write_blocks(blocked: Blocked, path: Path, format: str, splink: bool) -> None:
+    """Write candidates to a file, which appears by rename; ``splink``: as Splink takes them.
+
+    Raises:
+        OutputError: It can't be written.
+    """
+    sources = len(blocked.records.ids)
+    parts = (tables.candidate_table(blocked, rows) for rows in _parts(len(blocked.candidates.a)))
+    if splink:
+        parts = (tables.splink_table(part, sources, tables.NAMES) for part in parts)
+    with replacing_path(path) as partial:
+        write_tables(partial, parts, format)
+
+
+def write_labels(pairs: pa.Table, path: Path, format: str) -> None:
+    """Write a table of blocks to a file, which appears by rename.
 
     Raises:
         OutputError: It can't be written.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +11,16 @@ import pyarrow as pa
 from neardup.arrays import numbers
 from neardup.errors import FormatError, InputNotFoundError, SpecError
 from neardup.files.given_path import GivenPath
-from neardup.io.input_tables import read_table
+from neardup.files.scratch import Scratch
+from neardup.io.input_tables import read_parts, read_table
+from neardup.memory_plan import available_memory
+from neardup.records.blocks.large_groups import find_copies
 from neardup.records.blocks.record_blocks import Block, Candidates, common_of
-from neardup.records.deciding import Decision, agreements_of
-from neardup.records.decision.frequencies import value_counts
+from neardup.records.deciding import Decision, agreements_of, counts_of
 from neardup.records.decision.model import Model
 from neardup.records.decision.threshold import Threshold
 from neardup.records.features import make_features
-from neardup.records.field_similarity import compared_of
+from neardup.records.field_similarity import Pairs, compared_of
 from neardup.records.fields import LinkSpec
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.record_files import Records
@@ -28,7 +30,7 @@ from neardup.sketch.bands import Bands
 from neardup.threads import Pool
 
 #: Of the record of a folder of links.
-FORMAT = 3
+FORMAT = 4
 
 
 def open_links(folder: GivenPath) -> Linked:
@@ -70,16 +72,19 @@ def open_links(folder: GivenPath) -> Linked:
 def _linked(folder: Path, record: dict[str, Any]) -> Linked:
     spec = LinkSpec.from_dict(record["spec"])
     records = _records(folder, record, spec)
-    found = read_table(folder / "candidates.parquet", "candidates")
-    one = {name: found.column(name).combine_chunks() for name in found.column_names}
     counts = record["counts"]
-    with Pool() as pool:
+    with Pool(empty=Scratch(available_memory(None)).empty) as pool:
         features = make_features(records.columns, spec, pool)
-        values = value_counts(features, pool)
+        copies = find_copies(features, records.first if len(records.ids[-1]) else 0)
+        values = counts_of(features, copies, pool)
+        stored = _stored(folder, counts["candidates"], spec, pool)
+        compared = compared_of(
+            features, stored.similarity, stored.by_field, Pairs(stored.a, stored.b, pool)
+        )
     candidates = Candidates(
-        numbers(one["row_a"]).astype(np.int32),
-        numbers(one["row_b"]).astype(np.int32),
-        numbers(one["block_similarity"]),
+        stored.a,
+        stored.b,
+        stored.block_similarity,
         Bands(counts["bands"], counts["rows"], counts["recall"]),
         counts["compared"],
         counts["not_compared"],
@@ -87,12 +92,10 @@ def _linked(folder: Path, record: dict[str, Any]) -> Linked:
         0,
         counts["possible"],
         tuple(Block(**{**block, "fields": tuple(block["fields"])}) for block in counts["blocks"]),
+        counts["left_out"],
+        counts["each"],
+        copies,
     )
-    by_field = np.column_stack(
-        [_similarities(one[f"similarity_{name}"]) for name in spec.names]
-    ).astype(np.float32)
-    pairs = candidates.a, candidates.b
-    compared = compared_of(features, numbers(one["similarity"]), by_field, pairs)
     about = record["threshold"]
     threshold = Threshold(
         about["value"],
@@ -101,21 +104,52 @@ def _linked(folder: Path, record: dict[str, Any]) -> Linked:
         None if about["modes"] is None else tuple(about["modes"]),
         np.array(about["histogram"]),
     )
-    agreements = agreements_of(candidates, compared, len(records), len(records.ids) > 1)
+    agreements = agreements_of(candidates, compared, len(records.ids) > 1, pool)
     decision = Decision(
         compared,
         agreements,
         values,
         Model.from_dict(record["model"]),
         threshold,
-        numbers(one["log_odds"]),
+        stored.log_odds,
     )
     clusters = read_table(folder / "clusters.parquet", "clusters")
     labels, sizes = (numbers(clusters.column(c).combine_chunks()) for c in ("cluster", "size"))
     notes = tuple(record["notes"])
     blocked = Blocked(records, spec, features, candidates, notes)
-    matches, dependent = np.flatnonzero(numbers(one["match"])), tuple(record["dependent"])
+    matches, dependent = np.flatnonzero(stored.match), tuple(record["dependent"])
     return Linked(blocked, decision, matches, labels, sizes, notes, dependent)
+
+
+class _Stored(NamedTuple):
+    """Columns of the table of candidates."""
+
+    a: np.ndarray
+    b: np.ndarray
+    block_similarity: np.ndarray
+    similarity: np.ndarray
+    log_odds: np.ndarray
+    match: np.ndarray
+    by_field: np.ndarray
+
+
+def _stored(folder: Path, rows: int, spec: LinkSpec, pool: Pool) -> _Stored:
+    """Read the candidates, some at a time."""
+    names = ["row_a", "row_b", "block_similarity", "similarity", "log_odds", "match"]
+    dtypes = [np.int32, np.int32, np.float64, np.float64, np.float64, np.bool_]
+    columns = [pool.empty(rows, dtype) for dtype in dtypes]
+    by_field = pool.empty((rows, len(spec.names)), np.float32)
+    of_fields, end = [f"similarity_{name}" for name in spec.names], 0
+    for table in read_parts(str(folder / "candidates.parquet"), [*names, *of_fields]):
+        part = slice(end, end + table.num_rows)
+        for column, name in zip(columns, names, strict=True):
+            column[part] = numbers(table.column(name).combine_chunks())
+        for k, name in enumerate(of_fields):
+            by_field[part, k] = _similarities(table.column(name).combine_chunks())
+        end += table.num_rows
+    if end != rows:
+        raise FormatError(f"{folder} is damaged", "link the records again")
+    return _Stored(*columns, by_field=by_field)
 
 
 def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neardup.arrays import array_of
+from neardup.records.decision.model import probability
 from neardup.records.link_steps import Linked
 from neardup.records.outputs.link_tables import public_ids
 from neardup.report.numbers import aligned, labelled
@@ -76,7 +77,7 @@ def explain_record(linked: Linked, x: int, limit: int) -> RecordExplanation:
         bits = parts["fields"] or [None] * len(spec.names)
         line = {
             "id": id_of(other),
-            "probability": float(decision.probability[row]),
+            "probability": float(probability(decision.log_odds[row : row + 1])[0]),
             "similarity": float(of.similarity[row]),
             "match": bool(np.isin(row, linked.pairs)),
             "same_cluster": bool(linked.clusters[other] == linked.clusters[x]),

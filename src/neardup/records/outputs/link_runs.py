@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from neardup.records.incremental.record_index import RecordIndex
 
-_NAMES = ("a", "b")
 #: Probabilities for which pairs are counted.
 PROBABILITIES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 
@@ -104,6 +103,9 @@ class Blocks:
             "reduction_ratio": 1 - candidates / found.possible if found.possible else None,
             "compared": found.compared,
             "not_compared": found.not_compared,
+            "left_out": found.left_out,
+            "each": found.each,
+            "copies": found.copies.number,
             "common_shingles": int(found.common.sum()),
             "bands": found.bands.num_bands,
             "rows": found.bands.rows,
@@ -126,7 +128,7 @@ class Blocks:
         found = tables.decided(self._blocked)
         return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
 
-    def to_splink(self, names: tuple[str, str] = _NAMES) -> pa.Table:
+    def to_splink(self, names: tuple[str, str] = tables.NAMES) -> pa.Table:
         """Return the candidates for Splink's ``register_blocked_pairs_for_predict``.
 
         Args:
@@ -503,7 +505,7 @@ class LinkRun(AnyRun):
         given = None if path is None else local_target(path)
         return RecordIndex(make_store(self._linked, given))
 
-    def to_splink(self, names: tuple[str, str] = _NAMES) -> pa.Table:
+    def to_splink(self, names: tuple[str, str] = tables.NAMES) -> pa.Table:
         """Return the candidates for Splink, see `Blocks.to_splink`."""
         return self.blocks.to_splink(names)
 

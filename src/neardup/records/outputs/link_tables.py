@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Metadata of a table of candidates: how many records and pairs there are.
 COUNTS = "neardup.blocks"
+#: Names of two tables, unless others are given.
+NAMES = ("a", "b")
 #: What Splink puts between the name of a table and an id.
 _SEPARATOR = "-__-"
 
@@ -96,15 +98,15 @@ def public_ids(records: Records) -> tuple[Any, ...]:
     return tuple(rows_as_ids(len(ids)).combine_chunks() for ids in records.ids)
 
 
-def candidate_table(blocked: Blocked) -> pa.Table:
+def candidate_table(blocked: Blocked, rows: slice = slice(None)) -> pa.Table:
     """Return ``id_a``, ``id_b`` and ``similarity`` (Jaccard of hashed shingles) of candidates."""
     found = blocked.candidates
     counts = {"records": len(blocked.records) - blocked.new, "sources": len(blocked.records.ids)}
     table = pa.Table.from_arrays(
         [
-            ids_of(blocked, found.a, second=False),
-            ids_of(blocked, found.b, second=True),
-            array_of(found.similarity),
+            ids_of(blocked, found.a[rows], second=False),
+            ids_of(blocked, found.b[rows], second=True),
+            array_of(found.similarity[rows]),
         ],
         ["id_a", "id_b", "similarity"],
     )
