@@ -1,5 +1,6 @@
 """Partitions that are rows of Arrow tables, and Arrow IPC files by record batches."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,17 @@ Batches: TypeAlias = Iterable[pa.RecordBatch | pa.Table]
 
 #: Errors of Arrow for malformed bytes.
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
+
+#: What Arrow says about something that it can't do; often that is an OSError like any other.
+_NOT_DONE = re.compile(
+    r"not (yet |currently |been )*(implemented|supported)|unsupported|doesn't support|not built|"
+    r"unknown (encoding|compression|codec|page|logical)|crypt",
+    re.IGNORECASE,
+)
+_ENCRYPTION = re.compile("crypt", re.IGNORECASE)
+_CODEC = re.compile(r"(?i:(LZO|LZ4|ZSTD|BROTLI|SNAPPY|GZIP|BZ2).*|compression|codec)")
+#: Of such messages, those without names or values of the file.
+_PLAIN_DETAIL = re.compile(r"Not yet implemented: [\w ]{1,99}|Unknown encoding type[\w ]*")
 
 _BYTES = {"string": pa.binary(), "large_string": pa.large_binary()}
 _MAGIC = b"ARROW1"  # of a file; a stream has none
@@ -205,9 +217,29 @@ def damaged(name: str, format: str, error: BaseException) -> NeardupError:
     # Arrow gives no number for errors inside the file, the system does for the file.
     if isinstance(error, OSError) and error.errno:
         return unreadable(name, error)
+    said = str(error)
+    if isinstance(error, pa.ArrowNotImplementedError) or _NOT_DONE.search(said):
+        return _not_read(name, format, said)
     return FormatError(
         f"{name}: not {format}, or cut off or damaged", "fetch the file again, or check its ending"
     )
+
+
+def _not_read(name: str, format: str, said: str) -> FormatError:
+    """The error for a file that may be good, but has what Arrow can't do."""
+    reader = f"Arrow {pa.__version__}"
+    if _ENCRYPTION.search(said):
+        return FormatError(f"{name}: encrypted {format}, which is not read", "decrypt it first")
+    again = "write it again with another program"
+    if found := _CODEC.search(said):
+        codec = found[1] or "a codec"
+        what = f"{format} compressed by {codec}, which {reader} can't read"
+        return FormatError(f"{name}: {what}", f"{again}, or with another codec, such as zstd")
+    what = f"{format} with an encoding or a type that {reader} can't read"
+    detail = said.strip().removesuffix(".")
+    what += f": {detail}" if _PLAIN_DETAIL.fullmatch(detail) else ""
+    hint = f"{again}, or with another version or encoding; or try a newer pyarrow"
+    return FormatError(f"{name}: {what}", hint)
 
 
 def check_arrays(array: Any, in_column: bool = True) -> None:

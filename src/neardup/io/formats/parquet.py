@@ -1,5 +1,6 @@
 """Parquet by row groups: small ones together, large ones in slices that are decoded in order."""
 
+import inspect
 import threading
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ import pyarrow.parquet as pq
 
 from neardup.arrays import numbers
 from neardup.errors import InputError
-from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema, views_of
-from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, check_arrays, damaged
+from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema
+from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, bytes_of, check_arrays, damaged
 from neardup.io.source import Cached, Columns, Layout, SourceFile, changed
 from neardup.io.streams import open_at, read_all
 
@@ -31,6 +32,14 @@ _SMALL_COLUMNS, _INDEX_BYTES = 16 << 20, 4
 _STASH = 16  # slices that wait for the thread that wants them
 _CURSORS = 3  # row groups that are decoded at a time, at most
 _STRINGS = ("string", "large_string", "binary", "large_binary")
+#: Encodings of strings that Arrow does not decode into a dictionary. In the second, a value has only
+#: the bytes by which it differs from the one before it.
+_DELTA = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
+_DIFFERENCES = "DELTA_BYTE_ARRAY"
+_MEASURED_ROWS = 64  # decoded at a time, where nothing says how long they are
+#: Arrow has dictionaries only of strings with offsets of 32 bits. Older versions can't be asked.
+_IS_ASKED = "binary_type" in inspect.signature(pq.ParquetFile).parameters
+_NO_DICTIONARIES: dict[str, Any] = {"binary_type": pa.large_binary()} if _IS_ASKED else {}
 _CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "LZ4": "lz4", "LZ4_RAW": "lz4"}
 
 #: Columns that are decoded; None for all.
@@ -46,11 +55,17 @@ class _ParquetFile:
         self._content = pa.py_buffer(read_all(file)) if file.size is None else None
         self.size = len(self._content) if self._content is not None else file.size or 0
         self._metadata: pq.FileMetaData | None = None
+        #: Whether no column is read with a dictionary, whatever its type.
+        self.plain = False
         try:
             with self.opened() as opened:
                 self.metadata = self._metadata = opened.metadata
-                self.schema = plain_schema(opened.schema_arrow)
-                self.views = views_of(opened.schema_arrow)
+                found: pa.Schema = opened.schema_arrow
+            self.schema = plain_schema(found)
+            if self._has_delta_dictionary():
+                with self.opened() as opened:
+                    self.schema = plain_schema(opened.schema_arrow)
+            self.views = None if found.equals(self.schema) else found
         except DAMAGE as error:
             raise damaged(file.path, "Parquet", error) from error
         self._lock = threading.Lock()
@@ -75,7 +90,21 @@ class _ParquetFile:
             pre_buffer=is_remote,
             buffer_size=0 if is_remote or self.size <= _SMALL else _BUFFER,
             read_dictionary=list(dictionary) or None,
+            **(_NO_DICTIONARIES if self.plain else {}),
         )
+
+    def _has_delta_dictionary(self) -> bool:
+        """Set ``plain`` where values of a column of the type dictionary are no indices for Arrow."""
+        types = zip(self.schema.names, self.schema.types, strict=True)
+        names = tuple(name for name, type in types if "dictionary" in str(type))
+        if names:
+            self.plain = True
+            with self.opened() as reader:
+                for number in range(self.metadata.num_row_groups):
+                    _look(reader, number, names)
+            groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
+            self.plain = any(_DELTA & {*e.encodings} for g in groups for e in _chunks(g, names))
+        return self.plain
 
     def groups(self, groups: range, names: Names) -> pa.Table:
         with self.opened() as opened:
@@ -109,23 +138,28 @@ class _ParquetFile:
             return self._small[group, names]
 
     def _encoded(self, group: int, names: tuple[str, ...]) -> int:
-        """Bytes of columns, with indices into a dictionary for each."""
+        """Bytes of columns, with indices into a dictionary for each; more where they can't tell."""
         about = self.metadata.row_group(group)
         with self.opened() as opened:
             _look(opened, group, names)
-        leaves = map(about.column, range(about.num_columns))
-        parts = [e.total_uncompressed_size for e in leaves if _is_in(e.path_in_schema, names)]
-        return sum(parts) + _INDEX_BYTES * about.num_rows * len(parts)
+        parts = _chunks(about, names)
+        if any(_is_longer(part, self.plain) for part in parts):
+            return _SMALL_COLUMNS + 1
+        sizes = sum(part.total_uncompressed_size for part in parts)
+        return sizes + _INDEX_BYTES * about.num_rows * len(parts)
 
     def columns(self, group: int, names: tuple[str, ...]) -> pa.Table:
         """Return small columns of a row group; strings with a dictionary, which bounds them."""
         with self._lock:
             found = self._complete.pop((group, names), None)
             if found is None:
-                strings = [n for n in names if str(self.schema.field(n).type) in _STRINGS]
+                about = self.metadata.row_group(group)
+                delta = {e.path_in_schema for e in _chunks(about, names) if _DELTA & {*e.encodings}}
+                of_strings = [n for n in names if str(self.schema.field(n).type) in _STRINGS]
+                strings = [name for name in of_strings if name not in delta]
                 with self.opened(strings) as opened:
                     found = opened.read_row_group(group, list(names), use_threads=False)
-                for name in strings:
+                for name in of_strings:
                     for chunk in found.column(name).chunks:
                         check_arrays(chunk)
             self._complete[group, names] = found
@@ -134,8 +168,21 @@ class _ParquetFile:
             return found
 
 
+def _chunks(group: pq.RowGroupMetaData, names: tuple[str, ...]) -> list[pq.ColumnChunkMetaData]:
+    """Return the notes about columns of a row group that was looked at, see `_look`."""
+    every = map(group.column, range(group.num_columns))
+    return [e for e in every if _is_in(e.path_in_schema, names)]
+
+
 def _is_in(path: str, names: tuple[str, ...]) -> bool:
     return any(path == name or path.startswith(f"{name}.") for name in names)
+
+
+def _is_longer(chunk: pq.ColumnChunkMetaData, plain: bool) -> bool:
+    """Return whether values are longer than noted, and no dictionary says by how much."""
+    encodings = {*chunk.encodings}
+    is_plain = plain or bool(encodings & _DELTA)
+    return _DIFFERENCES in encodings or (is_plain and chunk.has_dictionary_page)
 
 
 def _plain_strings(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -293,23 +340,52 @@ def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int)
     file of 40 kB can contain 500 MB of text. Its indices are read for the size of the values.
     """
     about, schema = opened.metadata, opened.schema
-    strings = [n for n in schema.names if "." not in n and str(schema.field(n).type) in _STRINGS]
+    strings = [n for n in schema.names if "." not in n and _kind(schema.field(n).type) in _STRINGS]
     if len(strings) > _LOOKED_AT:
         strings = [name for name in strings if name in columns.required]
     leaves = _leaves(about)
+    strings = [name for name in strings if name in leaves]
     try:
-        with opened.opened(strings) as reader:
+        with opened.opened() as plain, opened.opened(strings) as reader:
             for number in range(about.num_row_groups):
                 group = about.row_group(number)
                 size = max(group.total_byte_size, _ROW_BYTES * group.num_rows)
-                seen = _look(reader, number, strings)
+                seen = _first_row(plain, reader, number, strings)
                 for name in strings:
-                    if name in leaves and group.column(leaves[name]).has_dictionary_page:
+                    chunk = group.column(leaves[name])
+                    if _is_longer(chunk, opened.plain):
+                        size += _measured_bytes(plain, number, name)
+                    elif chunk.has_dictionary_page:
                         first = seen and seen.column(seen.schema.names.index(name))
                         size += _repeated_bytes(reader, number, name, first, size, partition_bytes)
                 yield size
     except (*DAMAGE, IndexError) as error:
         raise damaged(opened.file.path, "Parquet", error) from error
+
+
+def _kind(type: Any) -> str:
+    return str(type.value_type if pa.types.is_dictionary(type) else type)
+
+
+def _first_row(
+    plain: pq.ParquetFile, reader: pq.ParquetFile, group: int, names: Sequence[str]
+) -> pa.RecordBatch | None:
+    """Return the first row of a row group, with dictionaries unless a column has none for Arrow."""
+    try:
+        return _look(reader, group, names)
+    except DAMAGE:
+        _look(plain, group, names)
+    leaves, about = _leaves(reader.metadata), reader.metadata.row_group(group)
+    others = [n for n in names if not _DELTA & {*about.column(leaves[n]).encodings}]
+    return _look(reader, group, others)
+
+
+def _measured_bytes(reader: pq.ParquetFile, group: int, name: str) -> int:
+    """Bytes of the values of a column, which are decoded a few at a time."""
+    batches = reader.iter_batches(
+        _MEASURED_ROWS, row_groups=[group], columns=[name], use_threads=False
+    )
+    return sum(map(bytes_of, batches))
 
 
 def _leaves(about: pq.FileMetaData) -> dict[str, int]:
@@ -326,8 +402,9 @@ def _look(reader: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Record
 
 
 def _lengths(strings: Any) -> np.ndarray:
-    """Return int32[n]: the bytes of each of some strings that are no slice."""
-    return np.diff(np.frombuffer(strings.buffers()[1], np.int32)[: len(strings) + 1])
+    """Return int[n]: the bytes of each of some strings that are no slice."""
+    size = np.int64 if "large" in str(strings.type) else np.int32
+    return np.diff(np.frombuffer(strings.buffers()[1], size)[: len(strings) + 1])
 
 
 def _repeated_bytes(
