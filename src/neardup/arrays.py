@@ -113,6 +113,26 @@ def is_text(type: pa.DataType) -> bool:
     return str(value) in ("string", "large_string", "string_view")
 
 
+def first_value(column: Any) -> int | None:
+    """Return the first row of an Arrow column with a value; None if all are null or NaN."""
+    import pyarrow.compute as _pc
+
+    pc = cast(Any, _pc)
+    if column.null_count == len(column):
+        return None
+    if pa.types.is_floating(column.type):
+        nan = pc.is_nan(column.cast(pa.float64()))
+        column = pc.if_else(pc.fill_null(nan, True), pa.nulls(1)[0], nan)
+    row = int(pc.index(pc.is_valid(column), True).as_py())
+    return None if row < 0 else row
+
+
+def nulls_if_empty(column: Any) -> Any:
+    """Return a chunked array; one without a value, see `first_value`, as nulls of no type."""
+    is_empty = not pa.types.is_null(column.type) and first_value(column) is None
+    return pa.chunked_array([pa.nulls(len(column))]) if is_empty else column
+
+
 def check_matrix(name: str, values: np.ndarray, dtype: type[np.generic]) -> None:
     """Raise SpecError unless it is a two-dimensional array of that type, as kernels expect."""
     if not (isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype == dtype):

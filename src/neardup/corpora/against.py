@@ -48,7 +48,7 @@ class Decided(NamedTuple):
         matches: ``doc``, ``doc_id``, ``old_id`` and ``similarity`` of all similar pairs, if they
             were asked for.
         old_found: Documents of the old corpus among these.
-        notes: On the order of the documents.
+        notes: On the order of the documents, and on files without text.
     """
 
     table: pa.Table
@@ -112,13 +112,13 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
     target = np.full(total, -1)
     if rows_of_old:
         target[np.concatenate(rows_of_old)] = total + np.arange(len(of_old))
-    notes: list[str] = []
+    notes = corpus.text_notes()
     if known:
         rows = np.concatenate(left)
         columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.extra}
         columns[LENGTH] = pa.chunked_array(lengths)
         table = pa.table(columns)
-        notes = order_notes(table, old.spec)
+        notes += order_notes(table, old.spec)
         rank = keep_order(table, total, old.spec, document_order(table, old.spec))
         order = np.argsort(rank[rows])
         limits = Limits(old.spec.max_bucket)

@@ -16,6 +16,7 @@ from neardup.engines.identifiers import Ids, check_ids, id_array, joined_ids
 from neardup.engines.job import Job, Resources
 from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
+from neardup.engines.text_notes import text_notes
 from neardup.errors import InputError
 from neardup.files.scratch import Scratch
 from neardup.io.opening import Reading, accepted, given_paths
@@ -50,6 +51,7 @@ class InputCorpus:
         partitions: File and start of each partition that was read.
         counts: Documents of each.
         skipped: Documents that were left out for their size.
+        missing: Documents of each partition without text.
         extra: Other columns that are read.
         how: How it is read, in JSON values.
     """
@@ -60,6 +62,7 @@ class InputCorpus:
     partitions: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     skipped: int = 0
+    missing: list[int] = field(default_factory=list)
     how: dict[str, Any] = field(default_factory=dict)
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
     _columns: list[pa.Table] = field(default_factory=list)
@@ -107,7 +110,8 @@ class InputCorpus:
 
     def about(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
         """Return what `enter` takes of a partition that was read; for any thread."""
-        about = [partition.file, partition.start, len(documents.text), documents.skipped]
+        sizes = len(documents.text), documents.skipped, documents.missing
+        about = [partition.file, partition.start, *sizes]
         columns: dict[str, Any] = {}
         if self.id_column:
             ids = documents.columns.column(self.id_column)
@@ -117,10 +121,11 @@ class InputCorpus:
 
     def enter(self, about: list[int], table: pa.Table) -> None:
         """Note that a partition was read; in the order of the input."""
-        file, start, count, skipped = about
+        file, start, count, skipped, missing = about
         self.partitions.append((file, start))
         self.counts.append(count)
         self.skipped += skipped
+        self.missing.append(missing)
         if self.id_column:
             self._ids.append(table.column(_ID))
         if self.extra:
@@ -160,6 +165,12 @@ class InputCorpus:
         begin = int(ends[first - 1]) if first else 0
         where = f"{self.reader.source.files[file].path}: " if file >= 0 else ""
         return f"{where}record {position - begin + 1}"
+
+    def text_notes(self, name: str = "") -> list[str]:
+        """Return notes on files without texts, see `neardup.engines.text_notes`."""
+        files = [file for file, _ in self.partitions]
+        parts = zip(files, self.counts, self.missing, strict=True)
+        return text_notes(self.reader.source.files, parts, name)
 
     def column(self, name: str) -> pa.ChunkedArray[Any]:
         """Return one of the ``extra`` columns of all documents."""

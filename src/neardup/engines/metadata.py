@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, binary_of, buffer_of, numbers, words
+from neardup.arrays import array_of, binary_of, buffer_of, nulls_if_empty, numbers, words
 from neardup.engines.job import Job
 from neardup.engines.ordering import LENGTH
 from neardup.errors import ColumnError, StoreError
@@ -30,12 +31,13 @@ class PartitionMetadata(NamedTuple):
     text: int  # bytes of its texts
     replaced: int  # documents whose text was not UTF-8 and was repaired
     skipped: int  # documents that were left out for their size, besides those here
+    missing: int  # documents without text
     #: Of each document: the arrays of `Sketches` but the keys; its characters if the longest is
     #: kept; and the columns that the run itself needs, such as ids.
     table: pa.Table
 
     def pack(self) -> bytes:
-        about = {name: getattr(self, name) for name in self._fields[:6]}
+        about = {name: getattr(self, name) for name in self._fields[:7]}
         schema = self.table.schema.with_metadata({_ABOUT: json.dumps(about).encode()})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, schema) as stream:
@@ -75,6 +77,7 @@ def about_partition(
         text=int(text_buffers(documents.text)[1][-1]),
         replaced=documents.replaced,
         skipped=documents.skipped,
+        missing=documents.missing,
         table=pa.table(columns).combine_chunks(),
     )
 
@@ -92,6 +95,7 @@ class CorpusMetadata(NamedTuple):
     text: int  # bytes of all texts
     replaced: int  # documents whose text was repaired
     skipped: int  # documents that were left out for their size
+    missing: list[int]  # of each partition, documents without text
 
     @property
     def documents(self) -> int:
@@ -146,6 +150,7 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         sum(part.text for part in about),
         sum(part.replaced for part in about),
         sum(part.skipped for part in about),
+        [part.missing for part in about],
     )
 
 
@@ -181,10 +186,13 @@ def _joined_column(name: str, tables: list[pa.Table]) -> "pa.ChunkedArray[Any]":
         return table[name] if name in table.column_names else pa.nulls(len(table))
 
     parts = [pa.table({name: values(table)}) for table in tables]
-    try:
+    with suppress(pa.ArrowException):
         return pa.concat_tables(parts, promote_options="permissive").column(0)
-    except pa.ArrowException:
-        kinds = {part.schema.field(0).type for part in parts}
+    # Files without a value may have any type: nulls of DuckDB are integers, NaN is a float.
+    parts = [pa.table({name: nulls_if_empty(part.column(0))}) for part in parts]
+    with suppress(pa.ArrowException):
+        return pa.concat_tables(parts, promote_options="permissive").column(0)
+    kinds = {part.schema.field(0).type for part in parts}
     # Numbers and strings in one column: all of them as strings.
     simple = pa.types
     if all(simple.is_integer(k) or simple.is_large_string(k) or simple.is_null(k) for k in kinds):

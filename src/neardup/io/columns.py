@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import is_text, large_strings, strings_of
+from neardup.arrays import first_value, is_text, large_strings, strings_of
 from neardup.errors import ColumnError, EncodingError, FormatError, spelled
 from neardup.io.formats.large_records import too_large
 from neardup.io.source import Columns, Documents
@@ -89,17 +89,9 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
     for column in columns.required:
         type = schema.field(column).type
         if column in columns.text and columns.items:
-            if not (is_basket_type(type) or pa.types.is_null(type)):
-                what = f"column {column!r} has the type {type}, expected {EXPECTED}"
-                raise ColumnError(f"{name}: {what}", _LISTS_HINT)
             continue
-        if column in columns.text and not (is_text(type) or pa.types.is_null(type)):
-            raise ColumnError(
-                f"{name}: column {column!r} has the type {type}, expected strings",
-                _ITEMS_HINT
-                if is_basket_type(type)
-                else "name another column with `text`, or convert this one to strings",
-            )
+        if column in columns.text:
+            continue
         if pa.types.is_nested(type):
             is_id = column == columns.id
             what = "an id" if is_id else "compared"
@@ -143,7 +135,7 @@ def documents_of(
             bad[rows] = True
             fixed = array if pa.types.is_dictionary(column.type) else array.cast(column.type)
             table = table.set_column(table.schema.get_field_index(name), name, fixed)
-    texts = [dense_strings(table.column(name)) for name in columns.text]
+    texts = text_columns(table, columns, where)
     text = texts[0]
     if len(texts) > 1:
         import pyarrow.compute as pc
@@ -155,6 +147,8 @@ def documents_of(
         large = np.diff(offsets) > columns.max_document
         if large.any():
             raise too_large(where(int(np.argmax(large))), "text", columns.max_document)
+    # Several are joined by a space, which is no text.
+    missing = int((np.diff(offsets) == (0 if columns.items else len(texts) - 1)).sum())
     single = (
         len(texts) == 1
         and not columns.items
@@ -162,7 +156,35 @@ def documents_of(
         and not table.column(columns.text[0]).null_count
     )
     unchanged = columns.text[0] if single else None
-    return Documents(text, table.select(list(asked)), int(bad.sum()), unchanged)
+    return Documents(text, table.select(list(asked)), int(bad.sum()), unchanged, missing=missing)
+
+
+def text_columns(
+    table: pa.Table, columns: Columns, where: Callable[[int], str]
+) -> list[pa.LargeStringArray]:
+    """Return the texts of each text column; columns of all types may have none, as null or NaN.
+
+    Raises:
+        ColumnError: A column has a value that is no string, or with ``items`` no list of items.
+    """
+    return [_text_column(table.column(name), name, columns, where) for name in columns.text]
+
+
+def _text_column(
+    column: Column, name: str, columns: Columns, where: Callable[[int], str]
+) -> pa.LargeStringArray:
+    type = column.type
+    if not (is_basket_type(type) if columns.items else is_text(type)):
+        row = first_value(column)
+        if row is not None:
+            expected = EXPECTED if columns.items else "strings"
+            hint = "name another column with `text`, or convert this one to strings"
+            if columns.items or is_basket_type(type):
+                hint = _LISTS_HINT if columns.items else _ITEMS_HINT
+            what = f"column {name!r} has the type {type}, expected {expected}"
+            raise ColumnError(f"{where(row)}: {what}", hint)
+        column = pa.chunked_array([pa.nulls(len(column))])
+    return dense_strings(column)
 
 
 def _wrong_item(column: Column, said: str, where: Callable[[int], str]) -> EncodingError:

@@ -195,7 +195,10 @@ class FrameSource(Source):
                     _LISTS.field(0).type,
                 )
             if name in self.columns.text:
-                odd = next(v for v in values if not (isinstance(v, str) or _is_missing(v)))
+                texts = [None if _is_missing(value) else value for value in values]
+                odd = next((v for v in texts if not isinstance(v, str | None)), None)
+                if odd is None:
+                    return pa.array(texts, pa.large_string())
                 raise ColumnError(
                     f"the frame: column {str(name)!r} has values of several types, such as "
                     f"{type(odd).__name__}; expected strings",

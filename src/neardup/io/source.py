@@ -113,6 +113,7 @@ class Documents:
     replaced: int  # documents with invalid UTF-8 that was replaced by U+FFFD
     unchanged: str | None = None  # the column whose values the texts are, as they were read
     skipped: int = 0  # documents that were left out for their size, and are not among the ``n``
+    missing: int = 0  # documents whose text is null, NaN or empty
 
 
 class TextFiles(NamedTuple):

@@ -10,6 +10,7 @@ from neardup.engines.clock import Clock
 from neardup.engines.job import Job
 from neardup.engines.local import Outcome
 from neardup.engines.order_notes import order_notes
+from neardup.engines.text_notes import text_notes
 from neardup.json_values import JSON
 from neardup.output.tables import id_type
 from neardup.state.about_work import about_work, bands_of
@@ -43,12 +44,19 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster == "bounded" else None,
         "bands": bands_of(recipe, job.spec.threshold),
         "counts": answer.counts,
-        "notes": order_notes(outcome.corpus.columns, job.spec),
+        "notes": [*_text_notes(outcome), *order_notes(outcome.corpus.columns, job.spec)],
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
         "store": outcome.store,
         "peak_private_memory": private,
     }
+
+
+def _text_notes(outcome: Outcome) -> list[str]:
+    corpus = outcome.corpus
+    counts: list[int] = np.diff(corpus.ends, prepend=0).tolist()
+    files = [file for file, _, _ in corpus.partitions]
+    return text_notes(outcome.job.source.files, zip(files, counts, corpus.missing, strict=False))
 
 
 def about_clock(clock: Clock) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from neardup.io.columns import (
     Column,
     append_columns,
     check_schema,
-    dense_strings,
     documents_of,
     plain_schema,
     plain_types,
     string_offsets,
     strings_schema,
+    text_columns,
     views_of,
 )
 from neardup.io.remote import is_remote
@@ -91,8 +91,8 @@ class TablePartition(Partition):
         texts = self.columns.text
         table = self.decoded(None if names is None else list(dict.fromkeys((*names, *texts))))
         sizes = np.full(table.num_rows, len(texts) - 1)
-        for name in texts:
-            sizes += np.diff(string_offsets(dense_strings(table.column(name))))
+        for text in text_columns(table, self.columns, self.record):
+            sizes += np.diff(string_offsets(text))
         rows = np.flatnonzero(sizes <= self.columns.max_document)
         skipped = table.num_rows - len(rows)
         table = table if names is None else table.select(list(names))

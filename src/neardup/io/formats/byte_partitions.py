@@ -12,7 +12,14 @@ import pyarrow as pa
 
 from neardup.arrays import PAD, array_of, buffer_of, large_strings, strings_of, validity
 from neardup.errors import ColumnError, EncodingError
-from neardup.io.columns import REPLACE_HINT, Column, append_columns, called, repaired
+from neardup.io.columns import (
+    REPLACE_HINT,
+    Column,
+    append_columns,
+    called,
+    repaired,
+    string_offsets,
+)
 from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import too_large
 from neardup.io.source import (
@@ -114,7 +121,9 @@ class BytePartition(Partition):
         skipped = self._extent.skipped
         if raw.size > self._columns.max_document:
             skipped += len(self.found(raw)) - len(text)
-        return Documents(text, table, int(reader.replaced.sum()), skipped=skipped)
+        least = 0 if self._columns.items else len(texts) - 1  # of texts that are joined by a space
+        missing = int((np.diff(string_offsets(text)) == least).sum())
+        return Documents(text, table, int(reader.replaced.sum()), None, skipped, missing)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         names = self._columns.text
@@ -199,6 +208,7 @@ class _Reader:
         if self._columns.items:
             return self._baskets(names)
         for k, name in enumerate(names):
+            self._leave_out_nan(k)
             self._refuse(k, name, kernels.INTEGER, ", expected a string")
         return self._gathered(range(len(names)), names[0])
 
@@ -286,6 +296,12 @@ class _Reader:
     def strings(self, k: int, name: str, nulls: bool = True) -> pa.LargeStringArray:
         """A column as strings: numbers as they are written, null where ``nulls``, else empty."""
         return self._gathered([k], name, validity(self._kinds(k) > kernels.NULL) if nulls else None)
+
+    def _leave_out_nan(self, k: int) -> None:
+        """Take NaN, as which other programs write a missing text, as null."""
+        numbers = np.flatnonzero(self._kinds(k) == kernels.NUMBER)
+        starts = self._fields.values[k, numbers, 0]
+        self._kinds(k)[numbers[self._fields.raw.data[starts] == ord("N")]] = kernels.NULL
 
     def _kinds(self, k: int) -> np.ndarray:
         return self._fields.kinds[k, : self._fields.size]

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import PAD, is_text
+from neardup.arrays import PAD, is_text, nulls_if_empty
 from neardup.errors import EncodingError, FormatError
 from neardup.io.columns import REPLACE_HINT, Column, called, string_scalar
 
@@ -46,8 +46,25 @@ def joined_tables(
     """Join the tables of partitions in one schema; without any, that of ``empty``."""
     if not tables:
         return empty().empty_table()
-    schema = common_schema([table.schema for table in tables])
+    schema = common_schema(table.schema for table in tables)
+    if any(_differ(table.schema, schema) for table in tables):
+        tables = [_without_empty(table, schema) for table in tables]
+        schema = common_schema(table.schema for table in tables)
     return pa.concat_tables([conform(table, schema, name) for table in tables])
+
+
+def _differ(one: pa.Schema, common: pa.Schema) -> bool:
+    """Return whether a column has become strings that it has not."""
+    return any(is_text(common.field(f.name).type) and not is_text(f.type) for f in one)
+
+
+def _without_empty(table: pa.Table, common: pa.Schema) -> pa.Table:
+    """Return a table with no type for columns without a value, where others have strings."""
+    for number, field in enumerate(table.schema):
+        if is_text(common.field(field.name).type) and not is_text(field.type):
+            column = nulls_if_empty(table.column(number))
+            table = table.set_column(number, field.name, column)
+    return table
 
 
 def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
@@ -62,6 +79,8 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
         index = table.schema.get_field_index(field.name)
         values: Column = table.column(index) if index >= 0 else pa.nulls(table.num_rows, field.type)
         try:
+            if is_text(field.type) and not is_text(values.type):
+                values = nulls_if_empty(values)
             if is_text(field.type) and pa.types.is_nested(values.type):
                 values = json_texts(values, null=None)
             columns.append(values if values.type == field.type else values.cast(field.type))
