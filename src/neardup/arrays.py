@@ -113,6 +113,17 @@ def is_text(type: pa.DataType) -> bool:
     return str(value) in ("string", "large_string", "string_view")
 
 
+def without_nan(column: Any) -> Any:
+    """Return an Arrow column of floats with null for NaN; as float32 where it is float16."""
+    import pyarrow.compute as _pc
+
+    pc = cast(Any, _pc)
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    nan = pc.is_nan(column)
+    return pc.if_else(nan, pa.nulls(1, column.type)[0], column) if pc.any(nan).as_py() else column
+
+
 def first_value(column: Any) -> int | None:
     """Return the first row of an Arrow column with a value; None if all are null or NaN."""
     import pyarrow.compute as _pc
@@ -121,8 +132,7 @@ def first_value(column: Any) -> int | None:
     if column.null_count == len(column):
         return None
     if pa.types.is_floating(column.type):
-        nan = pc.is_nan(column.cast(pa.float64()))
-        column = pc.if_else(pc.fill_null(nan, True), pa.nulls(1)[0], nan)
+        column = without_nan(column)
     row = int(pc.index(pc.is_valid(column), True).as_py())
     return None if row < 0 else row
 

@@ -316,7 +316,7 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         "bands": bands_of(recipe, spec.threshold),
         "old_only": old.only,
         "counts": counts,
-        "notes": found.notes,
+        "notes": [*([] if first is None else first.text_notes("old corpus")), *found.notes],
         "old": about_old(old.corpus, first),
         **corpus.record(format=old.format, removed=old.removed),
     }

@@ -244,7 +244,7 @@ def decontaminate(
         "mask": mask,
     }
     about = {"settings": settings, "counts": counts, "test_files": found.counts.by_file()}
-    about["notes"] = [*corpus.text_notes(), *items.text_notes("test items")]
+    about["notes"] = [*corpus.text_notes(), *items.text_notes("test corpus")]
     about["frequent_items"] = found.counts.frequent_items(prepared, len(kept))
     about |= corpus.record(format=format, removed=removed)
     if folder is None:

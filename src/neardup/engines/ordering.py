@@ -72,6 +72,8 @@ def _ranks(
     column = values_of(column if order is None else column.take(array_of(order)))
     if pa.types.is_null(column.type):  # of JSON lines, none of which has a value
         column = column.cast(pa.int64())
+    if pa.types.is_float16(column.type):  # which Arrow can't order
+        column = column.cast(pa.float32())
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = _as_numbers(column, name)
     direction: Any = "descending" if descending else "ascending"

@@ -7,6 +7,10 @@ from neardup.io.source import SourceFile
 _NAMED = 3  # files
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def text_notes(
     files: Sequence[SourceFile], partitions: Iterable[tuple[int, int, int]], name: str = ""
 ) -> list[str]:
@@ -24,16 +28,14 @@ def text_notes(
         missing[file] = missing.get(file, 0) + without
     total, of = sum(documents.values()), f" of the {name}" if name else ""
     if total and sum(missing.values()) == total:
-        return [f"none of the {total:,} documents{of} has a text"]
+        return [f"none of the {_counted(total, 'document')}{of} has a text"]
     # A partition of plain texts has several files.
     known = [n for n in sorted(documents) if n >= 0 and files[n].format != "text"]
     without = [n for n in known if documents[n] and missing[n] == documents[n]]
     notes = [
-        f"{files[n].path}: none of its {documents[n]:,} documents has a text"
-        if documents[n] > 1
-        else f"{files[n].path}: its document has no text"
+        f"{files[n].path}: none of its {_counted(documents[n], 'document')} has a text"
         for n in without[:_NAMED]
     ]
-    if more := len(without) - _NAMED if len(without) > _NAMED else 0:
-        notes.append(f"{more:,} more {'files have' if more > 1 else 'file has'} no text either")
+    if len(without) > _NAMED:
+        notes.append(f"{_counted(len(without) - _NAMED, 'more file')} without any text")
     return notes

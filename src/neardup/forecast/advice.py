@@ -17,7 +17,7 @@ _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
 
 @dataclass(frozen=True)
 class Advice:
-    kind: str  # ``short``, ``long shingle``, ``dense`` or ``many``
+    kind: str  # ``empty``, ``short``, ``long shingle``, ``dense`` or ``many``
     text: str
     value: float  # the number that it is about
 
@@ -27,6 +27,10 @@ def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
     counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
     n, one, documents = spec.shingle.n, spec.shingle.unit_name, len(tokens)
     unit, word, items = f"{one}s", one == "word", one == "item"
+    empty = counts["empty"] / documents
+    if empty >= _SHORT:
+        text = f"{_percent(empty)} of the texts are empty or missing; all of these are kept"
+        yield Advice("empty", text, empty)
     short = counts["short"] / documents
     if short >= _SHORT:
         text = f"{_percent(short)} of the texts have fewer than {n} {unit}, the length of a shingle"

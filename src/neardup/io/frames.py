@@ -196,12 +196,12 @@ class FrameSource(Source):
                 )
             if name in self.columns.text:
                 texts = [None if _is_missing(value) else value for value in values]
-                odd = next((v for v in texts if not isinstance(v, str | None)), None)
+                odd = next((i for i, v in enumerate(texts) if not isinstance(v, str | None)), None)
                 if odd is None:
                     return pa.array(texts, pa.large_string())
                 raise ColumnError(
-                    f"the frame: column {str(name)!r} has values of several types, such as "
-                    f"{type(odd).__name__}; expected strings",
+                    f"the frame: record {odd + 1}: column {str(name)!r} has values of several "
+                    f"types, such as {type(texts[odd]).__name__}; expected strings",
                     "is it the right column? Else convert it, in pandas with .astype(str)",
                 ) from None
             found = _as_strings(name, values)

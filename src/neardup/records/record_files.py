@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, is_text, numbers
+from neardup.arrays import array_of, is_text, nulls_if_empty, numbers, without_nan
 from neardup.errors import ColumnError, DuplicateIdError, InputError
 from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
 from neardup.io.input_tables import read_table
@@ -128,13 +128,14 @@ def _checked(
             if table.num_columns == 1:
                 hint += "; if a character other than a comma separates them, give `delimiter`"
             raise missing_column(name, column, table.column_names, hint=hint)
-        kind = table.schema.field(column).type
+        values = nulls_if_empty(table.column(column))
+        table = table.set_column(table.column_names.index(column), column, values)
+        kind = values.type
         if pa.types.is_nested(kind):
             raise ColumnError(
                 f"{name}: column {column!r} has {kind}, which can't be compared",
                 "convert it to strings",
             )
-        values = table.column(column)
         if is_text(kind) and not is_valid(values):  # of Parquet and Arrow, which do not check
             replaces, said = encoding_errors == "replace", f"column {column!r}"
             fixed, _ = repaired(values, said, replaces, lambda row: f"{name}: record {row + 1}")
@@ -170,7 +171,7 @@ def _strings(column: Column) -> pa.LargeStringArray:
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
         # As a frame has integers once one of them is missing.
-        column = pc.if_else(pc.is_nan(column), None, column)
+        column = without_nan(column)
         integers = pc.all(pc.equal(pc.floor(column), column)).as_py()
         if integers is not False and (pc.max(pc.abs(column)).as_py() or 0) < 2**53:
             column = column.cast(pa.int64())

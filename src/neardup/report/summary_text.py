@@ -193,6 +193,7 @@ def of_matches(record: dict[str, Any]) -> Iterator[Row]:
         least = counted(settings["min_words"], "word")
         yield "too short", f"{short:,}", f"of the test items, of fewer than {least}, not looked for"
     yield from _of_input(counts)
+    yield from _notes(record)
     if not items:
         yield "note", "", _NO_ITEMS
     yield from _frequent(record)

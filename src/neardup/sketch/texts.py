@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import is_text, strings_of
+from neardup.arrays import first_value, is_text, strings_of
 from neardup.errors import EncodingError, InputError
 from neardup.sketch.baskets import (
     Basket,
@@ -59,8 +59,11 @@ def as_text(texts: Texts, items: bool = False) -> pa.LargeStringArray:
     if items and pa.types.is_nested(array.type):
         return basket_texts(array)
     if array.type != pa.large_string():
-        if not (is_text(array.type) or pa.types.is_null(array.type)):
-            raise InputError(f"the texts are of type {array.type}; expected strings")
+        if not is_text(array.type):
+            if (row := first_value(array)) is not None:
+                what = f"the texts are of type {array.type}, as text {row + 1}; expected strings"
+                raise InputError(what)
+            array = pa.nulls(len(array))
         array = array.cast(pa.large_string())
     if array.null_count:
         array = pc.fill_null(array, "")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import PAD, is_text, nulls_if_empty
+from neardup.arrays import PAD, is_text, nulls_if_empty, without_nan
 from neardup.errors import EncodingError, FormatError
 from neardup.io.columns import REPLACE_HINT, Column, called, string_scalar
 
@@ -79,8 +79,8 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
         index = table.schema.get_field_index(field.name)
         values: Column = table.column(index) if index >= 0 else pa.nulls(table.num_rows, field.type)
         try:
-            if is_text(field.type) and not is_text(values.type):
-                values = nulls_if_empty(values)
+            if is_text(field.type) and pa.types.is_floating(values.type):
+                values = without_nan(values)
             if is_text(field.type) and pa.types.is_nested(values.type):
                 values = json_texts(values, null=None)
             columns.append(values if values.type == field.type else values.cast(field.type))
