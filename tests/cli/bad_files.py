@@ -181,7 +181,7 @@ def truncated_gzip(d: Path) -> Case:
 @case
 def no_gzip_at_all(d: Path) -> Case:
     (d / "a.csv.gz").write_text(f"text\n{SECRET}\n")
-    return [d / "a.csv.gz"], 1, ["a.csv.gz: the gzip data is cut off or damaged"]
+    return [d / "a.csv.gz"], 1, ["a.csv.gz: not compressed by gzip", "rename it to a.csv"]
 
 
 @case

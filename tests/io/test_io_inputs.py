@@ -148,7 +148,7 @@ def test_what_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"unknown ending '\.xyz'") as caught:
         opened(odd)
     assert "`input_format`" in caught.value.hint
-    with pytest.raises(FormatError, match=r"unknown ending '\.gz'"):
+    with pytest.raises(FormatError, match="parquet within gzip, which is not read"):
         opened(put(tmp_path / "t.parquet.gz", "a"))
     with pytest.raises(InputError, match="given twice"):
         opened([path, Path(f"{tmp_path}/*.jsonl")])
@@ -217,11 +217,20 @@ def test_columns_may_differ_between_files(tmp_path: Path) -> None:
 def test_damaged_compression(tmp_path: Path, codec: str, name: str) -> None:
     raw = pa.Codec(codec).compress(b'"text"\n' + os.urandom(5000), asbytes=True)
     path = tmp_path / (name + {"gzip": ".gz", "zstd": ".zst"}[codec])
-    for damaged in (raw[:-10], raw[:20], b"SECRET not compressed"):
-        path.write_bytes(damaged)
-        with pytest.raises(FormatError, match="cut off or damaged") as caught:
+    other = {"gzip": "zstd", "zstd": "gzip"}[codec]
+    as_other = name + {"gzip": ".gz", "zstd": ".zst"}[other]
+    for content, said, remedy in (
+        (raw[:-10], "data is cut off or damaged", "fetch or compress the file again"),
+        (raw[:20], "data is cut off or damaged", "fetch or compress the file again"),
+        (raw[:3], "data is cut off or damaged", "fetch or compress the file again"),
+        (b"SECRET not compressed", "not compressed by", f"rename it to {name}"),
+        (pa.Codec(other).compress(b"x", asbytes=True), "not compressed", f"rename it to {as_other}"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(FormatError, match=said) as caught:
             texts_of(opened(path, encoding_errors="replace"))
-        assert str(path) in str(caught.value)
+        assert str(path) in str(caught.value) and codec in str(caught.value)
+        assert caught.value.hint == remedy
     path.write_bytes(b"")
     assert texts_of(opened(path)) == ([""] if name == "a.txt" else [])
 

@@ -6,6 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 SPACES = b" \t\r\n"
+MARK = "\ufeff".encode()
 
 
 class Span(NamedTuple):
@@ -22,8 +23,11 @@ def json_lines(data: bytes) -> list[Span]:
     start = 0
     for line in data.split(b"\n"):
         end = min(start + len(line) + 1, len(data))
-        if line.strip(SPACES):
-            first = start + len(line) - len(line.lstrip(SPACES))
+        rest = line.lstrip(SPACES)
+        while rest.startswith(MARK):
+            rest = rest.removeprefix(MARK).lstrip(SPACES)
+        if rest:
+            first = start + len(line) - len(rest)
             spans.append(Span(first, start + len(line.rstrip(SPACES)) - 1, end))
         start = end
     return spans
@@ -87,6 +91,9 @@ def csv_records(
     while i < len(data):
         if data[i : i + 1] in (b"\n", b"\r"):
             i += 1
+            continue
+        if data[i : i + 3] == MARK:
+            i += 3
             continue
         start = i
         fields: list[bytes | None] = []

@@ -66,7 +66,7 @@ def gathered(data: bytes, values: np.ndarray, kinds: np.ndarray, columns: list[i
     return [raw[a:b] for a, b in pairwise(ends)], lone.astype(bool).tolist()
 
 
-MIXED = st.text(st.sampled_from('{}[]",:\\ntu09-.eE \t\r\nabé漢😀\x00'), max_size=60)
+MIXED = st.text(st.sampled_from('{}[]",:\\ntu09-.eE \t\r\nabé漢😀\x00\ufeff'), max_size=60)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats() | st.text(max_size=40),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
@@ -198,13 +198,14 @@ def scanned(data: bytes, final: bool, fields: int, expected: int) -> Any:
     return lines[:count], values[:, :count], kinds[:, :count], why, position, found
 
 
-CSV = st.text(st.sampled_from('",\n\rab é'), max_size=70).map(str.encode)
+CSV = st.text(st.sampled_from('",\n\rab é\ufeff'), max_size=70).map(str.encode)
 
 
 @given(CSV)
 @example(b'a,"x\ny",c\r\n\r\nd\ne,f')
 @example(b'"ab cd" ef,1\n')
 @example(b'"a""b","",\n"" ""x,y')
+@example(b'a,b\n\xef\xbb\xbf\xef\xbb\xbf"c\n",d\n\xef\xbb\xbf\n\xef\xbb')
 @example(b'a,"' + b"x" * 31 + b'""' + b"y" * 64 + b'"')
 @settings(max_examples=100 if SLOW else 500, deadline=None)
 def test_csv_records_and_fields(data: bytes) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from neardup.errors import FormatError, InputError, InputNotFoundError, SpecError
 from neardup.files.given_path import GivenPath
+from neardup.io.formats.unread import unread
 from neardup.io.remote import Url, find_remote, is_stored_file, located, short_name
 from neardup.io.source import SourceFile, unreadable
 from neardup.io.streams import STDIN
@@ -33,7 +34,6 @@ _ENDINGS = {
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _BINARY = ("parquet", "arrow")  # these compress inside, an ending after theirs means nothing
-_FORMAT_HINT = f"name its format with `input_format` ({', '.join(FORMATS)})"
 
 
 def find_files(
@@ -56,9 +56,9 @@ def find_files(
     for file in chain.from_iterable(group.files for group in groups):
         format, compression = format_of(file.name, input_format or file.format)
         files.append(replace(file, format=format or "", compression=compression))
-    if len(files) > 1 and all(file.format in ("", "text") for file in files):
-        # Whether a file with another ending is compressed is not known.
-        files = [f if f.format else replace(f, format="text", compression=None) for f in files]
+    plain = all(f.format == "text" or not (f.format or f.compression) for f in files)
+    if len(files) > 1 and plain:
+        files = [replace(file, format="text") for file in files]
     _check_known(files)
     _check_once(files)
     first = {file.format == "text": file.path for file in files}
@@ -166,7 +166,7 @@ def format_of(path: str, input_format: str | None = None) -> tuple[str | None, s
     ending = suffixes[0] if compression and len(suffixes) == 2 else (suffixes or [""])[-1]
     format = input_format or _ENDINGS.get(ending)
     if format in _BINARY:
-        return (None if compression and not input_format else format), None
+        return (None, compression) if compression and not input_format else (format, None)
     return format, compression
 
 
@@ -180,15 +180,14 @@ def _described(given: GivenPath, name: str) -> SourceFile:
 def _check_known(files: list[SourceFile]) -> None:
     unknown = next((file for file in files if not file.format), None)
     if unknown is not None:
-        hint = _FORMAT_HINT
+        what, hint = unread(unknown.path, unknown.compression, ", ".join(FORMATS))
         other = next((file for file in files if file.format), None)
         if other is not None:
             name = PurePosixPath(other.name)
             count = -2 if name.suffix in _COMPRESSIONS else -1
             pattern = f"**/*{''.join(name.suffixes[count:])}"
             hint = f"leave it out by a pattern, such as '{pattern}', or {hint}"
-        ending = PurePosixPath(unknown.name).suffix
-        raise FormatError(f"{unknown.path}: unknown ending {ending!r}", hint)
+        raise FormatError(f"{unknown.path}: {what}", hint)
 
 
 def _check_once(files: list[SourceFile]) -> None:

@@ -125,6 +125,11 @@ def short_name(url: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
 
 
+def last_name(path: str) -> str:
+    """Return the name of a file in its folder, by its path or URL."""
+    return short_name(path) if is_remote(path) else Path(path).name
+
+
 def find_remote(url: str) -> tuple[str, list[RemoteFile]]:
     """Find the files that a URL names: one file, all below a folder, or those of a pattern.
 

@@ -17,15 +17,26 @@ from neardup.arrays import PAD
 from neardup.errors import EncodingError, FormatError, InputError
 from neardup.files.private_files import replacing
 from neardup.io.formats.large_records import RecordLimit, leave_out, too_large
-from neardup.io.remote import open_remote
+from neardup.io.remote import last_name, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import SourceFile, changed, unreadable
 
 STDIN = "-"
 
 _BOM = b"\xef\xbb\xbf"
-#: First bytes of compressed data, its name, its ending, and its decompressor.
+#: First bytes of compressed data that is read, its name, its ending, and its decompressor.
 _PACKED = ((b"\x1f\x8b", "gzip", ".gz", "zcat"), (b"\x28\xb5\x2f\xfd", "zstd", ".zst", "zstdcat"))
+#: First bytes of other data that is no text, its name, and a remedy.
+_BINARY = (
+    (b"BZh91AY&SY", "bzip2", "decompress it: bunzip2"),
+    (b"\xfd7zXZ\0", "xz", "decompress it: unxz"),
+    (b"7z\xbc\xaf\x27\x1c", "7z", "unpack it"),
+    (b"PK\3\4", "zip", "unpack it; of a file of Word or Excel, convert its text or its table"),
+    (b"PAR1", "Parquet", "give it the ending .parquet, or `input_format`='parquet'"),
+    (b"ARROW1\0", "Arrow", "give it the ending .arrow, or `input_format`='arrow'"),
+    (b"%PDF-", "PDF", "convert it to text"),
+    (b"SQLite format 3\0", "SQLite", "export a table as CSV"),
+)
 _KEPT = 64 << 20  # bytes of a thread's buffer that stay where they are not needed
 _BLOCK = 1 << 16
 _AHEAD = 4  # partitions that the system is asked to read before they are wanted
@@ -89,11 +100,23 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
             raise failed(file.path, error) from error
         # Arrow reports damaged data as OSError without a number; the system always gives one.
         if file.compression and not error.errno:
-            raise FormatError(
-                f"{file.path}: the {file.compression} data is cut off or damaged",
-                "fetch or compress the file again",
-            ) from error
+            raise _not_unpacked(file) from error
         raise unreadable(file.path, error) from error
+
+
+def _not_unpacked(file: SourceFile) -> FormatError:
+    """Return the error for a file that can't be decompressed as its name says."""
+    # A pipe gives its bytes once.
+    is_pipe = file.size is None and file.content is None
+    head = b"" if is_pipe else next(_blocks(replace(file, compression=None)), b"")
+    magic = next(magic for magic, kind, _, _ in _PACKED if kind == file.compression)
+    if head[: len(magic)] == magic[: len(head)]:
+        what = f"the {file.compression} data is cut off or damaged"
+        return FormatError(f"{file.path}: {what}", "fetch or compress the file again")
+    plain = last_name(file.path).rpartition(".")[0]
+    packed = next((ending for magic, _, ending, _ in _PACKED if head.startswith(magic)), "")
+    what = f"not compressed by {file.compression}, though its name says so"
+    return FormatError(f"{file.path}: {what}", f"rename it to {plain}{packed}")
 
 
 def open_at(file: SourceFile) -> Any:
@@ -135,15 +158,19 @@ def fits(file: SourceFile, limit: int) -> bool:
 
 
 def bom_size(name: str, head: bytes) -> int:
-    """Bytes of the mark of UTF-8 at the head of a text; UTF-16 and compressed data are refused."""
+    """Bytes of the mark of UTF-8 at the head of a text; UTF-16 and data of programs are refused."""
     for magic, kind, ending, tool in _PACKED:
         if head.startswith(magic):
             hint = f"decompress it: {tool} FILE | neardup COMMAND -"
             if name != STDIN:
-                hint = f"give its name the ending {ending}, such as notes.jsonl{ending}"
+                hint = f"rename it to {last_name(name)}{ending}"
             raise FormatError(f"{name}: this is {kind} data, and was to be text", hint)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise EncodingError(f"{name}: the file is UTF-16", "convert it to UTF-8")
+        hint = "convert it to UTF-8: iconv -f UTF-16 -t UTF-8"
+        raise EncodingError(f"{name}: the file is UTF-16", hint)
+    for magic, kind, hint in _BINARY:
+        if head.startswith(magic):
+            raise FormatError(f"{name}: this is {kind} data, and was to be text", hint)
     return len(_BOM) if head.startswith(_BOM) else 0
 
 

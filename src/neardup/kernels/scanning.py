@@ -24,6 +24,7 @@ _VALUE, _FIRST_VALUE, _KEY, _FIRST_KEY, _AFTER = 0, 1, 2, 3, 4
 _TAB, _LF, _CR, _SPACE, _QUOTE, _COMMA = 9, 10, 13, 32, 34, 44
 _COLON, _BACKSLASH, _U = 58, 92, 117
 _OPEN_BRACKET, _CLOSE_BRACKET, _OPEN_BRACE, _CLOSE_BRACE = 91, 93, 123, 125
+_MARK_SIZE = 3  # bytes of a byte order mark in UTF-8
 
 # The same for `mask32`, whose arguments are bytes.
 _B_NONE, _B_LF, _B_CR, _B_SPACE = np.uint8(0), np.uint8(_LF), np.uint8(_CR), np.uint8(_SPACE)
@@ -79,12 +80,19 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarra
 _IS_SPACE, _ESCAPES, _HEX, _NEXT, _SCALARS = _tables()
 
 
+@inner
+def _is_mark(data, i):
+    """Whether a byte order mark of UTF-8 is at a position."""
+    return data[i] == 0xEF and data[i + 1] == 0xBB and data[i + 2] == 0xBF
+
+
 @kernel
 def json_lines(data, size, lines):
     """Find the lines of JSON lines, those of only spaces left out; return their number.
 
     ``lines``, int32[most, 3], gets the start, the last byte that is no space, and the end of each
-    line. The end is after the newline, which the last line may lack. Where there are more than
+    line. The end is after the newline, which the last line may lack. Byte order marks before a
+    line, as in files that were put together, count as spaces. Where there are more than
     ``most`` lines, -1 is returned; there are ``size // 2 + 1`` at most.
 
     Args:
@@ -108,8 +116,13 @@ def json_lines(data, size, lines):
             i += 32
         i = end
         first, last = start, end - 1
-        while first <= last and (_IS_SPACE[data[first]] or data[first] == _LF):
-            first += 1
+        while first <= last:
+            if _IS_SPACE[data[first]] or data[first] == _LF:
+                first += 1
+            elif _is_mark(data, first):
+                first += _MARK_SIZE
+            else:
+                break
         while last >= first and (_IS_SPACE[data[last]] or data[last] == _LF):
             last -= 1
         if first <= last:
@@ -386,7 +399,7 @@ def gather_values(data, values, kinds, columns, out, offsets, lone):
 def csv_records(data, size, delimiter, final, row_of, expected, lines, values, kinds):
     """Find the records of CSV and some of their fields. A blank line is no record.
 
-    Quoting starts at the start of a field only. ``final`` is whether the end of the data is the end
+    Byte order marks before a record, as in files that were put together, are no part of it. Quoting starts at the start of a field only. ``final`` is whether the end of the data is the end
     of the file. ``row_of`` has, for each field, the row of ``values`` for it; -1 for none. Each
     record must have as many fields as ``expected``; with 0 that does not matter, nor do
     bytes after a closing quote. ``lines``, int32[size // 2 + 1, 3], gets the start, the end without
@@ -412,6 +425,9 @@ def csv_records(data, size, delimiter, final, row_of, expected, lines, values, k
     while i < size:
         if data[i] == _LF or data[i] == _CR:
             i += 1
+            continue
+        if _is_mark(data, i):
+            i += _MARK_SIZE
             continue
         begin = i
         fields = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -64,13 +65,13 @@ class LineReading(NamedTuple):
                 raise FormatError(
                     f"{where} has more than {self.limit:,} bytes", "raise `max_document`"
                 )
-            line = line.strip()
+            line = line.strip().removeprefix(codecs.BOM_UTF8).lstrip()
             if line:
                 yield self._line(line, where)
 
     def _line(self, line: bytes, where: str) -> Line:
         try:
-            row = json.loads(line.decode("utf-8-sig"))
+            row = json.loads(line.decode())
         except (ValueError, RecursionError) as error:  # its message may quote the line
             raise FormatError(f"{where} is not valid JSON") from error
         if not isinstance(row, dict):

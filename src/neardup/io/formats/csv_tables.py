@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import EncodingError, FormatError
-from neardup.io.columns import REPLACE_HINT, Column, check_schema, string_scalar, strings_schema
+from neardup.io.columns import Column, check_schema, string_scalar, strings_schema
 from neardup.io.formats.byte_partitions import BytePartition, Fields
 from neardup.io.formats.json_text import Joined, concatenated, joined_rows, json_texts
 from neardup.io.formats.large_records import RecordLimit, too_large
@@ -22,6 +22,10 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 _QUOTE_HINT = 'a quote in a field is written "", and the field is quoted'
 _FIELDS_HINT = "quote fields with the delimiter or a newline"
+_HEADER_HINT = (
+    "convert the file to UTF-8; if it comes from Excel or Windows: "
+    "iconv -f cp1252 -t UTF-8 in.csv > out.csv"
+)
 
 
 def _delimiter(file: SourceFile) -> str:
@@ -139,7 +143,7 @@ def cut(
             if int(scan.bounds[0, 2]) > columns.max_document:
                 raise too_large(f"{file.path}: line 1", "record", columns.max_document)
             head = raw.data[: skip + int(scan.bounds[0, 2])].tobytes()
-            header.append(_read_header(file, head, head[skip:]))
+            header.append(_read_header(file, head, head[skip + int(scan.bounds[0, 0]) :]))
             check_schema(file.path, strings_schema(header[0].names), columns)
         end = skip + int(scan.bounds[-1, 2]) if len(scan.bounds) else 0
         return raw.size if final else end
@@ -156,7 +160,7 @@ def _read_header(file: SourceFile, raw: bytes, record: bytes) -> _Header:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(file))
         return _Header(tuple(next(reader)), raw)
     except UnicodeDecodeError as error:
-        raise EncodingError(f"{file.path}: the header is not valid UTF-8", REPLACE_HINT) from error
+        raise EncodingError(f"{file.path}: the header is not valid UTF-8", _HEADER_HINT) from error
     except csv.Error as error:
         raise FormatError(f"{file.path}: the header is not a record of CSV", _QUOTE_HINT) from error
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from neardup.errors import FormatError
 
 _QUOTE, _QUOTES = ord('"'), re.compile(b'"')
-_BLANK = re.compile(b"[\r\n]*")
+_BLANK = re.compile(b"(?:[\r\n]|\xef\xbb\xbf)*")  # a byte order mark too
 
 
 class RecordLimit(NamedTuple):
