@@ -4,6 +4,7 @@ A message names the problem, the value, and the values that are expected; ``hint
 Messages name files, lines, records and columns, never the text of a document.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
@@ -66,6 +67,22 @@ def ids_left_out(private: bool) -> Iterator[None]:
             raise
         where = "" if error.row is None else f"row {error.row}: "
         raise type(error)(f"{where}{error.without_id}", error.hint) from None
+
+
+@contextmanager
+def hint_instead(hint: str, *names: str) -> Iterator[None]:
+    """Replace the hints of errors that name arguments which a call does not have.
+
+    Args:
+        hint: The hint instead.
+        names: Those arguments; all, if none are given.
+    """
+    try:
+        yield
+    except NeardupError as error:
+        if re.search(f"`({'|'.join(names) or '[a-z_]+'})`", error.hint):
+            error.hint = hint
+        raise
 
 
 class SpecError(NeardupError, ValueError):

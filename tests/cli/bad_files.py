@@ -49,7 +49,7 @@ def an_empty_folder(d: Path) -> Case:
 @case
 def unknown_ending(d: Path) -> Case:
     (d / "notes.docx").write_text(SECRET)
-    return [d / "notes.docx"], 1, ["notes.docx: unknown ending '.docx'", "--input-format"]
+    return [d / "notes.docx"], 1, ["notes.docx: unknown ending '.docx'", "pandoc -t plain"]
 
 
 @case

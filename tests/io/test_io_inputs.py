@@ -224,7 +224,11 @@ def test_damaged_compression(tmp_path: Path, codec: str, name: str) -> None:
         (raw[:20], "data is cut off or damaged", "fetch or compress the file again"),
         (raw[:3], "data is cut off or damaged", "fetch or compress the file again"),
         (b"SECRET not compressed", "not compressed by", f"rename it to {name}"),
-        (pa.Codec(other).compress(b"x", asbytes=True), "not compressed", f"rename it to {as_other}"),
+        (
+            pa.Codec(other).compress(b"x", asbytes=True),
+            "not compressed",
+            f"rename it to {as_other}",
+        ),
     ):
         path.write_bytes(content)
         with pytest.raises(FormatError, match=said) as caught:

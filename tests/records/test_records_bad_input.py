@@ -198,8 +198,9 @@ def test_other_delimiters_and_encodings(tmp_path: Path, command: Command) -> Non
     path = tmp_path / "people.csv"
     path.write_bytes("id;name\n1;anna müller\n2;anna müler\n".encode("latin-1"))
     link = ("link", path, "-o", tmp_path / "out", "--fields", "name", "--decide-at", "0.3")
-    shown = command(*link, "--encoding-errors", "replace").err
-    assert "give --delimiter" in shown
+    shown = command(*link, "--encoding-errors", "replace").lines
+    assert "no column 'name'; the only column is 'id;name'" in shown[0]
+    assert shown[1] == "hint: --delimiter ';'"
     assert "not valid UTF-8" in command(*link, "--delimiter", ";").error
     settings = {"fields": "name", "id": "id", "delimiter": ";", "encoding_errors": "replace"}
     assert neardup.link(path, decide_at=0.3, **settings).pairs["id_b"].to_pylist() == ["2"]

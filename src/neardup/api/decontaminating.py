@@ -198,7 +198,7 @@ def decontaminate(
         id=test_id,
         input_format=None,
         delimiter=None,
-        skip_large=False,
+        skip_large=None,
     )
     allowed = memory_of(memory)
     with naming("test_"):

@@ -6,18 +6,22 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
 from neardup.errors import SpecError
 from neardup.io.opening import Reading
+from neardup.io.remote import local_target
 from neardup.memory_plan import memory_of
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
 from neardup.records.outputs.label_files import read_labels
+from neardup.records.outputs.link_files import WRITES
 from neardup.records.outputs.link_runs import Blocks, LinkRun
 from neardup.records.record_files import Source
+from neardup.state.output_folder import check_folder
 from neardup.threads import Pool, check_threads
 
 if TYPE_CHECKING:
@@ -45,11 +49,14 @@ def link(
     labels: object = None,
     tagged: bool = False,
     seed: int = 0,
+    input_format: str | None = None,
     delimiter: str | None = None,
     encoding_errors: str = "strict",
     max_document: int | str = "256MB",
     threads: int | None = None,
     memory: int | str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     private_ids: bool = False,
     progress: Progress = "auto",
 ) -> LinkRun:
@@ -87,6 +94,7 @@ def link(
             Some hundred of them set the weights and the threshold, where the file has no valley.
         tagged: Shingles of one field do not equal those of another: swapped fields share none.
         seed: Seed of the hash functions.
+        input_format: Format of all files; by the ending of each without it.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
         encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
         max_document: Size that a record of JSON lines or CSV may have, in bytes or as text.
@@ -94,6 +102,8 @@ def link(
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Candidates that do
             not fit go to temporary files. Where it does not suffice for the records, the linkage is
             refused before they are compared. Half of the free memory by default.
+        out: Folder for the result, as `LinkRun.save` writes it; `LinkRun.path` is that folder then.
+        overwrite: Replace the output of an earlier linkage in ``out``.
         private_ids: Keep ids out of messages and pages; ``row 17``, the row in its file from 0,
             replaces one. Tables have them.
         progress: As for `neardup.dedup`; only the compilation of kernels is shown.
@@ -103,6 +113,7 @@ def link(
 
     Raises:
         InputError: A file can't be used; its subclasses say why.
+        OutputError: ``out`` exists, or can't be written; before any work, if that is possible.
         SpecError: A setting is out of range, or contradicts the index.
         StoreError: The index can't be read or written.
 
@@ -120,6 +131,11 @@ def link(
         [{'id': 3, 'cluster': 3}, {'id': 4, 'cluster': 0}]
     """
     begin = time.monotonic()
+    folder = None if out is None else local_target(out)
+    if folder is not None:
+        check_folder(folder, overwrite, writes=WRITES)
+    elif overwrite:
+        raise SpecError("`overwrite` needs a folder", "give `out`")
     if one_to_one and b is None:
         raise SpecError("`one_to_one` is for two files, and there is one", "leave it out")
     spec = LinkSpec(
@@ -139,14 +155,14 @@ def link(
             f"ids are private, and are those of the field {id!r}, whose values a page shows",
             "link the records with other ids, or by positions",
         )
-    how = encoding_errors, delimiter, max_document
-    given = Source(a, b, id, Reading("text", None, None, *how, private_ids=private_ids))
+    how = input_format, encoding_errors, delimiter, max_document
+    given = Source(a, b, id, Reading("text", None, *how, private_ids=private_ids))
     if against is None:
         with show_progress(progress), Pool(threads) as pool:
             blocked = block(given, spec, pool, memory_of(memory))
             known = None if labels is None else read_labels(labels, blocked.records)
             decided = decide(blocked, pool, known)
-            return LinkRun(decided, seconds=time.monotonic() - begin)
+        return _saved(LinkRun(decided, seconds=time.monotonic() - begin), folder, overwrite)
     used = (b, labels)
     if any(given is not None for given in used) or spec != LinkSpec(_IN_INDEX):
         raise SpecError(
@@ -163,7 +179,13 @@ def link(
         if index is not against:
             stack.enter_context(index)
         found = link_new(index._store, given, pool, memory=memory_of(memory))
-        return LinkRun(found, seconds=time.monotonic() - begin)
+        return _saved(LinkRun(found, seconds=time.monotonic() - begin), folder, overwrite)
+
+
+def _saved(run: LinkRun, folder: GivenPath | None, overwrite: bool) -> LinkRun:
+    if folder is not None:
+        run.save(folder, overwrite=overwrite)
+    return run
 
 
 @checked
@@ -177,6 +199,7 @@ def blocks(
     recall: float = 0.99,
     tagged: bool = False,
     seed: int = 0,
+    input_format: str | None = None,
     delimiter: str | None = None,
     encoding_errors: str = "strict",
     max_document: int | str = "256MB",
@@ -204,7 +227,7 @@ def blocks(
     """
     spec = LinkSpec(fields_of(fields), block_at, recall, tagged=tagged, seed=seed)
     check_threads(threads)
-    how = encoding_errors, delimiter, max_document
-    given = Source(a, b, id, Reading("text", None, None, *how))
+    how = input_format, encoding_errors, delimiter, max_document
+    given = Source(a, b, id, Reading("text", None, *how))
     with show_progress(progress), Pool(threads) as pool:
         return Blocks(block(given, spec, pool, memory_of(memory)))

@@ -7,6 +7,7 @@ import gc
 import importlib
 import os
 import re
+import shlex
 import sys
 import time
 import traceback
@@ -189,6 +190,8 @@ def as_options(message: str) -> str:
     'use Index.add_if_new(), or --threshold 0.3'
     >>> as_options("make one with `LinkRun.index`")
     'make one with neardup link --index'
+    >>> as_options("`delimiter`=';'")
+    "--delimiter ';'"
     >>> as_options("`neardup dedup` finds equal ones")
     'neardup dedup finds equal ones'
     """
@@ -196,7 +199,7 @@ def as_options(message: str) -> str:
     def named(found: re.Match[str]) -> str:
         name, value = found["name"], found.groupdict().get("value")
         option = _RENAMED.get(name, "--" + name.replace("_", "-"))
-        return option if value is None else f"{option} {value}"
+        return option if value is None else f"{option} {shlex.quote(value)}"
 
     message = re.sub(r"`(?P<name>[a-z_]+)`=(?P<value>[\d.]*\d)", named, message)
     values = r"`?\b(?P<name>[a-z_]+)`?=(?:True|False|'(?P<value>[^']*)')`?"

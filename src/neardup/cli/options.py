@@ -185,10 +185,8 @@ private_ids_option = of_input("--private-ids", help=_PRIVATE)
 hidden_ids_option = of_input(
     "--private-ids", help="Keep ids out of messages: rows of the input replace them."
 )
-#: How inputs are read.
-input_options = all_of(
-    text_option,
-    of_input("--id NAME", help="Column with your ids. [default: position in the input]"),
+#: How files are read of which all columns are.
+table_options = all_of(
     of_input(
         "--input-format [jsonl|parquet|csv|tsv|arrow|text]",
         help="Format of all inputs. [default: by the ending of each file]",
@@ -196,6 +194,12 @@ input_options = all_of(
     delimiter_option,
     encoding_option,
     max_document_option,
+)
+#: How inputs are read.
+input_options = all_of(
+    text_option,
+    of_input("--id NAME", help="Column with your ids. [default: position in the input]"),
+    table_options,
 )
 _shingle_option = compared(
     "--shingle word:N|char:N|item",

@@ -17,7 +17,7 @@ from neardup.engines.job import Job, Resources
 from neardup.engines.metadata import joined
 from neardup.engines.reading import Reader
 from neardup.engines.text_notes import text_notes
-from neardup.errors import InputError
+from neardup.errors import InputError, hint_instead
 from neardup.files.scratch import Scratch
 from neardup.io.opening import Reading, accepted, given_paths
 from neardup.io.source import Documents, Partition
@@ -29,13 +29,16 @@ from neardup.threads import Pool, available_cores
 
 #: The ids, among the columns that are kept.
 _ID = "neardup.id"
+_BY_ENDING = "these files are read by their endings, CSV with commas: rename or convert it"
 
 
 @contextmanager
 def naming(prefix: str) -> Iterator[None]:
     """Have the hints of errors name the arguments of another corpus, such as ``test_text``."""
+    own = ("input_format", "delimiter") if prefix == "test_" else ("input_format",)
     try:
-        yield
+        with hint_instead(_BY_ENDING, *own):
+            yield
     except InputError as error:
         error.hint = re.sub("`(text|id)`", rf"`{prefix}\1`", error.hint)
         raise

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from neardup.corpora.corpus import InputCorpus
-from neardup.errors import InputError
+from neardup.errors import InputError, hint_instead
 from neardup.io.opening import Reading
 
+_EXPECTED = "stop passages are plain text, .txt, or have the column text in a table, in UTF-8"
 _BETWEEN = re.compile(r"\n[^\S\n]*\n\s*")
 
 
@@ -34,13 +35,14 @@ def stop_passages(given: str | os.PathLike[str] | Sequence[str]) -> tuple[str, .
     """
     if not isinstance(given, str | os.PathLike):
         return tuple(given)
-    corpus = InputCorpus.open(given, Reading())
     found: list[str] = []
-    for _, partition in corpus.reader.partitions():
-        texts: list[Any] = corpus.read(partition).text.to_pylist()
-        for text in texts:
-            many = _BETWEEN.split(text) if corpus.reader.source.format == "text" else [text]
-            found += (passage.strip() for passage in many if passage.strip())
+    with hint_instead(_EXPECTED):
+        corpus = InputCorpus.open(given, Reading())
+        for _, partition in corpus.reader.partitions():
+            texts: list[Any] = corpus.read(partition).text.to_pylist()
+            for text in texts:
+                many = _BETWEEN.split(text) if corpus.reader.source.format == "text" else [text]
+                found += (passage.strip() for passage in many if passage.strip())
     if not found:
         raise InputError(
             f"{given}: there are no stop passages",

@@ -13,6 +13,8 @@ from neardup.cluster.methods import connected
 from neardup.inspect.agreement import Agreement, b_cubed, pair_counts, pairs_between
 from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.intervals import wilson
+from neardup.io.input_tables import PLAIN
+from neardup.io.opening import Reading
 from neardup.results.results import Results
 
 
@@ -36,12 +38,13 @@ def evaluate(
     kind: str | None = None,
     missing: str = "error",
     only_named: bool = False,
+    how: Reading = PLAIN,
 ) -> dict[str, Any]:
     """Compare a run with the ground truth: precision, recall, F1.
 
     See `neardup.Run.evaluate`. The definitions are in ``docs/method.md``.
     """
-    known = read_truth(results, truth, columns, kind, missing)
+    known = read_truth(results, truth, columns, kind, missing, how=how)
     labels = results.array("cluster").astype(np.int64)
     judge = Judge(known, results.documents)
     scope = judge.named if only_named else np.ones(results.documents, dtype=np.bool_)

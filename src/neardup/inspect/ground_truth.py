@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError
 from neardup.io.columns import shown
-from neardup.io.input_tables import read_table
+from neardup.io.input_tables import PLAIN, read_table
+from neardup.io.opening import Reading
 from neardup.results.results import Results
 
 KINDS = ("pairs", "links", "groups", "judged")
@@ -32,6 +33,8 @@ _KNOWN: dict[tuple[str, ...], str] = {
 #: Third columns that say of each pair whether it is one of duplicates.
 _VERDICTS = ("duplicate", "label", "same")
 _YES, _NO = ("true", "1", "yes", "right"), ("false", "0", "no", "wrong")
+#: Stands for the columns that a truth may have, which are two at least.
+_ANY = ("id",)
 _NAMES_HINT = "name two with `columns`, and say with `kind` whether they are pairs or groups"
 
 #: A column of a table whose types are not known before it is read.
@@ -56,16 +59,18 @@ def read_truth(
     kind: str | None = None,
     missing: str = "error",
     second_ids: Column = None,
+    how: Reading = PLAIN,
 ) -> GroundTruth:
     """Read pairs of ids, or ids and groups, and find their documents; see `evaluate`.
 
-    ``second_ids`` are those of the documents named second, where they are others.
+    ``second_ids`` are those of the documents named second, where they are others; ``how`` says how
+    a file is read.
     """
     if kind is not None and kind not in KINDS:
         raise SpecError(f"`kind` is {kind!r}; expected one of {', '.join(KINDS)}")
     if missing not in ("error", "skip"):
         raise SpecError(f"`missing` is {missing!r}; expected error or skip")
-    name, table = _read(source)
+    name, table = _read(source, columns, how)
     first, second, kind = _columns(name, table.column_names, columns, kind)
     ids, others = _nulls(table.column(first)), _nulls(table.column(second))
     if ids.null_count:
@@ -109,18 +114,19 @@ def truth_ids(
     known: Sequence[Column],
     columns: Sequence[str] | None = None,
     kind: str | None = None,
+    how: Reading = PLAIN,
 ) -> list[Column]:
     """Return the ids that the truth names first, and those that it names second, as written.
 
     Args:
         source: The truth.
         known: large_string[] twice: ids that there are, named first and second.
-        columns: See `read_truth`, as for ``kind``.
+        columns: See `read_truth`, as for ``kind`` and ``how``.
 
     Raises:
         InputError: None of the ids of a column is known.
     """
-    name, table = _read(source)
+    name, table = _read(source, columns, how)
     first, second, kind = _columns(name, table.column_names, columns, kind)
     found = []
     for column, there in zip((first, first if kind == "groups" else second), known, strict=True):
@@ -138,11 +144,14 @@ def _none_known(name: str, has: str, columns: Sequence[str]) -> InputError:
     return InputError(f"{name}: none of its rows has ids that {has} has, in {where}", hint)
 
 
-def _read(source: Any) -> tuple[str, pa.Table]:
+def _read(source: Any, columns: Sequence[str] | None, how: Reading) -> tuple[str, pa.Table]:
     if isinstance(source, str | os.PathLike):
         if Path(source).is_dir():
             raise InputError(f"{source} is a folder; expected a file")
-        return str(source), read_table(Path(source), str(source))
+        return str(source), read_table(Path(source), str(source), how, columns or _ANY)
+    for name in ("input_format", "delimiter"):
+        if getattr(how, name) is not None:
+            raise SpecError(f"`{name}` is given for a truth that is no file", "leave it out")
     try:
         if isinstance(source, list | tuple | set):
             a, b = zip(*source, strict=True) if source else ((), ())

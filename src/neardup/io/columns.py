@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from neardup.arrays import first_value, is_text, large_strings, strings_of
 from neardup.errors import ColumnError, EncodingError, FormatError, spelled
-from neardup.io.formats.large_records import too_large
+from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import Columns, Documents
 from neardup.sketch.baskets import EXPECTED, basket_texts, is_basket_type
 
@@ -146,7 +146,8 @@ def documents_of(
     if int(offsets[-1]) > columns.max_document:
         large = np.diff(offsets) > columns.max_document
         if large.any():
-            raise too_large(where(int(np.argmax(large))), "text", columns.max_document)
+            limit = RecordLimit(columns.max_document, columns.skip_large)
+            raise too_large(where(int(np.argmax(large))), "text", limit)
     # Several are joined by a space, which is no text.
     missing = int((np.diff(offsets) == (0 if columns.items else len(texts) - 1)).sum())
     single = (

@@ -39,7 +39,7 @@ class Reading:
     encoding_errors: str = "strict"
     delimiter: str | None = None  # of CSV files; None for comma and tab
     max_document: int | str = MAX_DOCUMENT
-    skip_large: bool = False
+    skip_large: bool | None = None  # see `neardup.io.source.Columns`
     partition_bytes: int = PARTITION_BYTES
     items: bool = False  # texts are lists of items
     private_ids: bool = False  # no message or page may have an id
@@ -114,7 +114,7 @@ def open_source(
             raise SpecError("`skip_large` is given for a frame; it is for files only")
         from neardup.io.frames import FrameSource
 
-        return FrameSource(source, columns, partition_bytes)
+        return FrameSource(source, replace(columns, skip_large=None), partition_bytes)
     files = find_files(paths, input_format)
     if delimiter is not None:
         files = _delimited(files, delimiter)

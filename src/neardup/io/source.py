@@ -76,7 +76,8 @@ class Columns:
     encoding_errors: str = "strict"  # refuses invalid UTF-8; "replace" writes U+FFFD instead
     extra: tuple[str, ...] = ()  # other columns that the first pass reads
     max_document: int = MAX_DOCUMENT  # bytes of a text, and of a record of JSON lines or CSV
-    skip_large: bool = False  # leave out larger ones, and count them; else it is refused
+    #: Leave out larger ones, and count them; else one is refused. None where it can't be chosen.
+    skip_large: bool | None = None
     items: bool = False  # texts are baskets: lists of items, see `neardup.sketch.baskets`
 
     def __post_init__(self) -> None:

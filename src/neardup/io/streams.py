@@ -138,13 +138,13 @@ def _blocks(file: SourceFile) -> Iterator[bytes]:
             yield block
 
 
-def read_all(file: SourceFile, limit: int | None = None) -> bytes:
-    """All bytes of a file, decompressed; refused if it has more than ``limit`` bytes."""
+def read_all(file: SourceFile, limit: RecordLimit | None = None) -> bytes:
+    """All bytes of a file, decompressed; refused if they are more than a text may have."""
     blocks, size = [], 0
     for block in _blocks(file):
         blocks.append(block)
         size += len(block)
-        if limit is not None and size > limit:
+        if limit is not None and size > limit.size:
             raise too_large(file.path, "text", limit)
     return b"".join(blocks)
 
@@ -246,7 +246,7 @@ def _advise(file: SourceFile, raw: Any, start: int, size: int) -> None:
 
 
 def _too_long(file: SourceFile, start: int, line: int | None, limit: RecordLimit) -> FormatError:
-    return too_large(f"{file.path}: line {line_of(file, start, line)}", "record", limit.size)
+    return too_large(f"{file.path}: line {line_of(file, start, line)}", "record", limit)
 
 
 def cut_stream(

@@ -88,9 +88,8 @@ def read_records(given: Source, spec: LinkSpec) -> Records:
         is_file = isinstance(source, str | os.PathLike)
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
-        tables.append(
-            _checked(read_table(source, name, reading), name, id, spec, reading.encoding_errors)
-        )
+        table = read_table(source, name, reading, _needed(id, spec))
+        tables.append(_checked(table, name, id, spec, reading.encoding_errors))
     sizes = [table.num_rows for table in tables]
     if sum(sizes) > 2**31 - 2:
         raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
@@ -116,17 +115,19 @@ def _origin(table: pa.Table, spec: LinkSpec) -> tuple[str, np.ndarray] | None:
     return None
 
 
+def _needed(id: str | None, spec: LinkSpec) -> list[str]:
+    return [*spec.names, *([] if id is None else [id])]
+
+
 def _checked(
     table: pa.Table, name: str, id: str | None, spec: LinkSpec, encoding_errors: str
 ) -> pa.Table:
     if not table.num_rows and not table.num_columns:
         empty: Any = pa.array([], pa.large_string())
-        return pa.table(dict.fromkeys((*spec.names, *([] if id is None else [id])), empty))
-    for column in [*spec.names, *([] if id is None else [id])]:
+        return pa.table(dict.fromkeys(_needed(id, spec), empty))
+    for column in _needed(id, spec):
         if table.column_names.count(column) != 1:
             hint = "name the columns that are compared with `fields`, that of the ids with `id`"
-            if table.num_columns == 1:
-                hint += "; if a character other than a comma separates them, give `delimiter`"
             raise missing_column(name, column, table.column_names, hint=hint)
         values = nulls_if_empty(table.column(column))
         table = table.set_column(table.column_names.index(column), column, values)

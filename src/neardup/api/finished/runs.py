@@ -20,6 +20,7 @@ from neardup.engines.clock import Clock
 from neardup.engines.job import Resources
 from neardup.engines.reading import Reader
 from neardup.errors import OutputError, RecallWarning, SpecError
+from neardup.io.opening import Reading
 from neardup.io.remote import located
 from neardup.io.source import Source
 from neardup.memory_plan import memory_of
@@ -181,6 +182,10 @@ class Run(AnyRun, RunTables):
         kind: str | None = None,
         missing: str = "error",
         only_named: bool = False,
+        input_format: str | None = None,
+        delimiter: str | None = None,
+        encoding_errors: str = "strict",
+        max_document: int | str = "256MB",
     ) -> Evaluation:
         """Compare with known duplicates: precision, recall and F1, and the threshold of the best.
 
@@ -195,6 +200,8 @@ class Run(AnyRun, RunTables):
             missing: ``"error"``, or ``"skip"`` to leave out rows with ids that the run has not.
             only_named: Leave out the documents that the truth does not name; else they are taken to
                 have no duplicates.
+            input_format: Of a file, as for `neardup.dedup`, as are ``delimiter``,
+                ``encoding_errors`` and ``max_document``.
 
         Returns:
             Plain values, see ``docs/formats.md``; a score that has nothing to divide by is None.
@@ -205,7 +212,8 @@ class Run(AnyRun, RunTables):
         """
         from neardup.inspect.evaluate import evaluate
 
-        return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named))
+        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
+        return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named, how))
 
     @checked
     def cluster(self, id: object, *, limit: int = 10, threads: int | None = None) -> Cluster:

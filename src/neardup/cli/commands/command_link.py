@@ -122,9 +122,7 @@ _overwrite = o.option(
 @o.json_option
 @_tagged
 @_seed
-@o.delimiter_option
-@o.encoding_option
-@o.max_document_option
+@o.table_options
 @o.private_ids_option
 @o.resource_options
 @o.quiet_option
@@ -143,11 +141,8 @@ def link(
     OUT gets pairs.parquet, candidates.parquet, clusters.parquet and run.json. neardup evaluate
     compares it with known pairs.
     """
-    from neardup.records.outputs.link_files import WRITES
     from neardup.report.outfile import check_file
-    from neardup.state.output_folder import check_folder
 
-    check_folder(out, overwrite, writes=WRITES)
     if report is not None:
         check_file(report, files, overwrite)
     if index is not None and options["against"] is not None:
@@ -162,8 +157,8 @@ def link(
     from neardup.api.linking import link
 
     with show_events(not quiet) as listener:
-        run = link(*_two(files), **options, progress=listener or False)
-    run.save(out, overwrite=overwrite)
+        heard = listener or False
+        run = link(*_two(files), **options, out=out, overwrite=overwrite, progress=heard)
     if index is not None:
         run.index(index).close()
     if report is not None:
@@ -215,9 +210,7 @@ def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
 @o.json_option
 @_tagged
 @_seed
-@o.delimiter_option
-@o.encoding_option
-@o.max_document_option
+@o.table_options
 @o.resource_options
 @o.quiet_option
 def blocks(
@@ -271,12 +264,15 @@ def evaluate_links_of(
     """Compare pairs of ``neardup blocks``, or an index of records, with known pairs."""
     if options.pop("only_named"):
         raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
+    from neardup.io.opening import Reading
     from neardup.records.incremental.record_index import RecordIndex
     from neardup.records.outputs.link_scores import evaluate_pairs
     from neardup.records.outputs.link_text import render_evaluation
 
     if run.is_file():
-        result = evaluate_pairs(run, truth, columns=columns, **options)
+        how = Reading.of(options)
+        asked = {name: options[name] for name in ("kind", "missing")}
+        result = evaluate_pairs(run, truth, columns=columns, how=how, **asked)
     else:
         with RecordIndex.open(run) as index:
             result = index.evaluate(truth, columns=columns, **options)

@@ -168,6 +168,7 @@ def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
     default="error",
     help="Refuse ids that the run has not, or leave out their rows and count them.",
 )
+@o.table_options
 @o.option(
     "--only-named",
     help="Leave out documents that the truth does not name; else they have no duplicates.",

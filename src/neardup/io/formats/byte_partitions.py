@@ -21,7 +21,7 @@ from neardup.io.columns import (
     string_offsets,
 )
 from neardup.io.formats.json_text import Joined
-from neardup.io.formats.large_records import too_large
+from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import (
     Added,
     Cached,
@@ -86,13 +86,17 @@ class BytePartition(Partition):
 
     def fitting(self, raw: Raw, found: np.ndarray) -> Rows:
         """Which of the records that were found are not left out for their size."""
-        limit = self._columns.max_document
-        if raw.size <= limit:
+        limit = self.limit()
+        if raw.size <= limit.size:
             return None
-        large = found[:, 2] - found[:, 0] > limit
-        if large.any() and not self._columns.skip_large:
+        large = found[:, 2] - found[:, 0] > limit.size
+        if large.any() and not limit.skips:
             raise too_large(self.position(int(found[np.argmax(large), 0])), "record", limit)
         return np.flatnonzero(~large)
+
+    def limit(self) -> RecordLimit:
+        """Return the limit on a record."""
+        return RecordLimit(self._columns.max_document, self._columns.skip_large)
 
     @abstractmethod
     def fields(

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import EncodingError, FormatError
-from neardup.io.columns import Column, check_schema, string_scalar, strings_schema
+from neardup.errors import ColumnError, EncodingError, FormatError, spelled
+from neardup.io.columns import Column, check_schema, shown, string_scalar, strings_schema
 from neardup.io.formats.byte_partitions import BytePartition, Fields
 from neardup.io.formats.json_text import Joined, concatenated, joined_rows, json_texts
 from neardup.io.formats.large_records import RecordLimit, too_large
@@ -19,6 +19,7 @@ from neardup.io.streams import Extent, Raw, bom_size, cut_stream, line_of
 from neardup.kernels.scanning import AFTER_QUOTE, OPEN_QUOTE, RAGGED, csv_records
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
+_OTHER_DELIMITERS = ";\t|,"  # the first of those that are there equally often
 
 _QUOTE_HINT = 'a quote in a field is written "", and the field is quoted'
 _FIELDS_HINT = "quote fields with the delimiter or a newline"
@@ -45,6 +46,9 @@ class CsvPartition(BytePartition):
     ) -> None:
         super().__init__(index, file, columns, extent, 0 if extent.start else len(header.raw))
         self._header = header
+
+    def limit(self) -> RecordLimit:
+        return super().limit()._replace(delimiter=_delimiter(self._file))
 
     def found(self, raw: Raw) -> np.ndarray:
         return _scan(raw, _delimiter(self._file)).bounds
@@ -141,9 +145,10 @@ def cut(
             )
         if len(scan.bounds) and not header:
             if int(scan.bounds[0, 2]) > columns.max_document:
-                raise too_large(f"{file.path}: line 1", "record", columns.max_document)
+                raise too_large(f"{file.path}: line 1", "record", limit)
             head = raw.data[: skip + int(scan.bounds[0, 2])].tobytes()
             header.append(_read_header(file, head, head[skip + int(scan.bounds[0, 0]) :]))
+            check_delimiter(file, header[0].names, columns.required)
             check_schema(file.path, strings_schema(header[0].names), columns)
         end = skip + int(scan.bounds[-1, 2]) if len(scan.bounds) else 0
         return raw.size if final else end
@@ -163,6 +168,23 @@ def _read_header(file: SourceFile, raw: bytes, record: bytes) -> _Header:
         raise EncodingError(f"{file.path}: the header is not valid UTF-8", _HEADER_HINT) from error
     except csv.Error as error:
         raise FormatError(f"{file.path}: the header is not a record of CSV", _QUOTE_HINT) from error
+
+
+def check_delimiter(file: SourceFile, names: Sequence[str], needed: Sequence[str]) -> None:
+    """Refuse a file whose only column is none of those needed, and has another delimiter in it."""
+    if len(names) != 1 or names[0] in needed or not needed:
+        return
+    (name,) = names
+    others = (other for other in _OTHER_DELIMITERS if other != _delimiter(file))
+    delimiter = max(others, key=name.count)
+    if delimiter not in name:
+        return
+    parts = [part.strip().strip('"') for part in name.split(delimiter)]
+    # Without a header the first record may be text of a document.
+    readable = not any(shown(part, 0).startswith("column ") for part in parts)
+    only = repr(name) if readable else f"named with {delimiter!r}"
+    what = f"no column {spelled(needed[0])}; the only column is {only}"
+    raise ColumnError(f"{file.path}: {what}", f"`delimiter`={delimiter!r}")
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:

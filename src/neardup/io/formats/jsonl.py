@@ -5,6 +5,7 @@ become Arrow arrays. The other columns may have any content.
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,11 +23,16 @@ from neardup.io.streams import Extent, Raw, bom_size, cut_lines, cut_stream, rea
 from neardup.kernels.scanning import DEEP, UNKNOWN, json_fields, json_lines
 
 _LINE_HINT = "every line must be one JSON object; correct or drop this line"
-_ARRAY_HINT = "one object a line is expected; convert with: jq -c '.[]' in.json > out.jsonl"
+_CONVERTED = "one object a line is expected; convert with: jq -c {} in.json > out.jsonl"
+_ARRAY_HINT = _CONVERTED.format("'.[]'")
+_FORMAT_HINT = "if this is another format than JSON lines, name it with `input_format`"
+#: An object whose first member is a list of objects, such as ``{"data": [{``; and its name.
+_WRAPPED = re.compile(r'\s*\{\s*"(\w+)"\s*:\s*\[\s*\{')
 _HEAD_BYTES = 8 << 20  # a column must be named within these: a typo shows at once
 _HEAD_LINES = 100
 _DEPTH = 1000  # levels of nesting
 _TOO_DEEP = f"nests more than {_DEPTH} levels deep"
+_LOOKED_AT = 1 << 16  # bytes after the start of a line that is no JSON
 _SHORT = 32  # bytes of a line on average; most have more
 _MOST_CELLS = 1 << 22  # of a table: a key for each record would take quadratic memory
 _KINDS = {bool: "a boolean", float: "a number", list: "an array", str: "a string"}
@@ -77,7 +83,9 @@ class JsonPartition(BytePartition):
             keys[:] = [key for key, _ in found]
             return dict(found)
 
-        what = "is not valid JSON"
+        if several := _several_lines(raw, start):
+            return FormatError(f"{self.position(start)} {several[0]}", several[1])
+        what, hint = "is not valid JSON", _LINE_HINT
         try:
             # Numbers may have any number of digits.
             value = json.loads(text, parse_int=float, object_pairs_hook=seen)
@@ -90,9 +98,10 @@ class JsonPartition(BytePartition):
                 what = _TOO_DEEP
         except json.JSONDecodeError as error:
             what = f"is not valid JSON at character {error.pos + 1}: {error.msg}"
+            hint = f"{hint}; {_FORMAT_HINT}" if not error.pos else hint
         except RecursionError:
             what = _TOO_DEEP
-        return FormatError(f"{self.position(start)} {what}", _LINE_HINT)
+        return FormatError(f"{self.position(start)} {what}", hint)
 
     def present(self, names: Sequence[str]) -> list[str]:
         raw = self.raw()
@@ -196,13 +205,42 @@ def cut(
 
 
 def _skipped(file: SourceFile, extent: Extent) -> int:
-    """Bytes of the mark of UTF-8 at the start of a file; a JSON array is refused."""
+    """Bytes of the mark of UTF-8 at the start of a file; JSON that is no JSON lines is refused."""
     raw = extent.content or read_range(file, extent.start, extent.size)
     head = raw.data[: min(raw.size, 4096)].tobytes()
     skip = bom_size(file.path, head)
     if head[skip:].lstrip().startswith(b"["):
         raise FormatError(f"{file.path}: line 1 is a JSON array, not an object", _ARRAY_HINT)
+    if several := _several_lines(raw, skip):
+        raise FormatError(f"{file.path}: line 1 {several[0]}", several[1])
     return skip
+
+
+def _several_lines(raw: Raw, start: int) -> tuple[str, str] | None:
+    """Return what is wrong with JSON of several lines that begins somewhere, and a remedy.
+
+    None where the line is complete, cut off, or no JSON.
+    """
+    text = raw.data[start : min(raw.size, start + _LOOKED_AT)].tobytes().decode(errors="replace")
+    line, _, rest = text.lstrip().partition("\n")
+    line, rest = line.rstrip(), rest.lstrip()
+    # After a line that was cut off comes the next object.
+    if not line.startswith(("{", "[")) or not rest or (rest[0] == "{" and line[-1] != "["):
+        return None
+    try:
+        json.loads(line, parse_int=float)
+    except json.JSONDecodeError as error:
+        if error.pos < len(line):
+            return None
+    except RecursionError:
+        return None
+    else:
+        return None
+    if line[0] == "[":
+        return "begins a JSON array of several lines", _ARRAY_HINT
+    wrapped = _WRAPPED.match(text)
+    chosen = f"'.{wrapped[1]}[]'" if wrapped else "."
+    return "begins a JSON object of several lines", _CONVERTED.format(chosen)
 
 
 def _still_missing(partition: JsonPartition, missing: set[str], names: dict[str, None]) -> set[str]:

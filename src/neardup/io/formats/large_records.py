@@ -15,7 +15,7 @@ class RecordLimit(NamedTuple):
     """Bytes that a record may have, and the treatment of a larger one."""
 
     size: int
-    skips: bool  # it is left out, else refused
+    skips: bool | None  # it is left out, else refused; None where that can't be asked for
     delimiter: str | None = None  # of CSV, where a line end may be quoted
 
 
@@ -52,9 +52,10 @@ def leave_out(stream: Any, head: memoryview, limit: RecordLimit) -> LeftOut:
     return LeftOut(size, newlines, b"", not quoted)
 
 
-def too_large(where: str, what: str, limit: int) -> FormatError:
-    return FormatError(
-        f"{where}: a {what} of more than {limit:,} bytes",
-        "raise `max_document`, or leave such documents out with `skip_large`=True where it is known"
-        + ("; in CSV, a quote may not be closed" if what == "record" else ""),
-    )
+def too_large(where: str, what: str, limit: RecordLimit) -> FormatError:
+    hint = "raise `max_document`"
+    if limit.skips is not None:
+        hint += ", or leave such documents out with `skip_large`=True"
+    if limit.delimiter is not None:
+        hint += "; perhaps a quote is not closed"
+    return FormatError(f"{where}: a {what} of more than {limit.size:,} bytes", hint)

@@ -11,6 +11,7 @@ from neardup.arrays import strings_of
 from neardup.errors import EncodingError, SpecError
 from neardup.io.columns import REPLACE_HINT, append_columns, check_schema
 from neardup.io.formats.arrow_tables import TablePartition
+from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Added, Cached, Columns, Layout, Rows, SourceFile, TextFiles, changed
 from neardup.io.streams import bom_size, fits, read_all
 
@@ -28,8 +29,9 @@ class TextPartition(TablePartition):
 
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
         texts = []
+        limit = RecordLimit(self.columns.max_document, self.columns.skip_large)
         for file in self.files:
-            raw = read_all(file, self.columns.max_document)
+            raw = read_all(file, limit)
             texts.append(raw[bom_size(file.path, raw) :])
             try:
                 if not self.columns.replaces:

@@ -15,6 +15,7 @@ from neardup.errors import SpecError
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.incoming import ids_as_stored
+from neardup.io.opening import Reading
 from neardup.io.remote import local_target
 from neardup.records.incremental.record_store import RecordStore, open_store
 from neardup.threads import Pool
@@ -130,12 +131,23 @@ class RecordIndex:
         with self._store.core.writing():
             remove_stored(self._store, spelled)
 
-    def update(self, records: object, *, id: str | None = None) -> LinkRun:
+    def update(
+        self,
+        records: object,
+        *,
+        id: str | None = None,
+        input_format: str | None = None,
+        delimiter: str | None = None,
+        encoding_errors: str = "strict",
+        max_document: int | str = "256MB",
+    ) -> LinkRun:
         """Replace records: those with these ids are removed, and linked as if they came now.
 
         Args:
             records: A path, a table or a frame, as for `neardup.link`; ids that are new are added.
             id: Column with the ids; that of the index without it.
+            input_format: As for `neardup.link`, as are ``delimiter``, ``encoding_errors`` and
+                ``max_document``.
 
         Returns:
             The linkage of these records with the others.
@@ -151,8 +163,10 @@ class RecordIndex:
 
         if id is None and self._store.id is None:
             raise SpecError("the index has no ids to replace records by", "give the column `id`")
+        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
+        given = Source(records, id=id, reading=how)
         with Pool() as pool:
-            return LinkRun(link_new(self._store, Source(records, id=id), pool, replace=True))
+            return LinkRun(link_new(self._store, given, pool, replace=True))
 
     def relink(self) -> Relinked:
         """Return the changes by one linkage of all records; the index stays as it is.
@@ -209,6 +223,10 @@ class RecordIndex:
         columns: Sequence[str] | None = None,
         kind: str | None = None,
         missing: str = "error",
+        input_format: str | None = None,
+        delimiter: str | None = None,
+        encoding_errors: str = "strict",
+        max_document: int | str = "256MB",
     ) -> dict[str, Any]:
         """Compare the clusters with the ground truth.
 
@@ -225,6 +243,7 @@ class RecordIndex:
         from neardup.records.outputs.link_scores import evaluate_clusters
 
         found = self.clusters
+        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
         return LinkEvaluation(
-            evaluate_clusters(found, truth, columns=columns, kind=kind, missing=missing)
+            evaluate_clusters(found, truth, columns=columns, kind=kind, missing=missing, how=how)
         )

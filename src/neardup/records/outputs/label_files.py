@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import ColumnError, SpecError, UnknownIdError
-from neardup.inspect.ground_truth import read_truth
+from neardup.errors import ColumnError, SpecError, UnknownIdError, hint_instead
+from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.records.decision.labels import Labels
 from neardup.records.outputs.link_tables import public_ids
 from neardup.records.record_files import Records
@@ -17,6 +17,7 @@ from neardup.results.results import Results
 
 #: Remedies: labels have no other names of columns, and no row is left out.
 _COLUMNS = "labels have the columns id_a, id_b and duplicate, which is true or false"
+_FILE = f"{_COLUMNS}; a file is read by its ending, CSV with commas, in UTF-8"
 _UNKNOWN = (
     "rows are counted without the header; leave out those with other ids; of two files, id_a is of "
     "the first"
@@ -47,14 +48,14 @@ def read_labels(given: Any, records: Records) -> Labels:
     of = SimpleNamespace(ids=records.ids[0], name="the linkage", record={"secret_ids": True})
     try:
         try:
-            known = read_truth(cast(Results, of), given, None, "judged", "error", records.ids[-1])
+            known = _read(of, given, records.ids[-1])
         except UnknownIdError:
             if not records.private_ids:
                 raise
             # Pairs that were marked on a page have the rows instead.
             names = public_ids(records)
             of.ids = names[0]
-            known = read_truth(cast(Results, of), given, None, "judged", "error", names[-1])
+            known = _read(of, given, names[-1])
     except ColumnError as error:
         raise ColumnError(_of_labels(error), _COLUMNS) from error
     except UnknownIdError as error:
@@ -63,6 +64,11 @@ def read_labels(given: Any, records: Records) -> Labels:
     if len(records.ids) > 1:
         b = b + records.first
     return Labels(np.minimum(a, b), np.maximum(a, b), known.right)
+
+
+def _read(of: SimpleNamespace, given: Any, second_ids: Any) -> GroundTruth:
+    with hint_instead(_FILE):
+        return read_truth(cast(Results, of), given, None, "judged", "error", second_ids)
 
 
 def _of_labels(error: Exception) -> str:

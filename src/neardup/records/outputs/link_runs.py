@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import InputError, SpecError, UnknownIdError
+from neardup.errors import InputError, SpecError, UnknownIdError, hint_instead
+from neardup.io.opening import Reading
 from neardup.io.remote import local_target
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.threshold import Threshold
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from neardup.records.incremental.record_index import RecordIndex
 
+_TRUTH_HINT = "give the truth as a table with two columns of ids, or a list of pairs of ids"
 #: Probabilities for which pairs are counted.
 PROBABILITIES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 
@@ -121,12 +123,17 @@ class Blocks:
         columns: Sequence[str] | None = None,
         kind: str | None = None,
         missing: str = "error",
+        input_format: str | None = None,
+        delimiter: str | None = None,
+        encoding_errors: str = "strict",
+        max_document: int | str = "256MB",
     ) -> dict[str, Any]:
         """Compare the candidates with the ground truth; see `LinkRun.evaluate`."""
         from neardup.records.outputs.link_scores import evaluate_links
 
         found = tables.decided(self._blocked)
-        return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
+        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
+        return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing, how=how)
 
     def to_splink(self, names: tuple[str, str] = tables.NAMES) -> pa.Table:
         """Return the candidates for Splink's ``register_blocked_pairs_for_predict``.
@@ -374,6 +381,10 @@ class LinkRun(AnyRun):
         columns: Sequence[str] | None = None,
         kind: str | None = None,
         missing: str = "error",
+        input_format: str | None = None,
+        delimiter: str | None = None,
+        encoding_errors: str = "strict",
+        max_document: int | str = "256MB",
     ) -> dict[str, Any]:
         """Compare the linkage with the ground truth: of candidates and decision by themselves.
 
@@ -383,6 +394,8 @@ class LinkRun(AnyRun):
             columns: Their names; without it they are looked for.
             kind: ``"pairs"``, ``"links"`` or ``"groups"``, where the names don't say.
             missing: ``"error"``, or ``"skip"`` to leave out rows with ids that no record has.
+            input_format: Of a file, as for `neardup.dedup`, as are ``delimiter``,
+                ``encoding_errors`` and ``max_document``.
 
         Returns:
             ``blocking``: pairs completeness, pairs quality, reduction ratio, candidates per record.
@@ -396,15 +409,16 @@ class LinkRun(AnyRun):
         from neardup.records.outputs.link_scores import evaluate_links
 
         found = tables.decided(self._linked)
-        how: dict[str, Any] = {"columns": columns, "kind": kind, "missing": missing}
+        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
+        asked: dict[str, Any] = {"columns": columns, "kind": kind, "missing": missing, "how": how}
         try:
-            scores = evaluate_links(found, truth, **how)
+            scores = evaluate_links(found, truth, **asked)
         except UnknownIdError:
             records = self._linked.blocked.records
             if not records.private_ids:
                 raise
             # Pairs that were marked on a page have the rows instead.
-            scores = evaluate_links(replace(found, ids=tables.public_ids(records)), truth, **how)
+            scores = evaluate_links(replace(found, ids=tables.public_ids(records)), truth, **asked)
         return LinkEvaluation(scores)
 
     def explain(
@@ -468,7 +482,8 @@ class LinkRun(AnyRun):
         """
         from neardup.records.outputs.link_page import write_link_page
 
-        found = None if truth is None else self.evaluate(truth)
+        with hint_instead(_TRUTH_HINT):
+            found = None if truth is None else self.evaluate(truth)
         return write_link_page(self._linked, self.summary, path, overwrite, found, texts)
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Path:

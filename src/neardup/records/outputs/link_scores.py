@@ -24,7 +24,8 @@ from neardup.errors import FormatError, SpecError
 from neardup.inspect.agreement import Agreement, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge
 from neardup.inspect.ground_truth import read_truth, truth_ids
-from neardup.io.input_tables import read_table
+from neardup.io.input_tables import PLAIN, read_table
+from neardup.io.opening import Reading
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.model import logit
 from neardup.records.decision.model import probability as probability_of
@@ -43,9 +44,10 @@ def evaluate_links(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
+    how: Reading = PLAIN,
 ) -> dict[str, Any]:
     """Compare candidates and decision with the truth, see `LinkRun.evaluate`."""
-    judge, about = _judge(found.ids, truth, columns, kind, missing)
+    judge, about = _judge(found.ids, truth, columns, kind, missing, how)
     alike = judge.alike(found.a.astype(np.int64), found.b.astype(np.int64))
     about["blocking"] = _blocking(found, alike, judge.pairs, about["records"])
     if found.log_odds is not None:
@@ -60,20 +62,26 @@ def evaluate_clusters(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
+    how: Reading = PLAIN,
 ) -> dict[str, Any]:
     """Compare only clusters with the truth, see `RecordIndex.evaluate`."""
     ids = clusters.column("id").combine_chunks()
-    judge, about = _judge((ids,), truth, columns, kind, missing)
+    judge, about = _judge((ids,), truth, columns, kind, missing, how)
     labels = numbers(clusters.column("cluster").combine_chunks())
     return {**about, "clusters": _clusters(labels, judge)}
 
 
 def _judge(
-    ids: tuple[Any, ...], truth: Any, columns: Sequence[str] | None, kind: str | None, missing: str
+    ids: tuple[Any, ...],
+    truth: Any,
+    columns: Sequence[str] | None,
+    kind: str | None,
+    missing: str,
+    how: Reading,
 ) -> tuple[Judge, dict[str, Any]]:
     records = sum(map(len, ids))
     of = SimpleNamespace(ids=ids[0], name="the linkage", record={"secret_ids": True})
-    known = read_truth(cast(Results, of), truth, columns, kind, missing, ids[-1])
+    known = read_truth(cast(Results, of), truth, columns, kind, missing, ids[-1], how)
     if known.kind == "judged" or (known.kind == "groups" and len(ids) > 1):
         raise SpecError(
             f"the truth has {known.kind}; expected pairs",
@@ -100,6 +108,7 @@ def evaluate_pairs(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
+    how: Reading = PLAIN,
 ) -> dict[str, Any]:
     """Compare candidates that `neardup blocks` wrote with the truth, see `evaluate_links`.
 
@@ -120,7 +129,7 @@ def evaluate_pairs(
     counts = json.loads(about)
     named = [table.column(c).cast(pa.large_string()) for c in ("id_a", "id_b")]
     there = [_joined(*named)] * 2 if counts["sources"] == 1 else named
-    known = list(map(_joined, named, truth_ids(truth, there, columns, kind)))
+    known = list(map(_joined, named, truth_ids(truth, there, columns, kind, how)))
     if counts["sources"] == 1:
         known = [_joined(*known)] * 2
     first, second = (pc.unique(ids) for ids in known)
@@ -132,7 +141,7 @@ def evaluate_pairs(
     if counts["sources"] > 1:
         sources, b = (first, second), b + len(first)
     found = Decided(sources, np.minimum(a, b), np.maximum(a, b), counts["possible"])
-    result = evaluate_links(found, truth, columns=columns, kind=kind, missing=missing)
+    result = evaluate_links(found, truth, columns=columns, kind=kind, missing=missing, how=how)
     result["records"] = counts["records"]
     result["blocking"]["candidates_per_record"] = len(a) / max(counts["records"], 1)
     return result

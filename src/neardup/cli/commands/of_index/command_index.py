@@ -108,10 +108,18 @@ def _opened(folder: Path) -> Any:
 @_index
 @click.argument("records", metavar="FILE", type=o.PATH)
 @o.option("--id", metavar="NAME", help="Column with the ids. [default: that of the index]")
+@o.table_options
 @o.hidden_ids_option
 @o.quiet_option
 @o.debug_option
-def update(folder: Path, records: Path, id: str | None, private_ids: bool, quiet: bool) -> None:
+def update(
+    folder: Path,
+    records: Path,
+    id: str | None,
+    private_ids: bool,
+    quiet: bool,
+    **how: Any,
+) -> None:
     """Replace the records of FILE in an index of records, by their ids.
 
     They are linked as if they came now; all others keep their clusters.
@@ -119,7 +127,7 @@ def update(folder: Path, records: Path, id: str | None, private_ids: bool, quiet
     from neardup.records.incremental.record_index import RecordIndex
 
     with RecordIndex.open(folder) as found, ids_left_out(private_ids):
-        run = found.update(records, id=id)
+        run = found.update(records, id=id, **how)
     if not quiet:
         click.echo(str(run), err=True)
 
