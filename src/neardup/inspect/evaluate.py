@@ -31,7 +31,7 @@ class Listed(NamedTuple):
     given: np.ndarray  # int64[pairs]: for how many pairs of documents in scope
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913 - as `Run.evaluate`
     results: Results,
     truth: object,
     columns: Sequence[str] | None = None,

@@ -33,7 +33,7 @@ _KNOWN: dict[tuple[str, ...], str] = {
 #: Third columns that say of each pair whether it is one of duplicates.
 _VERDICTS = ("duplicate", "label", "same")
 _YES, _NO = ("true", "1", "yes", "right"), ("false", "0", "no", "wrong")
-#: Stands for the columns that a truth may have, which are two at least.
+#: Needed instead of columns that are not known: a truth has two at least.
 _ANY = ("id",)
 _NAMES_HINT = "name two with `columns`, and say with `kind` whether they are pairs or groups"
 
@@ -52,7 +52,7 @@ class GroundTruth:
     right: np.ndarray  # bool[rows]: whether each pair is one of duplicates
 
 
-def read_truth(
+def read_truth(  # noqa: PLR0913 - as `Run.evaluate`
     results: Results,
     source: Any,
     columns: Sequence[str] | None = None,

@@ -399,7 +399,8 @@ def gather_values(data, values, kinds, columns, out, offsets, lone):
 def csv_records(data, size, delimiter, final, row_of, expected, lines, values, kinds):
     """Find the records of CSV and some of their fields. A blank line is no record.
 
-    Byte order marks before a record, as in files that were put together, are no part of it. Quoting starts at the start of a field only. ``final`` is whether the end of the data is the end
+    Byte order marks before a record, as in files that were put together, are no part of it.
+    Quoting starts at the start of a field only. ``final`` is whether the end of the data is the end
     of the file. ``row_of`` has, for each field, the row of ``values`` for it; -1 for none. Each
     record must have as many fields as ``expected``; with 0 that does not matter, nor do
     bytes after a closing quote. ``lines``, int32[size // 2 + 1, 3], gets the start, the end without

@@ -217,7 +217,7 @@ def _skipped(file: SourceFile, extent: Extent) -> int:
 
 
 def _several_lines(raw: Raw, start: int) -> tuple[str, str] | None:
-    """Return what is wrong with JSON of several lines that begins somewhere, and a remedy.
+    """Return the error in words for JSON of several lines that begins somewhere, and its remedy.
 
     None where the line is complete, cut off, or no JSON.
     """

@@ -216,7 +216,7 @@ class RecordIndex:
         with self._store.core.reading() as state:
             return ids_as_stored(ids, state.ids)
 
-    def evaluate(
+    def evaluate(  # noqa: PLR0913 - public, as `neardup.Run.evaluate`
         self,
         truth: object,
         *,

@@ -116,7 +116,7 @@ class Blocks:
             "blocks": [{**block._asdict(), "fields": [*block.fields]} for block in found.blocks],
         }
 
-    def evaluate(
+    def evaluate(  # noqa: PLR0913 - public, as `neardup.Run.evaluate`
         self,
         truth: object,
         *,
@@ -374,7 +374,7 @@ class LinkRun(AnyRun):
             found.save(out, overwrite=overwrite)
         return found
 
-    def evaluate(
+    def evaluate(  # noqa: PLR0913 - public, as `neardup.Run.evaluate`
         self,
         truth: object,
         *,
