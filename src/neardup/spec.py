@@ -414,5 +414,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("treshold", ["threshold", "recall"])
     'did you mean threshold?'
     """
-    found = difflib.get_close_matches(name, known, n=1)
+    # Below this share of equal letters, names have little in common: merge and serve.
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     return f"did you mean {found[0]}?" if found else "known are " + ", ".join(sorted(known))

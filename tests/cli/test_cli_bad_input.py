@@ -136,7 +136,19 @@ def test_resume_with_another_keep_order(notes: Path, tmp_path: Path, command: Co
 
 
 def test_commands_and_options_that_are_nearly_right(command: Command) -> None:
-    answer = command("dedupe")
-    assert answer.code == 2 and answer.error.endswith("did you mean dedup?")
+    for given, meant in (
+        (["dedupe"], "did you mean neardup dedup?"),
+        (["merge"], "did you mean neardup index merge?"),
+        (["cluster"], "did you mean neardup recluster?"),
+        (["dups"], "did you mean neardup dedup?"),
+        (["servee"], "did you mean neardup serve?"),
+        (["xyz"], "known are audit, blocks, compare"),
+        (["index", "search"], "did you mean neardup index query?"),
+        (["index", "dedup"], "did you mean neardup dedup?"),
+        (["index", "xyz"], "known are add, backup, check"),
+    ):
+        answer = command(*given)
+        assert answer.code == 2 and meant in answer.error
+        assert ("did you mean" in meant) == ("did you mean" in answer.error)
     answer = command("dedup", "a.jsonl", "-o", "out", "--treshold", "0.8")
     assert answer.code == 2 and "--threshold" in answer.error

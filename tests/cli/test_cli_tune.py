@@ -80,7 +80,7 @@ def test_given_bands_and_rows(command: Command) -> None:
         (["--at", "0.5:0.9", "--num-hashes", "0"], "--num-hashes is 0;"),
         (["--at", "0.5:0.9", "--num-hashes", "9000"], "--num-hashes is 9000;"),
         (["--at", "0.5:0.9", "--at", "0.6:0.1"], "contradict each other"),
-        (["--bands", "3"], "bands and rows must be given together"),
+        (["--bands", "3"], "--bands is given 1 times, and --rows 0 times"),
         (["--bands", "3", "--rows", "3", "--num-hashes", "9"], "--num-hashes is given"),
     ],
 )
@@ -112,5 +112,10 @@ def test_numbers_of_bands_at_fixed_similarities(command: Command) -> None:
     assert ["90", "4", "0.2969", "1.0000"] in lines and ["120", "3", "0.8489", "1.0000"] in lines
     rows = json.loads(command("tune", *asked, "--json").out)
     assert len(rows) == len(lines) - 1 and rows[-1]["num_bands"] == 360
+    given = ("--bands", 20, "--rows", 5, "--bands", 90, "--rows", 4)
+    lines = [line.split() for line in command("tune", *asked[:4], *given).out.splitlines()]
+    assert lines[1:] == [["20", "5", "0.0194", "0.9956"], ["90", "4", "0.2969", "1.0000"]]
+    assert command("tune", *asked[:2], "--bands", 20, "--rows", 99).code == 2
     refused = command("tune", *asked, "--at", "0.5:0.99")
-    assert refused.code and "similarities are given with points" in " ".join(refused.lines)
+    said = ["error: --similarity and --at ask for different tables", "hint: leave one of them out"]
+    assert refused.code == 2 and refused.lines == said

@@ -17,8 +17,8 @@ from typing import Any, NoReturn, cast
 import click
 
 from neardup import __version__
+from neardup.cli.suggesting import Suggesting
 from neardup.errors import NeardupError, SpecError
-from neardup.spec import nearest
 
 #: Why the system refuses to write to standard output.
 _REFUSED = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -49,7 +49,7 @@ _COMMANDS = {
 }
 
 
-class _Lazy(click.Group):
+class _Lazy(Suggesting):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -58,14 +58,6 @@ class _Lazy(click.Group):
             return None
         home = importlib.import_module(f"neardup.cli.commands.{_COMMANDS[cmd_name]}")
         return cast(click.Command, getattr(home, cmd_name))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            hint = nearest(args[0], _COMMANDS)
-            ctx.fail(f"No such command {args[0]!r}; {hint}")
-        return super().resolve_command(ctx, args)
 
 
 _EXAMPLE, _HELP = "Example: neardup dedup notes.jsonl -o out", ["-h", "--help"]

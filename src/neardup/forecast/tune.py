@@ -178,10 +178,7 @@ def tune(
     asked = tuple(map(Point.of, points))
     check_integer("`num_hashes`", num_hashes, 1, _MAX_HASHES)
     if choices:
-        for num_bands, rows in choices:
-            check_integer("`num_bands`", num_bands, 1, _MAX_BANDS)
-            check_integer("`rows`", rows, 1, _MAX_ROWS)
-        given = tuple(Choice(num_bands, rows, asked) for num_bands, rows in choices)
+        given = tuple(_checked(choices, asked))
         longest = max(c.num_hashes for c in given)
         return Tuning(asked, longest, given, not any(c.missed for c in given) if asked else None)
     if not asked:
@@ -195,12 +192,15 @@ def tune(
     return Tuning(asked, num_hashes, tuple(sorted(complete, key=_distance)), False, longer)
 
 
-def by_bands(similarities: Sequence[float], num_hashes: int = 128) -> list[dict[str, Any]]:
+def by_bands(
+    similarities: Sequence[float], num_hashes: int = 128, choices: Sequence[tuple[int, int]] = ()
+) -> list[dict[str, Any]]:
     """Return the shares of candidates at fixed similarities, by the number of bands.
 
     Args:
         similarities: Similarities, each in [0, 1].
         num_hashes: Length of the signature, which is cut into as many bands as fit.
+        choices: ``(num_bands, rows)`` instead of these.
 
     Returns:
         For each number of bands: ``num_bands``, ``rows`` (as many as fit), and ``probabilities``,
@@ -218,15 +218,22 @@ def by_bands(similarities: Sequence[float], num_hashes: int = 128) -> list[dict[
         check_probability("a similarity", similarity, low_open=False, high_open=False)
     every = range(1, min(num_hashes, _MAX_ROWS) + 1)
     most = {min(_MAX_BANDS, num_hashes // rows): rows for rows in every}
-    choices = [Choice(num_bands, rows) for num_bands, rows in sorted(most.items())]
+    found = _checked(choices) if choices else [Choice(*one) for one in sorted(most.items())]
     return [
         {
             "num_bands": choice.num_bands,
             "rows": choice.rows,
             "probabilities": [choice.probability(s) for s in similarities],
         }
-        for choice in choices
+        for choice in found
     ]
+
+
+def _checked(choices: Sequence[tuple[int, int]], asked: tuple[Point, ...] = ()) -> list[Choice]:
+    for num_bands, rows in choices:
+        check_integer("`num_bands`", num_bands, 1, _MAX_BANDS)
+        check_integer("`rows`", rows, 1, _MAX_ROWS)
+    return [Choice(num_bands, rows, asked) for num_bands, rows in choices]
 
 
 def solve(points: Sequence[Point], num_hashes: int) -> list[Choice]:

@@ -150,20 +150,21 @@ def tune(
     rows that satisfy the points are shown, the cheapest first; if there are none, the complete
     signature is cut into bands, those first that come nearest to the points, and missed points
     are marked. Of each: the similarities found with probability 0.1 %, 50 % and 99 %, and the one
-    at which the curve is steepest. With --similarity, all numbers of bands are shown instead, with
-    their probabilities at these similarities.
+    at which the curve is steepest. With --similarity, all numbers of bands are shown instead, or
+    those given, with their probabilities at these similarities.
     """
     if len(bands) != len(rows):
-        raise SpecError("bands and rows must be given together", "give both, equally often")
+        what = f"`num_bands` is given {len(bands)} times, and `rows` {len(rows)} times"
+        raise SpecError(what, "give both, equally often")
     if bands and o.given_options("num_hashes"):
         raise SpecError("`num_hashes` is given with bands and rows", "leave one out")
-    if similarities and (points or bands):
-        raise SpecError("similarities are given with points or bands", "leave one out")
+    if similarities and points:
+        raise SpecError("`similarity` and `at` ask for different tables", "leave one of them out")
     from neardup.forecast.tune import by_bands, tune
     from neardup.report.tune_text import render, render_by_bands
 
     if similarities:
-        found = by_bands(similarities, num_hashes)
+        found = by_bands(similarities, num_hashes, tuple(zip(bands, rows, strict=True)))
         click.echo(json.dumps(found, indent=2) if json_ else render_by_bands(found, similarities))
         return
     tuning = tune(points, num_hashes, tuple(zip(bands, rows, strict=True)))

@@ -1,4 +1,4 @@
-"""Files of formats that are not read: what they are, and the command that converts them."""
+"""Files of formats that are not read, and the commands that convert them."""
 
 import re
 from typing import NamedTuple
@@ -68,8 +68,8 @@ def unread(path: str, compression: str | None, formats: str) -> Unread:
 
     ``formats`` lists those that are read.
 
-    >>> unread("x.xlsx", None, "csv").hint
-    'convert it: python -c "import pandas; pandas.read_excel(\\'x.xlsx\\').to_csv(\\'x.csv\\', index=False)"'
+    >>> unread("x.orc.bz2", None, "csv")
+    Unread(what="unknown ending '.bz2'", hint='unpack it: bunzip2 x.orc.bz2')
     """
     name = last_name(path).lstrip(".")
     endings = [f".{part}" for part in name.split(".")[1:]]
@@ -110,5 +110,5 @@ def _converted(path: str, ending: str) -> str:
 
 
 def _shown(path: str, ending: str) -> str:
-    """Return a path that a shell takes without quotes; another one stands for it, if need be."""
+    """Return a path if a shell takes it without quotes, else another name with its ending."""
     return path if _PLAIN.fullmatch(path) and path.lower().endswith(ending) else f"FILE{ending}"

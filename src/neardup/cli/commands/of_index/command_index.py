@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from neardup.cli import options as o
+from neardup.cli.suggesting import Suggesting
 from neardup.errors import SpecError, ids_left_out
 from neardup.report.numbers import counted
 
@@ -24,7 +25,7 @@ _conflict = o.option(
 )
 
 
-@click.group(no_args_is_help=True)
+@click.group(cls=Suggesting, no_args_is_help=True)
 def index() -> None:
     """Keep documents in an index that is asked and filled all the time.
 
