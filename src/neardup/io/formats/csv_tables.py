@@ -171,10 +171,14 @@ def _read_header(file: SourceFile, raw: bytes, record: bytes) -> _Header:
 
 
 def check_delimiter(file: SourceFile, names: Sequence[str], needed: Sequence[str]) -> None:
-    """Refuse a file whose only column is none of those needed, and has another delimiter in it."""
-    if len(names) != 1 or names[0] in needed or not needed:
+    """Refuse a file that lacks needed columns and seems to be JSON, or to have other delimiters."""
+    if not needed or not names or set(needed) <= set(names):
         return
-    (name,) = names
+    name = names[0]
+    if name.startswith("{"):
+        raise FormatError(f"{file.path}: JSON, and was to be CSV", "`input_format`='jsonl'")
+    if len(names) > 1 or name in needed:
+        return
     others = (other for other in _OTHER_DELIMITERS if other != _delimiter(file))
     delimiter = max(others, key=name.count)
     if delimiter not in name:

@@ -25,7 +25,9 @@ from neardup.kernels.scanning import DEEP, UNKNOWN, json_fields, json_lines
 _LINE_HINT = "every line must be one JSON object; correct or drop this line"
 _CONVERTED = "one object a line is expected; convert with: jq -c {} in.json > out.jsonl"
 _ARRAY_HINT = _CONVERTED.format("'.[]'")
-_FORMAT_HINT = "if this is another format than JSON lines, name it with `input_format`"
+_FORMAT_HINT = (
+    "every line must be one JSON object; if this is another format, name it with `input_format`"
+)
 #: An object whose first member is a list of objects, such as ``{"data": [{``; and its name.
 _WRAPPED = re.compile(r'\s*\{\s*"(\w+)"\s*:\s*\[\s*\{')
 _HEAD_BYTES = 8 << 20  # a column must be named within these: a typo shows at once
@@ -98,7 +100,7 @@ class JsonPartition(BytePartition):
                 what = _TOO_DEEP
         except json.JSONDecodeError as error:
             what = f"is not valid JSON at character {error.pos + 1}: {error.msg}"
-            hint = f"{hint}; {_FORMAT_HINT}" if not error.pos else hint
+            hint = hint if error.pos else _FORMAT_HINT
         except RecursionError:
             what = _TOO_DEEP
         return FormatError(f"{self.position(start)} {what}", hint)
@@ -198,7 +200,11 @@ def cut(
     if missing and names:
         name = next(name for name in columns.required if name in missing)
         where = "" if looked < _HEAD_BYTES else " in the first 8 MiB"
-        raise missing_column(file.path, name, list(names), where, hint_for(name, columns))
+        hint = hint_for(name, columns)
+        raw = first[0].raw()
+        if wrapped := _WRAPPED.match(_text_from(raw, 0)):
+            hint = _CONVERTED.format(f"'.{wrapped[1]}[]'")
+        raise missing_column(file.path, name, list(names), where, hint)
     yield from first
     first.clear()
     yield from partitions
@@ -216,12 +222,17 @@ def _skipped(file: SourceFile, extent: Extent) -> int:
     return skip
 
 
+def _text_from(raw: Raw, start: int) -> str:
+    found = raw.data[start : min(raw.size, start + _LOOKED_AT)]
+    return found.tobytes().decode(errors="replace")
+
+
 def _several_lines(raw: Raw, start: int) -> tuple[str, str] | None:
     """Return the error in words for JSON of several lines that begins somewhere, and its remedy.
 
     None where the line is complete, cut off, or no JSON.
     """
-    text = raw.data[start : min(raw.size, start + _LOOKED_AT)].tobytes().decode(errors="replace")
+    text = _text_from(raw, start)
     line, _, rest = text.lstrip().partition("\n")
     line, rest = line.rstrip(), rest.lstrip()
     # After a line that was cut off comes the next object.

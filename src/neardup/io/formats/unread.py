@@ -15,7 +15,7 @@ _PANDAS = {
     ".sav": ("read_spss", ".parquet"),
     ".xml": ("read_xml", ".csv"),
 }
-_WRITERS = {".csv": "to_csv({new!r}, index=False)", ".parquet": "to_parquet({new!r})"}
+_WRITERS = {".csv": "to_csv({new!r}, index=0)", ".parquet": "to_parquet({new!r})"}
 _DATABASES = (".sqlite", ".sqlite3", ".db")
 #: Endings of other tables: the Python that converts one.
 _PYTHON = {
