@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neardup.api.arguments import checked

@@ -163,12 +163,14 @@ def _checked_file(path: Path, source: Source, overwrite: bool) -> Path:
 
 
 def _documents(source: Source) -> Iterator[tuple[Any, pa.LargeStringArray]]:
-    """Yield the ids, or None, and the texts of each partition."""
-    name = source.id_column
+    """Yield the ids, or None, and the texts of each partition; of no text without a partition."""
+    name, partition = source.id_column, None
     for partition in source.partitions():
         found = partition.read((name,) if name else ())
         ids = None if name is None else id_array(found.columns.column(name), name)
         yield ids, found.text
+    if partition is None:
+        yield None, pa.array([], pa.large_string())
 
 
 def _signed(

@@ -35,9 +35,8 @@ _BY_ENDING = "these files are read by their endings, CSV with commas: rename or 
 @contextmanager
 def naming(prefix: str) -> Iterator[None]:
     """Have the hints of errors name the arguments of another corpus, such as ``test_text``."""
-    other = ("input_format", "delimiter") if prefix == "test_" else ("input_format",)
     try:
-        with hint_instead(_BY_ENDING, *other):
+        with hint_instead(_BY_ENDING, "input_format", "delimiter"):
             yield
     except InputError as error:
         error.hint = re.sub("`(text|id)`", rf"`{prefix}\1`", error.hint)

@@ -33,8 +33,6 @@ _KNOWN: dict[tuple[str, ...], str] = {
 #: Third columns that say of each pair whether it is one of duplicates.
 _VERDICTS = ("duplicate", "label", "same")
 _YES, _NO = ("true", "1", "yes", "right"), ("false", "0", "no", "wrong")
-#: Needed instead of columns that are not known: a truth has two at least.
-_ANY = ("id",)
 _NAMES_HINT = "name two with `columns`, and say with `kind` whether they are pairs or groups"
 
 #: A column of a table whose types are not known before it is read.
@@ -148,7 +146,7 @@ def _read(source: Any, columns: Sequence[str] | None, how: Reading) -> tuple[str
     if isinstance(source, str | os.PathLike):
         if Path(source).is_dir():
             raise InputError(f"{source} is a folder; expected a file")
-        return str(source), read_table(Path(source), str(source), how, columns or _ANY)
+        return str(source), read_table(Path(source), str(source), how, columns)
     for name in ("input_format", "delimiter"):
         if getattr(how, name) is not None:
             raise SpecError(f"`{name}` is given for a truth that is no file", "leave it out")

@@ -24,12 +24,13 @@ def read_parts(path: str, names: list[str]) -> Iterator[pa.Table]:
 
 
 def read_table(
-    source: object, name: str, how: Reading = PLAIN, needed: Sequence[str] = ()
+    source: object, name: str, how: Reading = PLAIN, needed: Sequence[str] | None = ()
 ) -> pa.Table:
     """Read all columns of an input, see `open_source`; those of CSV are strings.
 
     ``name`` is that of the source, for messages; the columns of ``how`` are ignored. ``needed`` are
-    columns without which CSV with one column only seems to have another delimiter.
+    columns without which CSV with one column only seems to have another delimiter; None for any
+    two.
     """
     tables = []
     limit = parse_size(how.max_document, "max_document")

@@ -59,6 +59,20 @@ class Reading:
         known = {field.name for field in fields(cls)}
         return cls(**{k: v for k, v in values.items() if k in known and v is not None})
 
+    def of_another(self, source: object) -> Self:
+        """Return how another source is read: without what is for files or for CSV if it has none.
+
+        Raises:
+            InputError: Its files can't be found, or have formats that are not known.
+        """
+        paths = paths_of(source)
+        if paths is None:
+            return replace(self, delimiter=None, skip_large=None)
+        if self.delimiter is None:
+            return self
+        is_csv = any(file.format in ("csv", "tsv") for file in find_files(paths, None))
+        return self if is_csv else replace(self, delimiter=None)
+
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "text": list(self.text)}
 

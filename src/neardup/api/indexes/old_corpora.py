@@ -127,7 +127,7 @@ def open_corpus(against: object, reading: Reading) -> InputCorpus:
     _refuse_folder_of_indexes(against)
     try:
         with naming("old_"):
-            return InputCorpus.open(against, reading)
+            return InputCorpus.open(against, reading.of_another(against))
     except InputNotFoundError as error:
         error.hint = "name the folder of an index, the output of neardup dedup, or files"
         raise

@@ -11,7 +11,7 @@ import click
 from neardup.cli import options as o
 from neardup.cli.main import as_options
 from neardup.cli.showing import Page, in_colour, on_run, open_records, open_run, show_options
-from neardup.errors import InputError, SpecError
+from neardup.errors import InputError, SpecError, hint_instead
 
 #: Bytes of a text.
 _MOST = 64 << 20
@@ -151,8 +151,10 @@ def _text(name: str, encoding_errors: str) -> str:
     if name != "-" and path.is_dir():
         raise InputError(f"{name} is a folder; expected a file with one text")
     columns = Columns(encoding_errors=encoding_errors)
-    source = open_source([path], columns, input_format="text")
-    if sum(file.size or 0 for file in source.files) > _MOST:
-        raise InputError(f"{name}: larger than {_MOST >> 20} MiB, for one text")
-    texts = [text for part in source.partitions() for text in part.read().text.to_pylist()]
+    plain = "each file is one plain text"
+    with hint_instead(plain, "input_format", "max_document"):
+        source = open_source([path], columns, input_format="text")
+        if sum(file.size or 0 for file in source.files) > _MOST:
+            raise InputError(f"{name}: larger than {_MOST >> 20} MiB, for one text")
+        texts = [text for part in source.partitions() for text in part.read().text.to_pylist()]
     return texts[0] or "" if texts else ""

@@ -170,14 +170,17 @@ def _read_header(file: SourceFile, raw: bytes, record: bytes) -> _Header:
         raise FormatError(f"{file.path}: the header is not a record of CSV", _QUOTE_HINT) from error
 
 
-def check_delimiter(file: SourceFile, names: Sequence[str], needed: Sequence[str]) -> None:
-    """Refuse a file that lacks needed columns and seems to be JSON, or to have other delimiters."""
-    if not needed or not names or set(needed) <= set(names):
+def check_delimiter(file: SourceFile, names: Sequence[str], needed: Sequence[str] | None) -> None:
+    """Refuse a file that lacks needed columns and seems to be JSON, or to have other delimiters.
+
+    ``needed`` is None for any two columns.
+    """
+    if not names or (needed is not None and set(needed) <= set(names)):
         return
     name = names[0]
     if name.startswith("{"):
         raise FormatError(f"{file.path}: JSON, and was to be CSV", "`input_format`='jsonl'")
-    if len(names) > 1 or name in needed:
+    if len(names) > 1 or name in (needed or ()):
         return
     others = (other for other in _OTHER_DELIMITERS if other != _delimiter(file))
     delimiter = max(others, key=name.count)
@@ -187,7 +190,8 @@ def check_delimiter(file: SourceFile, names: Sequence[str], needed: Sequence[str
     # Without a header the first record may be text of a document.
     readable = not any(shown(part, 0).startswith("column ") for part in parts)
     only = repr(name) if readable else f"named with {delimiter!r}"
-    what = f"no column {spelled(needed[0])}; the only column is {only}"
+    what = f"the only column is {only}"
+    what = f"no column {spelled(needed[0])}; {what}" if needed else what
     raise ColumnError(f"{file.path}: {what}", f"`delimiter`={delimiter!r}")
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.cluster.edges import Edges
+from neardup.errors import hint_instead
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.incoming import ids_as_stored
@@ -85,7 +86,9 @@ def link_new(
         StoreError: Another process writes.
     """
     spec = store.spec
-    records = read_records(given._replace(id=given.id or store.id), spec)
+    fields = ", ".join(spec.names)
+    with hint_instead(f"the fields of the index are {fields}; `id` names the ids", "fields"):
+        records = read_records(given._replace(id=given.id or store.id), spec)
     use_memory(records, pool, memory)
     features = store.features(records.columns, pool)
     keys = store.keys(features, records.columns, pool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -57,7 +58,7 @@ def read_labels(given: Any, records: Records) -> Labels:
             of.ids = names[0]
             known = _read(of, given, names[-1])
     except ColumnError as error:
-        raise ColumnError(_of_labels(error), _COLUMNS) from error
+        raise ColumnError(_of_labels(error), error.hint) from error
     except UnknownIdError as error:
         raise UnknownIdError(_of_labels(error), _UNKNOWN) from error
     a, b = known.docs, known.others
@@ -67,7 +68,7 @@ def read_labels(given: Any, records: Records) -> Labels:
 
 
 def _read(of: SimpleNamespace, given: Any, second_ids: Any) -> GroundTruth:
-    with hint_instead(_FILE):
+    with hint_instead(_FILE if isinstance(given, str | os.PathLike) else _COLUMNS):
         return read_truth(cast(Results, of), given, None, "judged", "error", second_ids)
 
 

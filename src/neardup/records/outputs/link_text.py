@@ -122,7 +122,9 @@ def _decision(decision: dict[str, Any]) -> str:
     if best is None:
         return shown
     at = f"{percent(best['f1'])}, is at probability {best['probability']:g}"
-    shown += f"\nThe best F1 of the pairs, {at}. Brier score: {decision['brier']:.4f}."
+    shown += f"\nThe best F1 of the pairs, {at}."
+    if decision["brier"] is not None:  # of no candidate
+        shown += f" Brier score: {decision['brier']:.4f}."
     return f"{shown}\n\nReliability\n{_reliability(decision['reliability'])}"
 
 
