@@ -202,6 +202,60 @@ def test_file_is_gone(tmp_path: Path, name: str) -> None:
         texts_of(source)
 
 
+def _made(path: Path, rows: pa.Table) -> None:
+    """Write a table in a format that is not read."""
+    import sqlite3
+
+    import pyarrow.orc as orc
+
+    if path.suffix == ".orc":
+        orc.write_table(rows, path)
+    elif path.suffix == ".pkl":
+        rows.to_pandas().to_pickle(path)
+    elif path.suffix == ".avro":
+        polars = pytest.importorskip("polars")
+        polars.from_arrow(rows).write_avro(path)
+    else:
+        with sqlite3.connect(path) as database:
+            rows.to_pandas().to_sql("notes", database)
+        database.close()
+
+
+@pytest.mark.parametrize("ending", [".orc", ".pkl", ".avro", ".sqlite"])
+def test_hints_convert_what_is_not_read(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    _made(Path(f"a{ending}"), pa.table({"text": ["one", "two"]}))
+    with pytest.raises(FormatError, match=f"unknown ending '{ending}'") as caught:
+        opened(Path(f"a{ending}"))
+    code = caught.value.hint.partition('python -c "')[2].removesuffix('"')
+    exec(code.replace("NAME", "notes"), {})
+    assert texts_of(opened(Path("a.parquet"))) == ["one", "two"]
+
+
+def test_endings_of_compressed_files(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for name in ("a.md.gz", "b.md.gz"):
+        (tmp_path / "notes" / name).write_bytes(gzip.compress(b"one text"))
+    with pytest.raises(FormatError, match=r"a\.md\.gz: unknown ending '\.md'") as caught:
+        opened(tmp_path / "notes")
+    assert caught.value.hint == "name its format: `input_format`='text'"
+    source = open_source(tmp_path / "notes", Columns(), input_format="text")
+    assert texts_of(source) == ["one text"] * 2
+    for name, what, remedy in (
+        ("x.tar.gz", "tar within gzip", "tar xf"),
+        ("x.feather.zst", "feather within zstd", "unzstd"),
+        ("x.tgz", "unknown ending '.tgz'", "tar xf"),
+        ("README.gz", "unknown ending '.gz'", "`input_format`"),
+        ("x y.xlsx", "unknown ending '.xlsx'", "read_excel('FILE.xlsx')"),
+    ):
+        with pytest.raises(FormatError, match=what) as caught:
+            opened(put(tmp_path / name, "a"))
+        assert remedy in caught.value.hint
+
+
 def test_columns_may_differ_between_files(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,n\na,1\nb,\n")
     (tmp_path / "b.jsonl").write_text('{"id": "x", "text": "c", "n": 2.5}\n')

@@ -12,6 +12,7 @@ from made_records import NAMES
 
 import neardup
 from common import Command
+from neardup.errors import OutputError, SpecError
 
 People = tuple[pa.Table, pa.Table]
 
@@ -32,6 +33,41 @@ def test_it_opens_as_it_was(people: People, linked: neardup.LinkRun, folder: Pat
     assert run.explain(a, b) == linked.explain(a, b)
     assert run.evaluate(people[1]) == linked.evaluate(people[1])
     assert run.at(0.99).clusters.equals(linked.at(0.99).clusters)
+
+
+def test_a_call_writes_the_folder_of_the_command(
+    people: People, tmp_path: Path, command: Command
+) -> None:
+    path, out = tmp_path / "people.parquet", tmp_path / "out"
+    pq.write_table(people[0], path)
+    settings = {"fields": NAMES, "id": "id"}
+    run = neardup.link(path, out=out, **settings)
+    assert run.path == out
+    done = command(
+        "link", path, "--fields", ",".join(NAMES), "--id", "id", "-o", tmp_path / "by_command"
+    )
+    assert done.code == 0
+    for other in (neardup.open(out), neardup.open(tmp_path / "by_command")):
+        assert other.summary == run.summary and other.pairs.equals(run.pairs)
+    names = {file.name for file in out.iterdir()}
+    assert names == {file.name for file in (tmp_path / "by_command").iterdir()}
+    assert json.loads((out / "run.json").read_text())["command"] == "link"
+    # A folder that is there is refused before a file is read.
+    with pytest.raises(OutputError, match="exists"):
+        neardup.link(tmp_path / "nothing.csv", out=out, **settings)
+    assert neardup.link(path, out=str(out), overwrite=True, **settings).path == out
+    with pytest.raises(SpecError, match="`overwrite` needs a folder"):
+        neardup.link(path, overwrite=True, **settings)
+    with pytest.raises(OutputError, match="is a URL"):
+        neardup.link(path, out="s3://bucket/out", **settings)
+
+
+def test_a_call_against_an_index_writes_a_folder(tmp_path: Path) -> None:
+    old = {"id": [f"{i}" for i in range(20)], "name": [f"anna bell{i * i} x{i}" for i in range(20)]}
+    index = neardup.link(old, fields="name", id="id").index()
+    new = {"id": ["a"], "name": ["anna bell9 x3"]}
+    run = neardup.link(new, against=index, out=tmp_path / "out")
+    assert run.path == tmp_path / "out" and (run.path / "clusters.parquet").is_file()
 
 
 def test_commands_read_it(

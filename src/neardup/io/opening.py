@@ -60,7 +60,7 @@ class Reading:
         return cls(**{k: v for k, v in values.items() if k in known and v is not None})
 
     def of_another(self, source: object) -> Self:
-        """Return how another source is read: without what is for files or for CSV if it has none.
+        """Return how another source is read: no setting for files or CSV if it has none.
 
         Raises:
             InputError: Its files can't be found, or have formats that are not known.
