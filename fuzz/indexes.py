@@ -1,6 +1,6 @@
 """Damaged files of an index: each answer is as before, or an error that says what is damaged.
 
-    python -m fuzz.indexes [--cases N] [--seed K]     # counts, for each kind of index
+python -m fuzz.indexes [--cases N] [--seed K]     # counts, for each kind of index
 
 """
 

@@ -25,7 +25,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 COUNT = 130
-_WORDS = "the quick brown fox jumps over the lazy dog and runs away from here".split()
+_WORDS = [
+    "the",
+    "quick",
+    "brown",
+    "fox",
+    "jumps",
+    "over",
+    "the",
+    "lazy",
+    "dog",
+    "and",
+    "runs",
+    "away",
+    "from",
+    "here",
+]
 
 
 def _text(row: int) -> str | None:
@@ -73,7 +88,9 @@ def table_of(kind: str, place: str) -> pa.Table:
             "other": array_of("string" if in_text else kind, OTHERS),
             "nothing": pa.nulls(COUNT),
             "list": pa.array([["a", None, "b"][: row % 4] for row in range(COUNT)]),
-            "struct": pa.array([{"x": "y", "n": [row]} if row % 3 else None for row in range(COUNT)]),
+            "struct": pa.array(
+                [{"x": "y", "n": [row]} if row % 3 else None for row in range(COUNT)]
+            ),
         }
     )
 

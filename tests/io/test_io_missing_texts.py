@@ -159,7 +159,7 @@ def test_the_note_is_that_of_a_resumed_run(tmp_path: Path) -> None:
 
 
 def test_many_shards_have_one_more_note(tmp_path: Path) -> None:
-    texts = {name: NOTHING["null"] for name in "bcdefg"} | {"a": pa.array(TEXTS)}
+    texts = dict.fromkeys("bcdefg", NOTHING["null"]) | {"a": pa.array(TEXTS)}
     notes = neardup.dedup(_shards(tmp_path / "shards", "jsonl", texts)).summary["notes"]
     assert len(notes) == 4 and notes[-1] == "3 more files without any text"
 

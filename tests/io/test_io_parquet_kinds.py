@@ -100,7 +100,9 @@ COMMANDS: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_answer_as_from_json_lines(tmp_path: Path, command: str) -> None:
     do = COMMANDS[command]
-    expected = do(_lines(tmp_path, files.table_of("string", "text").select(["id", "text", "other"])))
+    expected = do(
+        _lines(tmp_path, files.table_of("string", "text").select(["id", "text", "other"]))
+    )
     assert expected
     for path in _kinds(tmp_path):
         assert do(path) == expected, path.name
@@ -280,7 +282,7 @@ def test_partitions_are_read_in_another_process(tmp_path: Path) -> None:
 
     for path in _kinds(tmp_path):
         for part in opened(path, 900).partitions():
-            again = pickle.loads(pickle.dumps(part))  # noqa: S301
+            again = pickle.loads(pickle.dumps(part))
             count = len(part.read().text)
             rows = np.arange(0, count, 2)
             assert again.records(rows, count).equals(part.records(rows, count))

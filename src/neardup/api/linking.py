@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
 from neardup.errors import SpecError
+from neardup.files.given_path import GivenPath
 from neardup.io.opening import Reading
 from neardup.io.remote import local_target
 from neardup.memory_plan import memory_of

@@ -23,9 +23,9 @@ def text_notes(
     """
     documents: dict[int, int] = {}
     missing: dict[int, int] = {}
-    for file, count, without in partitions:
+    for file, count, empty in partitions:
         documents[file] = documents.get(file, 0) + count
-        missing[file] = missing.get(file, 0) + without
+        missing[file] = missing.get(file, 0) + empty
     total, of = sum(documents.values()), f" of the {name}" if name else ""
     if total and sum(missing.values()) == total:
         return [f"none of the {_counted(total, 'document')}{of} has a text"]

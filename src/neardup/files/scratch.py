@@ -139,7 +139,7 @@ class Scratch:
         try:
             with tempfile.TemporaryFile(dir=self.disk.folder) as file:
                 reserve(file.fileno(), size)
-                return self._disk.map(file.fileno(), size)
+                return self.disk.map(file.fileno(), size)
         except OSError as error:
             reason = (error.strerror or "the system refused it").lower()
             raise OutputError(

@@ -65,7 +65,7 @@ class Reading:
         Raises:
             InputError: Its files can't be found, or have formats that are not known.
         """
-        paths = paths_of(source)
+        paths = given_paths(source)
         if paths is None:
             return replace(self, delimiter=None, skip_large=None)
         if self.delimiter is None:

@@ -32,8 +32,8 @@ _SMALL_COLUMNS, _INDEX_BYTES = 16 << 20, 4
 _STASH = 16  # slices that wait for the thread that wants them
 _CURSORS = 3  # row groups that are decoded at a time, at most
 _STRINGS = ("string", "large_string", "binary", "large_binary")
-#: Encodings of strings that Arrow does not decode into a dictionary. In the second, a value has only
-#: the bytes by which it differs from the one before it.
+#: Encodings of strings that Arrow does not decode into a dictionary. In the second, a value has
+#: only the bytes by which it differs from the one before it.
 _DELTA = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
 _DIFFERENCES = "DELTA_BYTE_ARRAY"
 _MEASURED_ROWS = 64  # decoded at a time, where nothing says how long they are
@@ -94,7 +94,7 @@ class _ParquetFile:
         )
 
     def _has_delta_dictionary(self) -> bool:
-        """Set ``plain`` where values of a column of the type dictionary are no indices for Arrow."""
+        """Set ``plain`` where values of a column of the type dictionary are no indices."""
         types = zip(self.schema.names, self.schema.types, strict=True)
         names = tuple(name for name, type in types if "dictionary" in str(type))
         if names:

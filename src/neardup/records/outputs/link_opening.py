@@ -137,7 +137,7 @@ def _stored(folder: Path, rows: int, spec: LinkSpec, pool: Pool) -> _Stored:
     """Read the candidates, some at a time."""
     names = ["row_a", "row_b", "block_similarity", "similarity", "log_odds", "match"]
     dtypes = [np.int32, np.int32, np.float64, np.float64, np.float64, np.bool_]
-    columns = [pool.empty(rows, dtype) for dtype in dtypes]
+    columns: list[np.ndarray] = [pool.empty(rows, dtype) for dtype in dtypes]
     by_field = pool.empty((rows, len(spec.names)), np.float32)
     of_fields, end = [f"similarity_{name}" for name in spec.names], 0
     for table in read_parts(str(folder / "candidates.parquet"), [*names, *of_fields]):
@@ -149,7 +149,7 @@ def _stored(folder: Path, rows: int, spec: LinkSpec, pool: Pool) -> _Stored:
         end += table.num_rows
     if end != rows:
         raise FormatError(f"{folder} is damaged", "link the records again")
-    return _Stored(*columns, by_field=by_field)
+    return _Stored(*columns, by_field)
 
 
 def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:
