@@ -6,6 +6,7 @@ The fingerprints differ from those of lsh, and can't be compared with them.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import secrets
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from neardup.errors import InputError, SpecError, UnknownIdError
+from neardup.files.private_files import replacing
 from neardup.inspect.compare import compare
 from neardup.sketch.sketcher import band_keys, signatures
 from neardup.spec import ShingleSpec, Spec
@@ -78,8 +80,9 @@ class MinHasher:
         }
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the settings to a file."""
-        Path(path).write_text(json.dumps(self.jsonable()), encoding="utf-8")
+        """Write the settings to a file, which appears when it is complete."""
+        with replacing(Path(path)) as file:
+            file.write(json.dumps(self.jsonable()).encode())
 
     @staticmethod
     def from_json_str(js: dict[str, Any] | str) -> MinHasher:
@@ -259,9 +262,11 @@ class Cache:
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write everything, texts too, to a file that only its owner may read."""
-        handle = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(self.jsonable(), file)
+        with replacing(Path(path)) as file:
+            text = io.TextIOWrapper(file, "utf-8")
+            json.dump(self.jsonable(), text)
+            text.flush()
+            text.detach()
 
     @staticmethod
     def from_json(path: str | os.PathLike[str]) -> Cache:

@@ -30,8 +30,8 @@ def aligned_buffer(size: int) -> np.ndarray:
 class DirectFile(io.RawIOBase):
     """A new file, for its owner only; the old content of one of that name is lost.
 
-    File systems that write nothing directly get all through the cache. The file is complete, and
-    perhaps not on the disk yet, when it is closed.
+    File systems that write nothing directly get all through the cache. The file is complete and on
+    the disk when it is closed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -71,7 +71,7 @@ class DirectFile(io.RawIOBase):
         return size
 
     def close(self) -> None:
-        """Write the gathered bytes, and close the file; a second call does nothing."""
+        """Write the gathered bytes, wait until all are on the disk, and close the file."""
         if self.closed:
             return
         file = self._file
@@ -80,6 +80,7 @@ class DirectFile(io.RawIOBase):
             if file >= 0 and self._pid == os.getpid():
                 self._end_direct()
                 self._put()
+                os.fsync(file)
         finally:
             super().close()
             self._file = -1

@@ -2,13 +2,19 @@
 
 import errno
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO
-from zlib import crc32
 
 from neardup.errors import NeardupError, OutputError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 _SPACE = "free some space, or write to another disk"
 _HINTS = {
@@ -51,26 +57,76 @@ def write_private(path: Path, data: bytes | memoryview) -> None:
 
 @contextmanager
 def replacing_path(path: Path) -> Iterator[Path]:
-    """Give the path of a new file, which gets its name once all of it is written."""
-    # A name that is no longer than others, however long that of the target is.
-    partial = path.with_name(f".{os.getpid()}-{crc32(path.name.encode()):08x}.partial")
-    try:
-        with system_errors(path):
+    """Give the path of a new, empty file, which gets its name once all of it is written.
+
+    Any number of threads and processes may replace one file: each has a partial file of its own,
+    and the last one that is complete stays. Partial files that killed processes left are removed.
+    """
+    with system_errors(path):
+        partial, handle = _make_partial(path)
+        try:
             yield partial
+            sync_file(partial)
             partial.replace(path)
             sync_folder(path.parent)
-    finally:
-        with suppress(OSError):  # the first error counts
-            partial.unlink(missing_ok=True)
+        finally:
+            with suppress(OSError):  # the first error counts
+                partial.unlink(missing_ok=True)
+            if handle >= 0:
+                os.close(handle)  # last: it has the lock
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Give a private file to write to, which gets its name when all of it is on the disk."""
-    with replacing_path(path) as partial, open_private(partial) as file:
+    with replacing_path(path) as partial, partial.open("r+b") as file:
         yield file
-        file.flush()
-        os.fsync(file.fileno())
+
+
+def _make_partial(path: Path) -> tuple[Path, int]:
+    """Make the partial file of a file; return it, and its lock, or -1 where there are no locks."""
+    # No longer than other names, however long that of the target is.
+    name = f".neardup-{blake2b(os.fsencode(path.name), digest_size=8).hexdigest()}-"
+    for left in path.parent.glob(f"{name}{'[0-9a-f]' * 16}.partial"):
+        _remove_left(left)
+    while True:
+        partial = path.with_name(f"{name}{secrets.token_hex(8)}.partial")
+        handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        if fcntl is None:
+            os.close(handle)  # Windows does not rename a file that is open
+            return partial, -1
+        # Who looks for left-overs may have seen it before it was locked, and removes it then.
+        if lock_handle(handle) is not False and os.fstat(handle).st_nlink:
+            return partial, handle
+        os.close(handle)
+
+
+def _remove_left(partial: Path) -> None:
+    """Remove a partial file unless somebody writes it: who does so has it locked."""
+    with suppress(OSError):
+        handle = os.open(partial, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            if lock_handle(handle):
+                partial.unlink()
+        finally:
+            os.close(handle)
+
+
+def lock_handle(handle: int) -> bool | None:
+    """Lock an open file, until it is closed or the process ends.
+
+    Threads of this process lock each other out too. False is returned where somebody else has the
+    lock, None where the system, or the file system, has no such locks.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def make_private(path: Path) -> None:
@@ -79,6 +135,12 @@ def make_private(path: Path) -> None:
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         sync_folder(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Wait until a file is on the disk; OSError where the system could not write it."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:

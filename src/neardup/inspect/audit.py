@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from neardup.engines.clock import Clock, Event, Listener
 from neardup.engines.job import Resources
 from neardup.errors import InputError, SpecError
-from neardup.files.private_files import write_private
+from neardup.files.private_files import replacing
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
 from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
 from neardup.intervals import estimate
@@ -125,7 +125,8 @@ def store_audit(results: Results, made: Audit, listener: Listener | None) -> Non
             Clock(listener).emit(Event("search", note=note))
             return
         stored = {"of": _digest(results.folder), **made.as_dict()}
-        write_private(path, f"{json.dumps(stored, indent=1, ensure_ascii=False)}\n".encode())
+        with replacing(path) as file:
+            file.write(f"{json.dumps(stored, indent=1, ensure_ascii=False)}\n".encode())
     except OSError as error:
         # The answer is there, and was minutes of work.
         reason = (error.strerror or "the system refused it").lower()

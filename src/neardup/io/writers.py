@@ -12,12 +12,14 @@ from typing import IO, Any, cast
 import pyarrow as pa
 
 from neardup.files.direct_files import DirectFile
-from neardup.files.private_files import open_private, system_errors
+from neardup.files.private_files import open_private, sync_folder, system_errors
 from neardup.io.formats.json_text import conform, json_rows
 from neardup.io.source import Layout, Records, TextFiles
 from neardup.io.streams import view_of
+from neardup.threads import in_threads
 
 _GROUP_BYTES = 32 << 20  # of a row group or record batch, about
+_TOGETHER, _SYNCERS = 256, 16  # texts that are waited for at a time, and threads that do so
 
 
 class RecordWriter(AbstractContextManager["RecordWriter"]):
@@ -61,17 +63,14 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
         with self._errors():
             try:
                 self._end()
-            finally:
-                self._file.close()
-            self._sync()
+            except BaseException:
+                with suppress(Exception):  # the first error counts
+                    self._file.close()
+                raise
+            self._file.close()
 
     def _end(self) -> None:
         self._sink.close()
-
-    def _sync(self) -> None:
-        if self._path is not None:
-            with self._path.open("rb+") as file:
-                os.fsync(file.fileno())
 
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
@@ -171,21 +170,61 @@ class _TableWriter(RecordWriter):
 
 
 class _TextWriter(RecordWriter):
+    """Writes each text to a file below a folder.
+
+    To wait for one small file after the other takes twice as long as for many at a time, whose
+    changes of the folder the file system writes together. 5,000 files of 2 kB on ext4 took 10.5
+    to 11.8 s this way, 17 to 26 s one after the other, and 9.2 to 11.5 s with ``sync()``, which
+    reports no errors and waits for what all other programs wrote.
+    """
+
     def __init__(self, path: Path | None, layout: Layout) -> None:
         super().__init__(None, layout)
         self._path = path
+        self._written: list[tuple[Path, IO[bytes]]] = []  # not known to be on the disk
+        self._folders: set[Path] = set()
 
     def _append(self, prepared: Any) -> None:
+        folder = cast(Path, self._path)
         for name, content in zip(*cast(TextFiles, prepared), strict=True):
-            path = cast(Path, self._path) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open_private(path) as file:
+            path = folder / name
+            with system_errors(path):
+                if path.parent not in self._folders:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    below = path.parent.relative_to(folder)
+                    self._folders.update(folder / each for each in (below, *below.parents))
+                # Open until it is on the disk: that is how the system reports all errors.
+                file = open_private(path)
+                self._written.append((path, file))
                 file.write(content)
+                file.flush()
+            if len(self._written) == _TOGETHER:
+                self._sync()
 
     def _sync(self) -> None:
-        # To wait for each of a million small files takes hours.
-        if hasattr(os, "sync"):
-            os.sync()
+        for _ in in_threads(_sync_text, self._written, _SYNCERS):
+            pass
+        self._written.clear()
+
+    def _end(self) -> None:
+        self._sync()
+        for folder in self._folders:
+            with system_errors(folder):
+                sync_folder(folder)
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            super().__exit__(*error)
+        finally:
+            for _, file in self._written:
+                with suppress(OSError):
+                    file.close()
+
+
+def _sync_text(written: tuple[Path, IO[bytes]]) -> None:
+    path, file = written
+    with system_errors(path), file:
+        os.fsync(file.fileno())
 
 
 _WRITERS = {"parquet": _TableWriter, "arrow": _TableWriter, "text": _TextWriter}

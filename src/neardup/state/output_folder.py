@@ -60,8 +60,9 @@ def write_record(folder: Path, command: str, values: dict[str, Any]) -> dict[str
 
 def add_to_record(folder: Path, name: str) -> bool:
     """List a file in the record that is about to be written, unless it is the user's."""
+    there = os.path.lexists(folder / name)  # first: another process may add it just now
     found = read_record(folder)
-    if found is None or (name not in found["files"] and os.path.lexists(folder / name)):
+    if found is None or (name not in found["files"] and there):
         return False
     if name in found["files"]:
         return True

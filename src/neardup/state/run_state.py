@@ -138,7 +138,7 @@ class RunState(AbstractContextManager["RunState"]):
 
     def _remove_files(self) -> None:
         self._database.remove()
-        for pattern in ("*" + _SCRATCH, ".*.partial"):
+        for pattern in ("*" + _SCRATCH, ".neardup-*.partial"):
             for path in self.folder.glob(pattern):
                 remove_path(path)
 
