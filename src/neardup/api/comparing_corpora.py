@@ -36,6 +36,7 @@ from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
 from neardup.engines.clock import Clock
 from neardup.engines.job import needed_columns
 from neardup.errors import InputError, SpecError
+from neardup.files.given_path import GivenPath
 from neardup.inspect.pair_texts import pairs_of_batch
 from neardup.io.frames import FrameSource
 from neardup.io.opening import Reading, accepted
@@ -52,7 +53,7 @@ from neardup.results.other_folders import AgainstFolder
 from neardup.results.results import Results
 from neardup.spec import Spec
 from neardup.state.about_work import bands_of
-from neardup.state.output_folder import check_folder, output_folder, write_record
+from neardup.state.output_folder import Write, held_folder, write_record
 from neardup.threads import Pool, check_threads
 
 if TYPE_CHECKING:
@@ -257,12 +258,20 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         InputError: The batch or the old corpus can't be used.
         OutputError: The output folder exists, or can't be written.
     """
+    if old.out is None:
+        if old.removed:
+            raise SpecError("`removed` needs an output folder", "give `out`")
+        return _against(source, old, reading, None, None)
+    out = local_target(old.out)
+    with held_folder(out, old.overwrite, _AGAINST) as write:
+        return _against(source, old, reading, out, write)
+
+
+def _against(
+    source: object, old: Old, reading: Reading, out: GivenPath | None, write: Write | None
+) -> Against:
+    """Compare, and write the result to an output folder that is held, if there is one."""
     clock = Clock()
-    out = None if old.out is None else local_target(old.out)
-    if out is not None:
-        check_folder(out, old.overwrite, writes=_AGAINST)
-    elif old.removed:
-        raise SpecError("`removed` needs an output folder", "give `out`")
     with ExitStack() as opened:
         before = opened_old(old.corpus, opened) if old.spec is None else None
         spec = old.spec or before.spec  # type: ignore[union-attr]
@@ -321,9 +330,9 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
         **corpus.record(format=old.format, removed=old.removed),
     }
     results = _Found(corpus, found, {"command": Against.command, **about, **about_clock(clock)})
-    if out is None:
+    if out is None or write is None:
         return _with_old(Against(results), old.corpus, first)
-    with output_folder(out, old.overwrite, _AGAINST) as folder, Pool(plan.threads) as pool:
+    with write() as folder, Pool(plan.threads) as pool:
         with clock.stage("write clean corpus", len(kept)):
             corpus.write(kept, folder / CLEAN, Form(old.format), pool)
         if old.removed:

@@ -381,24 +381,26 @@ def passages(
         raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")
     reading = Reading.of(locals())
     columns = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
-    inputs = Inputs(InputCorpus.open(source, reading, columns), _old(against, reading, spec))
-    check_output(
-        inputs.new.reader.source, format, ADDED if annotate else None, compression=compression
-    )
-    if cutting.cuts:
-        check_changer(inputs.new.reader.source)
     bytes_ = memory_of(memory)
-    asked = PassageRequest(inputs, spec, cutting, by, format, compression, bytes_, threads)
+
+    def request() -> PassageRequest:
+        inputs = Inputs(InputCorpus.open(source, reading, columns), _old(against, reading, spec))
+        opened, added = inputs.new.reader.source, ADDED if annotate else None
+        check_output(opened, format, added, compression=compression)
+        if cutting.cuts:
+            check_changer(opened)
+        return PassageRequest(inputs, spec, cutting, by, format, compression, bytes_, threads)
+
     if out is None and (resume or work is not None or format or compression):
         which = "`resume`, `work`, `format` and `compression`"
         raise SpecError(f"{which} need an output folder", "give `out`")
     with show_progress(progress) as listener:
         clock = Clock(listener)
         if target is None:
-            result = run_in_memory(asked, clock)
+            result = run_in_memory(request(), clock)
             return PassageRun(MemoryPassages(result))
         folder = None if work is None else local_target(work)
-        run_in_folder(asked, Target(target, overwrite, resume, folder), clock)
+        run_in_folder(request, Target(target, overwrite, resume, folder), clock)
     return PassageRun.open(target)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ from neardup.result_record import RECORD
 from neardup.results.any_run import AnyRun
 from neardup.results.other_folders import MatchesFolder
 from neardup.spec import ShingleSpec
-from neardup.state.output_folder import check_folder, output_folder, write_record
+from neardup.state.output_folder import held_folder, write_record
 from neardup.threads import Pool, check_threads
 
 if TYPE_CHECKING:
@@ -186,85 +187,88 @@ def decontaminate(
     clock, folder = Clock(), None if out is None else local_target(out)
     check_threads(threads)
     reading = Reading.of(locals())
-    corpus = InputCorpus.open(train, reading)
-    check_output(corpus.reader.source, format)
-    if cut:
-        check_changer(corpus.reader.source)
-    if removed:
-        check_added(corpus, format, CLOSEST)
-    how_items = dataclasses.replace(
-        reading,
-        text=test_text or text,
-        id=test_id,
-        input_format=None,
-        delimiter=None,
-        skip_large=None,
-    )
-    allowed = memory_of(memory)
-    with naming("test_"):
-        items = InputCorpus.open(against, how_items)
-        size = items.workload(1, asked.shingle).text
-    if folder is not None:
-        check_folder(folder, overwrite, writes=_MATCHES)
-        check_out(folder, corpus, items)
-    plan = plan_decontamination(corpus.workload(threads, asked.shingle), size, allowed)
-    if allowed is not None:
-        plan.check()
-        threads = plan.threads
-    scratch = Scratch(plan.arrays, Disk(None if folder is None else folder.path.parent))
-    with show_progress(progress), Pool(threads) as pool:
-        with naming("test_"):
-            prepared = Items(items, asked, pool)
-        found = matches_of(corpus, items, prepared, scratch)
-    corpus.ids(scratch)
-    kept = np.ones(corpus.documents, dtype=np.bool_) if cut else ~found.contaminated
-    ends = found.cut.documents_in(scratch), found.cut.start, found.cut.end
-    noted = scratch.empty((len(found.cut.start), 4), np.int64)
-    cuts = TextCuts(corpus, *ends, kept, noted, mask or "", asked.shingle.nfkc)
-    counts = {
-        "documents": len(kept),
-        "skipped": corpus.skipped,
-        "kept": int(kept.sum()),
-        "removed": int(len(kept) - kept.sum()),
-        "contaminated": found.counts.contaminated,
-        "only_by_short_items": found.counts.only_short,
-        "test_items": items.documents,
-        "test_items_found": found.counts.items_found,
-        "test_items_shorter_than_a_shingle": prepared.short,
-        "test_items_too_short": prepared.too_short,
-        "matches": found.counts.matches,
-        "cut_words": int(found.cut.words.sum()),
-    }
-    settings = {
-        "by": asked.by,
-        "threshold": None if passage else threshold,
-        "shingle": str(asked.shingle),
-        "min_words": min_words,
-        "cut": cut,
-        "mask": mask,
-    }
-    about = {"settings": settings, "counts": counts, "test_files": found.counts.by_file()}
-    about["notes"] = [*corpus.text_notes(), *items.text_notes("test corpus")]
-    about["frequent_items"] = found.counts.frequent_items(prepared, len(kept))
-    about |= corpus.record(format=format, removed=removed)
-    if folder is None:
-        about = {"command": Decontamination.command, **about, **about_clock(clock)}
-        return Decontamination(found.table, kept, about)
-    form = Form(format, changing=cuts.changing() if cut else None)
-    with output_folder(folder, overwrite, _MATCHES) as made, Pool(threads) as pool:
-        with clock.stage("write clean corpus", len(kept)):
-            corpus.write(kept, made / CLEAN, form, pool)
+    with ExitStack() as holding:
+        write = None
+        if folder is not None:
+            write = holding.enter_context(held_folder(folder, overwrite, _MATCHES))
+        corpus = InputCorpus.open(train, reading)
+        check_output(corpus.reader.source, format)
+        if cut:
+            check_changer(corpus.reader.source)
         if removed:
-            with clock.stage("write removed documents", len(kept)):
-                rows = np.flatnonzero(found.contaminated)
-                of_removed = form_of_removed(format, found.closest, rows)
-                corpus.write(~kept, made / REMOVED, of_removed, pool)
-        with clock.stage("write tables"):
-            write_tables(made / "matches.parquet", _slices(found.table))
-            if cut:
-                kept_ids = take_ids(corpus.ids(), np.arange(len(kept)))
-                write_tables(made / "cuts.parquet", cuts.tables(kept_ids))
-        record = write_record(made, Decontamination.command, about | about_clock(clock))
+            check_added(corpus, format, CLOSEST)
+        how_items = dataclasses.replace(
+            reading,
+            text=test_text or text,
+            id=test_id,
+            input_format=None,
+            delimiter=None,
+            skip_large=None,
+        )
+        allowed = memory_of(memory)
+        with naming("test_"):
+            items = InputCorpus.open(against, how_items)
+            size = items.workload(1, asked.shingle).text
+        if folder is not None:
+            check_out(folder, corpus, items)
+        plan = plan_decontamination(corpus.workload(threads, asked.shingle), size, allowed)
+        if allowed is not None:
+            plan.check()
+            threads = plan.threads
+        scratch = Scratch(plan.arrays, Disk(None if folder is None else folder.path.parent))
+        with show_progress(progress), Pool(threads) as pool:
+            with naming("test_"):
+                prepared = Items(items, asked, pool)
+            found = matches_of(corpus, items, prepared, scratch)
+        corpus.ids(scratch)
+        kept = np.ones(corpus.documents, dtype=np.bool_) if cut else ~found.contaminated
+        ends = found.cut.documents_in(scratch), found.cut.start, found.cut.end
+        noted = scratch.empty((len(found.cut.start), 4), np.int64)
+        cuts = TextCuts(corpus, *ends, kept, noted, mask or "", asked.shingle.nfkc)
+        counts = {
+            "documents": len(kept),
+            "skipped": corpus.skipped,
+            "kept": int(kept.sum()),
+            "removed": int(len(kept) - kept.sum()),
+            "contaminated": found.counts.contaminated,
+            "only_by_short_items": found.counts.only_short,
+            "test_items": items.documents,
+            "test_items_found": found.counts.items_found,
+            "test_items_shorter_than_a_shingle": prepared.short,
+            "test_items_too_short": prepared.too_short,
+            "matches": found.counts.matches,
+            "cut_words": int(found.cut.words.sum()),
+        }
+        settings = {
+            "by": asked.by,
+            "threshold": None if passage else threshold,
+            "shingle": str(asked.shingle),
+            "min_words": min_words,
+            "cut": cut,
+            "mask": mask,
+        }
+        about = {"settings": settings, "counts": counts, "test_files": found.counts.by_file()}
+        about["notes"] = [*corpus.text_notes(), *items.text_notes("test corpus")]
+        about["frequent_items"] = found.counts.frequent_items(prepared, len(kept))
+        about |= corpus.record(format=format, removed=removed)
+        if folder is None or write is None:
+            about = {"command": Decontamination.command, **about, **about_clock(clock)}
+            return Decontamination(found.table, kept, about)
+        form = Form(format, changing=cuts.changing() if cut else None)
+        with write() as made, Pool(threads) as pool:
+            with clock.stage("write clean corpus", len(kept)):
+                corpus.write(kept, made / CLEAN, form, pool)
+            if removed:
+                with clock.stage("write removed documents", len(kept)):
+                    rows = np.flatnonzero(found.contaminated)
+                    of_removed = form_of_removed(format, found.closest, rows)
+                    corpus.write(~kept, made / REMOVED, of_removed, pool)
+            with clock.stage("write tables"):
+                write_tables(made / "matches.parquet", _slices(found.table))
+                if cut:
+                    kept_ids = take_ids(corpus.ids(), np.arange(len(kept)))
+                    write_tables(made / "cuts.parquet", cuts.tables(kept_ids))
+            record = write_record(made, Decontamination.command, about | about_clock(clock))
     return Decontamination(found.table, kept, record, folder.path)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from neardup.api.arguments import checked
 from neardup.api.progress import Progress, show_progress
 from neardup.errors import SpecError
-from neardup.files.given_path import GivenPath
 from neardup.io.opening import Reading
 from neardup.io.remote import local_target
 from neardup.memory_plan import memory_of
@@ -21,7 +20,7 @@ from neardup.records.outputs.label_files import read_labels
 from neardup.records.outputs.link_files import WRITES
 from neardup.records.outputs.link_runs import Blocks, LinkRun
 from neardup.records.record_files import Source
-from neardup.state.output_folder import check_folder
+from neardup.state.output_folder import Write, held_folder
 from neardup.threads import Pool, check_threads
 
 if TYPE_CHECKING:
@@ -132,9 +131,7 @@ def link(
     """
     begin = time.monotonic()
     folder = None if out is None else local_target(out)
-    if folder is not None:
-        check_folder(folder, overwrite, writes=WRITES)
-    elif overwrite:
+    if overwrite and folder is None:
         raise SpecError("`overwrite` needs a folder", "give `out`")
     if one_to_one and b is None:
         raise SpecError("`one_to_one` is for two files, and there is one", "leave it out")
@@ -157,35 +154,35 @@ def link(
         )
     how = input_format, encoding_errors, delimiter, max_document
     given = Source(a, b, id, Reading("text", None, *how, private_ids=private_ids))
-    if against is None:
-        with show_progress(progress), Pool(threads) as pool:
-            blocked = block(given, spec, pool, memory_of(memory))
-            known = None if labels is None else read_labels(labels, blocked.records)
-            decided = decide(blocked, pool, known)
-        return _saved(LinkRun(decided, seconds=time.monotonic() - begin), folder, overwrite)
-    used = (b, labels)
-    if any(given is not None for given in used) or spec != LinkSpec(_IN_INDEX):
+    if against is not None and (
+        any(value is not None for value in (b, labels)) or spec != LinkSpec(_IN_INDEX)
+    ):
         raise SpecError(
             "with `against`, one file of records is linked with the settings of the index",
             "leave out all settings but `id`, and how files are read",
         )
-    from neardup.records.incremental.linking_new import link_new
-    from neardup.records.incremental.record_index import RecordIndex
-
     with ExitStack() as stack:
+        write: Write | None = None
+        if folder is not None:
+            write = stack.enter_context(held_folder(folder, overwrite, WRITES))
         stack.enter_context(show_progress(progress))
         pool = stack.enter_context(Pool(threads))
-        index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
-        if index is not against:
-            stack.enter_context(index)
-        found = link_new(index._store, given, pool, memory=memory_of(memory))
-        return _saved(LinkRun(found, seconds=time.monotonic() - begin), folder, overwrite)
+        if against is None:
+            blocked = block(given, spec, pool, memory_of(memory))
+            known = None if labels is None else read_labels(labels, blocked.records)
+            found = decide(blocked, pool, known)
+        else:
+            from neardup.records.incremental.linking_new import link_new
+            from neardup.records.incremental.record_index import RecordIndex
 
-
-def _saved(run: LinkRun, folder: GivenPath | None, overwrite: bool) -> LinkRun:
-    if folder is not None:
-        run.save(folder, overwrite=overwrite)
-    return run
+            index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
+            if index is not against:
+                stack.enter_context(index)
+            found = link_new(index._store, given, pool, memory=memory_of(memory))
+        run = LinkRun(found, seconds=time.monotonic() - begin)
+        if write is not None and folder is not None:
+            run._save(write, folder)
+        return run
 
 
 @checked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,19 +112,14 @@ def run_in_memory(asked: PassageRequest, clock: Clock) -> Result:
         return make(asked.inputs, asked.spec, asked.cutting, work, asked.by)
 
 
-def run_in_folder(asked: PassageRequest, target: Target, clock: Clock) -> None:
-    """Find passages, and write the result.
+def run_in_folder(request: Callable[[], PassageRequest], target: Target, clock: Clock) -> None:
+    """Find passages, and write the result; inputs are opened when nobody else has the folder.
 
     Raises:
         OutputError: The output exists, or can't be written.
         ResumeError: The run to resume has other settings or inputs, or is damaged.
         SpecError: The memory does not suffice.
     """
-    asked.check()
-    for corpus in asked.inputs.all:
-        files = [file.location for file in corpus.reader.source.files]
-        check_inputs(target.out, files, WRITES)
-        check_outside(target.out, corpus.job.given)
     with local_output(
         target.out,
         overwrite=target.overwrite,
@@ -132,26 +127,34 @@ def run_in_folder(asked: PassageRequest, target: Target, clock: Clock) -> None:
         work=target.folder,
         writes=WRITES,
     ) as here:
-        _run(asked, target, here, clock)
+        _run(request, target, here, clock)
 
 
-def _run(asked: PassageRequest, target: Target, here: GivenPath, clock: Clock) -> None:
+def _run(
+    request: Callable[[], PassageRequest], target: Target, here: GivenPath, clock: Clock
+) -> None:
     out = here.path
     check_folder(out, target.overwrite, writes=WRITES, resume=target.resume)
-    folder, manifest = out / RUN_FOLDER, asked.manifest()
+    folder = out / RUN_FOLDER
     interrupted = target.resume and RunState.exists(folder)
-    if target.resume and not interrupted and _is_complete(out, manifest, target.overwrite):
-        if folder.exists():  # of a run that was killed while it cleared up
-            RunState.create(folder, overwrite=True).remove()
-        return
     if interrupted:
         state = RunState.open(folder)
-        if state.manifest:  # else it was killed before it had begun
-            note = f"continuing the run in {here / RUN_FOLDER}"
-            clock.emit(Event("find anchors", note=note))
     else:
         state = RunState.create(folder, overwrite=target.overwrite or target.resume)
     with state, resumable(state):
+        asked = request()
+        asked.check()
+        for corpus in asked.inputs.all:
+            files = [file.location for file in corpus.reader.source.files]
+            check_inputs(target.out, files, WRITES)
+            check_outside(target.out, corpus.job.given)
+        manifest = asked.manifest()
+        if target.resume and not interrupted and _is_complete(out, manifest, target.overwrite):
+            state.remove()
+            return
+        if state.manifest:  # else it was killed before it had begun
+            note = f"continuing the run in {here / RUN_FOLDER}"
+            clock.emit(Event("find anchors", note=note))
         _check_same(asked, state, out)
         if finish_outputs(out, state) is None:
             staged = state.scratch_folder(STAGED)

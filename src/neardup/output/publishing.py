@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from neardup.errors import NeardupError, OutputError, SpecError
@@ -16,7 +16,7 @@ from neardup.io import remote
 from neardup.io.remote_errors import failed
 from neardup.output.writing import OUTPUTS
 from neardup.result_record import RECORD, record_of
-from neardup.state.run_state import RUN_FOLDER
+from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import in_threads
 
 #: Is there from the beginning of a run to its end: that it can be written shows at once.
@@ -53,18 +53,19 @@ def local_output(
             yield target
         return
     target = remote.Url(target.rstrip("/"))
-    mark = _check_target(target, overwrite, resume, writes)
-    try:
-        with _work_folder(work, resume) as folder, folder.in_messages():
+    # The work folder first: who is refused there has not taken the mark of the run at work.
+    with _work_folder(work, resume) as folder, folder.in_messages():
+        mark = _check_target(target, overwrite, resume, writes)
+        try:
             yield folder / _RESULT
             _publish((folder / _RESULT).path, target, mark)
             if not keep:
                 clear_work(folder)
-    finally:
-        with suppress(NeardupError):  # the first error counts
-            _check_mark(target, mark)
-            delete_remote(f"{target}/{_MARK}")
-            delete_empty_folders(target)
+        finally:
+            with suppress(NeardupError):  # the first error counts
+                _check_mark(target, mark)
+                delete_remote(f"{target}/{_MARK}")
+                delete_empty_folders(target)
 
 
 def clear_work(work: GivenPath) -> None:
@@ -76,9 +77,15 @@ def clear_work(work: GivenPath) -> None:
 def _work_folder(work: GivenPath | None, resume: bool) -> Iterator[GivenPath]:
     """Give a folder for a run whose output goes elsewhere; one that was made here is removed."""
     if work is not None:
-        with work.in_messages(), system_errors(work.path):
-            work.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        yield work
+        with work.in_messages():
+            with system_errors(work.path):
+                work.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            state = RunState.create(work.path / RUN_FOLDER, resumable=False)
+            with closing(state):
+                try:
+                    yield work
+                finally:
+                    state.remove()
         return
     if resume:
         raise SpecError(

@@ -5,8 +5,9 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -21,7 +22,8 @@ from neardup.result_record import RECORD
 from neardup.spark.checkpoint import hadoop_file
 from neardup.spark.spark_errors import worker_errors
 from neardup.state.about_work import about_work
-from neardup.state.output_folder import output_folder, write_record
+from neardup.state.output_folder import Write, held_folder, write_record
+from neardup.state.run_state import RUN_FOLDER, RunState
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
 #: Spark's names for formats of text, with their options.
@@ -148,40 +150,65 @@ class Written(Protocol):
         ...
 
 
+@contextmanager
+def held(
+    spark: SparkSession, folder: str, single_file: bool = False
+) -> Iterator[Callable[[Written, str], dict[str, Any]]]:
+    """Keep others away from a folder of this machine until the result of a job is written there.
+
+    Args:
+        spark: The session.
+        folder: Where; Spark must be able to write there.
+        single_file: Write each table as one file, with neardup's own writers; then the folder must
+            be one of this machine.
+
+    Yields:
+        A function that takes a result and the format of the clean corpus, writes the tables and
+        ``run.json``, and returns the content of that.
+
+    Raises:
+        OutputError: The folder is there, or can't be written to.
+        ResumeError: Another process, or thread, of this machine is at work in it.
+    """
+    if single_file:
+        with held_folder(Path(folder), False, [RECORD]) as write_folder:
+            yield partial(_write_files, write_folder)
+        return
+    with ExitStack() as holding:
+        here = _local(spark, folder)
+        if here is not None:
+            RunState.refuse_used(here / RUN_FOLDER)
+        check_new(spark, folder)
+        if here is not None:
+            state = RunState.create(here / RUN_FOLDER, overwrite=True, resumable=False)
+            holding.callback(state.remove)
+        yield partial(_write_tables, folder)
+
+
 @worker_errors()
 def write(
     run: Written, folder: str, format: str = "parquet", single_file: bool = False
 ) -> dict[str, Any]:
-    """Write the clean corpus, the tables and ``run.json`` into a new folder.
+    """Write the clean corpus, the tables and ``run.json`` into a new folder, see `held`."""
+    with held(run.df.sparkSession, folder, single_file) as write_to:
+        return write_to(run, format)
 
-    Args:
-        run: Result of a job.
-        folder: Where; Spark must be able to write there.
-        format: Of the clean corpus.
-        single_file: Write each of them as one file, with neardup's own writers; then the folder
-            must be one of this machine.
 
-    Returns:
-        The content of ``run.json``.
+def _write_files(write_folder: Write, run: Written, format: str) -> dict[str, Any]:
+    with write_folder() as staged:
+        for name, table in run.tables.items():
+            _write_one(table, staged, name, _kind(name, format))
+        return write_record(staged, run.command, _record(run, format))
 
-    Raises:
-        OutputError: The folder is there, or can't be written to.
-    """
-    tables = run.tables
-    kinds = {name: format if name == "clean" else "parquet" for name in tables}
-    if single_file:
-        writes = [RECORD, *(f"{name}.{kind}" for name, kind in kinds.items())]
-        with output_folder(Path(folder), False, writes) as staged:
-            for name, table in tables.items():
-                _write_one(table, staged, name, kinds[name])
-            return write_record(staged, run.command, _record(run, format))
-    spark = run.df.sparkSession
-    check_new(spark, folder)
+
+@worker_errors()
+def _write_tables(folder: str, run: Written, format: str) -> dict[str, Any]:
+    spark, tables = run.df.sparkSession, run.tables
     for name, table in tables.items():
-        _with_options(table.write, kinds[name], _UNCUT).save(f"{folder}/{name}")
+        _with_options(table.write, _kind(name, format), _UNCUT).save(f"{folder}/{name}")
     values = _record(run, format)
-    if Path(folder).is_dir():
-        return write_record(Path(folder), run.command, values)
+    if (here := _local(spark, folder)) is not None:
+        return write_record(here, run.command, values)
     # How many files each has is not known here.
     files = {**dict.fromkeys(tables, 0), RECORD: None}
     record = {"command": run.command, **values, "files": files}
@@ -190,6 +217,19 @@ def write(
     stream.write(bytearray(json.dumps(record, indent=1).encode()))
     stream.close()
     return record
+
+
+def _kind(name: str, format: str) -> str:
+    return format if name == "clean" else "parquet"
+
+
+@worker_errors()
+def _local(spark: SparkSession, folder: str) -> Path | None:
+    """Return a folder of this machine, None for one of another file system."""
+    path, system = hadoop_file(spark, folder)
+    if system.getUri().getScheme() != "file":
+        return None
+    return Path(system.makeQualified(path).toUri().getPath())
 
 
 def _record(run: Written, format: str) -> dict[str, Any]:
@@ -209,7 +249,8 @@ def _record(run: Written, format: str) -> dict[str, Any]:
 def check_new(spark: SparkSession, folder: str) -> None:
     """Raise `OutputError` if there is such a folder, and it is not empty."""
     path, system = hadoop_file(spark, folder)
-    if system.exists(path) and len(system.listStatus(path)):
+    there = system.listStatus(path) if system.exists(path) else []
+    if {status.getPath().getName() for status in there} - {RUN_FOLDER}:
         raise OutputError(f"{folder} exists", "name another folder, or remove it")
 
 

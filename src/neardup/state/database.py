@@ -227,19 +227,66 @@ def lock_file(path: Path) -> sqlite3.Connection:
     SQLite locks files on every system and is loaded anyway; a package for locks takes 40 ms more.
     """
     refuse_links(path)
-    with system_errors(path):
-        make_private(path)
-    lock = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-    try:
-        lock.execute("PRAGMA journal_mode = MEMORY").fetchall()
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as error:
+    while True:
+        with system_errors(path):
+            make_private(path)
+            before = inode_of(path)
+        try:
+            lock = _locked(path, "BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            if is_busy(error):
+                raise _in_use(path) from error
+            if inode_of(path) != before:
+                continue
+            raise OutputError(f"can't lock {path} ({error.sqlite_errorname})", CHECK) from error
+        # Whoever had it may have removed the file before it was locked here.
+        if inode_of(path) == before:
+            return lock
         lock.close()
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-            raise ResumeError(
-                f"another neardup process uses {path.parent}", "wait for it, or name another output"
-            ) from error
-        raise OutputError(f"can't lock {path} ({error.sqlite_errorname})", CHECK) from error
+
+
+def refuse_locked(path: Path) -> None:
+    """Raise ResumeError where another process, or thread, has a file locked by `lock_file`."""
+    refuse_links(path)
+    if inode_of(path) is None:
+        return
+    try:
+        # Several may look at the same time.
+        _locked(path, "BEGIN", "SELECT count(*) FROM sqlite_master").close()
+    except sqlite3.Error as error:
+        if is_busy(error):
+            raise _in_use(path) from error
+
+
+def inode_of(path: Path) -> tuple[int, int] | None:
+    """Return what distinguishes a file from all others; None where there is none."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _in_use(path: Path) -> ResumeError:
+    return ResumeError(
+        f"another neardup process uses {path.parent}", "wait for it, or name another output"
+    )
+
+
+def _locked(path: Path, *statements: str) -> sqlite3.Connection:
+    """Open a lock file, which is there, and do statements that lock it."""
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    lock = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        for statement in ("PRAGMA journal_mode = MEMORY", *statements):
+            lock.execute(statement).fetchall()
+    except BaseException:
+        lock.close()
+        raise
     return lock
 
 

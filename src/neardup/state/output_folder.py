@@ -16,10 +16,10 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from neardup.errors import NeardupError, OutputError
 from neardup.files.given_path import GivenPath
@@ -31,6 +31,8 @@ STAGED, _JOURNAL = "outputs", "replaced.json"
 #: Files of a folder that the record lists by name; in larger folders, additions are not noticed.
 _LISTED = 10_000
 _NEVER = "name another output folder, or an empty one"
+#: Gives an empty folder; its content at the end, with a record, appears as the output folder.
+Write: TypeAlias = Callable[[], AbstractContextManager[Path]]
 
 
 def files_below(folder: Path) -> list[str]:
@@ -46,6 +48,8 @@ def list_files(folder: Path) -> dict[str, list[str] | int | None]:
     """Return the entries of ``run.json``: of a folder its files, or their number if many."""
     found: dict[str, list[str] | int | None] = {RECORD: None}
     for path in sorted(folder.iterdir()):
+        if path.name == RUN_FOLDER:
+            continue
         names = files_below(path) if path.is_dir() else None
         found[path.name] = names if names is None or len(names) <= _LISTED else len(names)
     return found
@@ -77,6 +81,8 @@ def check_folder(
 ) -> None:
     """Refuse an output folder that can't or must not be written, before any work is done.
 
+    ResumeError is raised where another process, or thread, is at work in it.
+
     Args:
         out: The folder.
         overwrite: Replace the files that the record of an earlier result lists.
@@ -98,6 +104,7 @@ def check_folder(
 def _check_existing(out: Path, overwrite: bool, writes: Iterable[str], resume: bool) -> None:
     if not out.is_dir():
         raise OutputError(f"{out} exists and is not a folder", "name another output")
+    RunState.refuse_used(out / RUN_FOLDER)
     there = {path.name for path in out.iterdir()}
     begun = RUN_FOLDER in there
     interrupted = RunState.exists(out / RUN_FOLDER)
@@ -155,19 +162,36 @@ def output_folder(out: Path | GivenPath, overwrite: bool, writes: Iterable[str])
 
     After an error nothing is left of it, and the earlier content is untouched.
     """
+    with held_folder(out, overwrite, writes) as write, write() as folder:
+        yield folder
+
+
+@contextmanager
+def held_folder(out: Path | GivenPath, overwrite: bool, writes: Iterable[str]) -> Iterator[Write]:
+    """Keep other processes and threads away from an output folder, while its content is made.
+
+    Yields:
+        What to call when all is ready to be written.
+    """
     given = GivenPath.of(out)
     path = given.path
     check_folder(given, overwrite, writes=writes)
     with given.in_messages():
         state = RunState.create(path / RUN_FOLDER, overwrite=True, resumable=False)
-        with closing(state):
-            try:
-                folder = state.scratch_folder(STAGED)
-                with system_errors(path):
-                    yield folder
-                publish(folder, path)
-            finally:
-                state.remove()
+
+    @contextmanager
+    def write() -> Iterator[Path]:
+        with given.in_messages():
+            folder = state.scratch_folder(STAGED)
+            with system_errors(path):
+                yield folder
+            publish(folder, path)
+
+    with closing(state):
+        try:
+            yield write
+        finally:
+            state.remove()
 
 
 def publish(staged: Path, out: Path) -> None:

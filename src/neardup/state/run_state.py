@@ -14,7 +14,7 @@ from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.files.private_files import replacing, sync_folder, system_errors
 from neardup.json_values import JSON
 from neardup.state.blob_table import Blob, BlobTable
-from neardup.state.database import Database, FileKind, lock_file, refuse_links
+from neardup.state.database import Database, FileKind, lock_file, refuse_links, refuse_locked
 from neardup.state.sqlite_store import RunStore
 
 #: Name of the run folder in the output folder.
@@ -62,7 +62,9 @@ class RunState(AbstractContextManager["RunState"]):
                 missing = [p for p in (folder, *folder.parents) if not p.exists()]
                 for path in reversed(missing):
                     undo.callback(_remove_empty, path)
-                    path.mkdir(mode=0o700 if path in (folder, folder.parent) else 0o777)
+                    private = path in (folder, folder.parent)
+                    # Another process may make it at the same time.
+                    path.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
                     sync_folder(path.parent)
                 names = {path.name for path in folder.iterdir()}
             if names and not names & {_LOCK, _FILE}:
@@ -112,16 +114,23 @@ class RunState(AbstractContextManager["RunState"]):
             return (folder / _FILE).stat().st_size > 0
         return False
 
+    @staticmethod
+    def refuse_used(folder: Path) -> None:
+        """Raise ResumeError where another process, or thread, is at work in a run folder."""
+        refuse_links(folder)
+        refuse_locked(folder / _LOCK)
+
     def remove(self) -> None:
         """Remove all that belongs to the run, and the folders that were made for it, if empty."""
         self._database.close()
         with closing(self._lock), system_errors(self.folder):
             self._remove_files()
             (self.folder / _OWNER).unlink(missing_ok=True)
-            with suppress(PermissionError):  # of Windows, while the file is open
+            try:
                 (self.folder / _LOCK).unlink(missing_ok=True)
-            self._lock.close()
-            (self.folder / _LOCK).unlink(missing_ok=True)
+            except PermissionError:  # of Windows, while the file is open
+                self._lock.close()
+                (self.folder / _LOCK).unlink(missing_ok=True)
         for path in dict.fromkeys((self.folder, *reversed(self._made))):
             _remove_empty(path)
 

@@ -47,7 +47,8 @@ def both_files(
         if path.exists() and not overwrite:
             raise OutputError(f"{path} exists", "choose another name, or overwrite it")
     # The documents come last: who sees them may rely on the ground truth.
-    with replacing(output) as notes, replacing(known) as other:
+    # Of two runs at once, one might leave its documents and the other its ground truth.
+    with replacing(output, alone=True) as notes, replacing(known, alone=True) as other:
         yield notes, other
 
 

@@ -142,6 +142,7 @@ def link(
     compares it with known pairs.
     """
     from neardup.report.outfile import check_file
+    from neardup.state.run_state import RUN_FOLDER, RunState
 
     if report is not None:
         check_file(report, files, overwrite)
@@ -152,6 +153,8 @@ def link(
             "`index` is made of a linkage within one file, and there are two",
             "put all records into one file, or link the others against the index",
         )
+    if index is not None:
+        RunState.refuse_used(index / RUN_FOLDER)
     if index is not None and index.exists():
         raise OutputError(f"{index} exists already", "name another folder")
     from neardup.api.linking import link

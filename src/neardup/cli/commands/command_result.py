@@ -40,7 +40,9 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     from neardup.api.finished.runs import Run
     from neardup.engines.clock import Clock, process_start
     from neardup.inspect.recluster import Reclustering, changed
+    from neardup.state.run_state import RUN_FOLDER, RunState
 
+    RunState.refuse_used(Path(out) / RUN_FOLDER)  # before the run is read
     opened, overwrite = open_run(run, "recluster"), options.pop("overwrite")
     if opened.command == "link":
         from neardup.cli.commands.command_link import show_link

@@ -130,13 +130,10 @@ def spark(
         asked = {"spec": o.spec_of(options)}
     from neardup import spark as job
     from neardup.spark import files
-    from neardup.state.output_folder import check_folder
+    from neardup.state.run_state import RUN_FOLDER, RunState
 
-    with files.session(master, quiet) as session:
-        if single_file:
-            check_folder(Path(out), False)
-        else:
-            files.check_new(session, out)
+    RunState.refuse_used(Path(out) / RUN_FOLDER)  # before Spark starts, which takes seconds
+    with files.session(master, quiet) as session, files.held(session, out, single_file) as write:
         df = files.read(session, list(inputs), input_format)
         old = None if against is None else files.read(session, [against], input_format)
         how: dict[str, Any] = {"checkpoint": checkpoint, "private_ids": private_ids}
@@ -144,5 +141,5 @@ def spark(
         run = find(df, text=text, id=id, against=old, **asked, **how)
         known = format or input_format or files.format_of(inputs[0])
         known = "parquet" if known == "delta" else known
-        record = files.write(run, out, known, single_file)
+        record = write(run, known)
     show_record(record, out, json_, quiet)

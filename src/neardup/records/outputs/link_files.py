@@ -12,14 +12,13 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.cluster.edges import batches
-from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing_path
 from neardup.io.writers import write_tables
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.outputs import link_tables as tables
 from neardup.records.outputs.link_opening import FORMAT
 from neardup.result_record import RECORD
-from neardup.state.output_folder import output_folder, write_record
+from neardup.state.output_folder import write_record
 from neardup.threads import Pool
 
 COMMAND = "link"
@@ -30,13 +29,13 @@ _TABLES = ("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.p
 WRITES = (*_TABLES, RECORD)
 
 
-def write_links(linked: Linked, summary: dict[str, Any], out: GivenPath, overwrite: bool) -> Path:
+def write_links(linked: Linked, summary: dict[str, Any], folder: Path) -> None:
     """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and the record.
 
     The records have the values of the fields: the folder can be opened again.
 
     Raises:
-        OutputError: The folder exists, or can't be written.
+        OutputError: The folder can't be written.
     """
     written = (
         (tables.scored_table(linked, linked.pairs[rows]) for rows in _parts(len(linked.pairs))),
@@ -51,17 +50,15 @@ def write_links(linked: Linked, summary: dict[str, Any], out: GivenPath, overwri
         "private_ids": records.private_ids,
         "id_types": [_alias(ids.type) for ids in records.ids],
     }
-    with output_folder(out, overwrite, WRITES) as folder:
-        # All columns of a table are compressed in one thread.
-        with Pool(2) as pool:
-            works = [
-                pool.submit(partial(write_tables, folder / name, parts))
-                for name, parts in zip(_TABLES, written, strict=True)
-            ]
-            for work in works:
-                work.result()
-        write_record(folder, COMMAND, {**summary, "format": FORMAT, **about})
-    return out.path
+    # All columns of a table are compressed in one thread.
+    with Pool(2) as pool:
+        works = [
+            pool.submit(partial(write_tables, folder / name, parts))
+            for name, parts in zip(_TABLES, written, strict=True)
+        ]
+        for work in works:
+            work.result()
+    write_record(folder, COMMAND, {**summary, "format": FORMAT, **about})
 
 
 def _parts(rows: int) -> list[slice]:

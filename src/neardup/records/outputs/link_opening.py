@@ -149,7 +149,8 @@ def _stored(folder: Path, rows: int, spec: LinkSpec, pool: Pool) -> _Stored:
         end += table.num_rows
     if end != rows:
         raise FormatError(f"{folder} is damaged", "link the records again")
-    return _Stored(*columns, by_field)
+    columns.append(by_field)
+    return _Stored(*columns)
 
 
 def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import InputError, SpecError, UnknownIdError, hint_instead
+from neardup.files.given_path import GivenPath
 from neardup.io.opening import Reading
 from neardup.io.remote import local_target
 from neardup.records.decision.clusters import Scored, matches
@@ -21,6 +22,7 @@ from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.outputs import link_tables as tables
 from neardup.results.any_run import AnyRun
 from neardup.state.about_work import about_work
+from neardup.state.output_folder import Write, held_folder
 
 if TYPE_CHECKING:
     import pandas
@@ -369,9 +371,14 @@ class LinkRun(AnyRun):
             raise SpecError(
                 "a linkage is decided again at another probability", "give it with `decide_at`"
             )
-        found = self.at(decide_at)
-        if out is not None:
-            found.save(out, overwrite=overwrite)
+        if out is None:
+            return self.at(decide_at)
+        from neardup.records.outputs.link_files import WRITES
+
+        folder = local_target(out)
+        with held_folder(folder, overwrite, WRITES) as write:
+            found = self.at(decide_at)
+            found._save(write, folder)
         return found
 
     def evaluate(  # noqa: PLR0913 - public, as `neardup.Run.evaluate`
@@ -494,11 +501,21 @@ class LinkRun(AnyRun):
         Raises:
             OutputError: The folder exists, or can't be written.
         """
+        from neardup.records.outputs.link_files import WRITES
+
+        folder = local_target(out)
+        with held_folder(folder, overwrite, WRITES) as write:
+            return self._save(write, folder)
+
+    def _save(self, write: Write, out: GivenPath) -> Path:
+        """Write to a folder that is held, see `held_folder`."""
         from neardup.records.outputs.link_files import write_links
 
         record = {**about_work({"link": self._seconds}, {}), **self.summary}
-        self._path = write_links(self._linked, record, local_target(out), overwrite)
-        return self._path
+        with write() as folder:
+            write_links(self._linked, record, folder)
+        self._path = out.path
+        return out.path
 
     def index(self, path: str | os.PathLike[str] | None = None) -> RecordIndex:
         """Make an index of the records and their clusters, to link new records against.
