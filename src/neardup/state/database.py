@@ -22,6 +22,7 @@ from neardup.files.private_files import CHECK, make_private, system_error, syste
 
 PAGE = 65536
 _CACHE_KIB = 16384  # further pages are written out before the commit
+_TRIES = 100  # to lock a file that others remove
 _SAMPLES, _SAMPLE = 64, 4096  # of a file, and bytes of each
 #: Errors of SQLite, as errors of the system.
 _UNWRITABLE = {
@@ -227,22 +228,24 @@ def lock_file(path: Path) -> sqlite3.Connection:
     SQLite locks files on every system and is loaded anyway; a package for locks takes 40 ms more.
     """
     refuse_links(path)
-    while True:
+    error: sqlite3.Error | None = None
+    # Whoever had it may remove the file before it is opened or locked here.
+    for _ in range(_TRIES):
         with system_errors(path):
             make_private(path)
             before = inode_of(path)
         try:
             lock = _locked(path, "BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            if is_busy(error):
-                raise _in_use(path) from error
-            if inode_of(path) != before:
-                continue
-            raise OutputError(f"can't lock {path} ({error.sqlite_errorname})", CHECK) from error
-        # Whoever had it may have removed the file before it was locked here.
-        if inode_of(path) == before:
+        except sqlite3.Error as refused:
+            if is_busy(refused):
+                raise _in_use(path) from refused
+            error = refused
+            continue
+        if inode_of(path) == before:  # not that of a later file, while this one is open
             return lock
         lock.close()
+    name = "SQLITE_CANTOPEN" if error is None else error.sqlite_errorname
+    raise OutputError(f"can't lock {path} ({name})", CHECK) from error
 
 
 def refuse_locked(path: Path) -> None:

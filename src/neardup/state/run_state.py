@@ -29,6 +29,7 @@ _KIND = FileKind(
 )
 _FILE, _LOCK, _OWNER, _SCRATCH = "run.sqlite", "lock", "owner", ".scratch"
 _MANIFEST = ("", 0)  # among the steps
+_TRIES = 100  # to make a folder that others remove
 
 
 class RunState(AbstractContextManager["RunState"]):
@@ -56,6 +57,17 @@ class RunState(AbstractContextManager["RunState"]):
 
         One that is not ``resumable`` has a lock and scratch folders only.
         """
+        for _ in range(_TRIES):
+            try:
+                return cls._create(folder, overwrite, resumable)
+            except OutputError as error:
+                # A run that ends at this moment removes the folder.
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    raise
+        return cls._create(folder, overwrite, resumable)
+
+    @classmethod
+    def _create(cls, folder: Path, overwrite: bool, resumable: bool) -> Self:
         refuse_links(folder, folder / _FILE)
         with ExitStack() as undo:
             with system_errors(folder):
