@@ -133,6 +133,10 @@ class StoreError(NeardupError):
     """A band store can't be reached or written, or lacks data of a run."""
 
 
+class IndexMovedError(StoreError):
+    """The folder of an open index was moved, deleted or replaced."""
+
+
 class RecipeError(NeardupError, ValueError):
     """Band keys of different recipes can't be compared."""
 

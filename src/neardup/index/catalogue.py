@@ -21,7 +21,7 @@ from neardup.errors import NeardupError, OutputError, StoreError
 from neardup.files.private_files import make_private, sync_folder, system_errors
 from neardup.index.bodies import Id, Row, identity_of, is_intact
 from neardup.index.index_state import COLUMNS, State, row_sum, summed
-from neardup.index.location import CommitNote, is_writable_disk
+from neardup.index.location import CommitNote, Place, is_writable_disk
 from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
 
@@ -106,6 +106,7 @@ class Catalogue:
         self._read: tuple[list[Any], State] | None = None  # rows of the last one that was read
         self._me = f"process {os.getpid()}"
         self._note = None if path is None else CommitNote(path, options.power)
+        self._place = None if path is None else Place(path)
 
     def create(self, about: dict[str, Any]) -> None:
         """Make the tables.
@@ -188,6 +189,7 @@ class Catalogue:
 
         Raises:
             BusyError: Another process or thread writes, and did not end in time.
+            IndexMovedError: The folder is not where it was; nothing was changed.
             StoreError: The index was opened for reading only, or was closed.
         """
         if self.options.readonly:
@@ -200,22 +202,42 @@ class Catalogue:
             self._begin(connection, self.options.timeout if wait is None else 0)
             self._depth += 1
             try:
+                self.require_place()
+                if self._note is not None:
+                    self._note.open()
                 self._state = state = self.state()
                 self._sign(state)
                 yield state
                 written = self._state._replace(generation=state.generation + 1, writer=self._me)
                 connection.execute(_SET_STATE, written.row())
+                self.require_place()
                 connection.execute("COMMIT")
                 if self._note is not None:
                     self._note.write(state.generation + 1)
-            except BaseException:
+            except BaseException as error:
                 with suppress(sqlite3.Error):
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
+                if isinstance(error, OSError | StoreError | sqlite3.Error):
+                    self.require_place()  # else it says why a file could not be written
                 raise
             finally:
                 self._state = None
                 self._depth -= 1
+
+    def require_place(self) -> None:
+        """Refuse to use files by their paths where the folder is not the one that was opened.
+
+        Raises:
+            IndexMovedError: It was moved, deleted or replaced.
+        """
+        if self._place is not None:
+            self._place.require()
+
+    @property
+    def place(self) -> tuple[int, ...]:
+        """Device and inode of the folder and of the file, once it was opened; empty in memory."""
+        return () if self._place is None else self._place.known
 
     def change(self, **fields: Any) -> None:
         """Change the state, within a transaction that writes."""
@@ -479,6 +501,7 @@ class Catalogue:
 
     def _opened(self) -> sqlite3.Connection:
         options = self.options
+        self.require_place()  # after a fork it is opened again
         if self.path is None:
             name = ":memory:"
         else:
@@ -512,6 +535,7 @@ class Catalogue:
                 connection.execute("PRAGMA journal_mode = WAL").fetchall()
             level = "FULL" if options.power else "NORMAL"
             connection.execute(f"PRAGMA synchronous = {level}").fetchall()
+            self.require_place()
         except BaseException:
             connection.close()
             raise

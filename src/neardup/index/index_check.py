@@ -23,8 +23,12 @@ def problems_of(core: Core) -> list[str]:
     """Return the defects of an index, a line for each; empty where there are none.
 
     All of it is read.
+
+    Raises:
+        IndexMovedError: Its folder is not where it was.
     """
     found: list[str] = []
+    core.catalogue.require_place()
     core.forget(reopen=True)  # segments in memory may differ from damaged files
     try:
         if core.catalogue.path is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from neardup.errors import InputNotFoundError, OutputError, StoreError
+from neardup.errors import IndexMovedError, InputNotFoundError, OutputError, StoreError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors
 from neardup.state.output_folder import output_folder, remove_leftovers
@@ -71,6 +71,49 @@ def index_folder(given: GivenPath) -> Iterator[Path]:
         yield made
 
 
+class Place:
+    """The database of an open index and its folder, by their devices and inodes.
+
+    SQLite and this package find other files of an index by path: where there is another folder
+    now, the files of two indexes would be mixed up. While the database is open, no other file gets
+    its inode.
+
+    Args:
+        database: The database.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._known: tuple[int, ...] | None = None
+
+    @property
+    def known(self) -> tuple[int, ...]:
+        """Devices and inodes: equal for two objects that have opened the same index."""
+        return self._known or ()
+
+    def require(self) -> None:
+        """Refuse if it is not where it was at the first call; it may come back.
+
+        Raises:
+            IndexMovedError: It was moved, deleted or replaced.
+        """
+        found = self._found()
+        if self._known is None:
+            self._known = found
+        if found != self._known:
+            raise IndexMovedError(
+                f"{self._database.parent}: the folder of this index was moved, deleted or replaced "
+                "while it was open",
+                "put it back, or open the index again where it is now",
+            )
+
+    def _found(self) -> tuple[int, ...] | None:
+        with system_errors(self._database), suppress(FileNotFoundError, NotADirectoryError):
+            both = self._database.parent.stat(), self._database.stat()
+            return tuple(number for each in both for number in (each.st_dev, each.st_ino))
+        return None
+
+
 class CommitNote:
     """Says which transaction was committed last, and can't be lost any more.
 
@@ -86,13 +129,19 @@ class CommitNote:
         self._path, self._power = database.with_name(NOTE), power
         self._handle = -1
 
+    def open(self) -> None:
+        """Open the file before a commit, while it is known that its folder is the right one."""
+        if self._handle < 0:
+            flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+            with suppress(OSError):  # as in `write`
+                self._handle = os.open(self._path, flags, 0o600)
+
     def write(self, generation: int) -> None:
         """Write down a transaction."""
+        if self._handle < 0:
+            return
         data = generation.to_bytes(8, "little") + (bytes(4) if self._power else _this_boot())
         with suppress(OSError):  # it is committed without the note too
-            if self._handle < 0:
-                flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-                self._handle = os.open(self._path, flags, 0o600)
             os.lseek(self._handle, 0 if self._power else _NOTED, os.SEEK_SET)
             os.write(self._handle, data + zlib.crc32(data).to_bytes(4, "little"))
 

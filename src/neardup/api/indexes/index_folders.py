@@ -76,6 +76,7 @@ def made_core(
             require_local(folder.path.parent)
         with index_folder(folder) as new, closing(Catalogue(new / _FILE, options)) as fresh:
             fresh.create(about)
+        catalogue.about()  # opens it: a folder that comes there later is another one
     return Core(folder, catalogue, recipe, spec.threshold, texts, copies)
 
 
