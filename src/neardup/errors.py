@@ -101,6 +101,10 @@ class InputNotFoundError(InputError, FileNotFoundError):
     """There is no such file, or a pattern or a folder has none."""
 
 
+class RequestError(InputError):
+    """A service does not take a request: its path, method, headers or size."""
+
+
 class FormatError(InputError):
     """The ending is unknown, or the bytes are not of the format that it names."""
 
@@ -135,6 +139,14 @@ class StoreError(NeardupError):
 
 class IndexMovedError(StoreError):
     """The folder of an open index was moved, deleted or replaced."""
+
+
+class TokenError(StoreError, PermissionError):
+    """A service wants a token, and got none or another one."""
+
+
+class UnavailableError(StoreError):
+    """A service, or a process that writes, is busy: nothing was done, and it may be asked again."""
 
 
 class RecipeError(NeardupError, ValueError):

@@ -76,7 +76,17 @@ def test_every_call_answers(service: Service) -> None:
         ("query", {"texts": ["t"], "more": 1}, 422, "InputError"),
         ("query", {"texts": "t"}, 422, "InputError"),
         ("query", {"texts": [["t"]]}, 422, "InputError"),
-        ("query", {"texts": ["t"] * 1001}, 413, ""),
+        ("query", {"texts": ["t"] * 1001}, 413, "RequestError"),
+        ("query", {}, 422, "InputError"),
+        ("query", {"texts": ["t"], "text": "t"}, 422, "InputError"),
+        ("query", {"text": None}, 422, "InputError"),
+        ("first_matches", {"top": 1}, 422, "InputError"),
+        ("add_if_new", {"documents": [], "text": "t"}, 422, "InputError"),
+        ("add_if_new", {"id": "x"}, 422, "InputError"),
+        ("add_if_new", {"id": "x", "documents": [{"id": "y", "text": "t"}]}, 422, "InputError"),
+        ("add", {}, 422, "InputError"),
+        ("add", {"text": 7}, 422, "InputError"),
+        ("add", {"text": ["t"], "id": "x"}, 422, "InputError"),
         ("first_matches", {"texts": ["t"], "top": 1}, 422, "SpecError"),
         ("add_if_new", documents((True, "t")), 422, "InputError"),
         ("add_if_new", documents((2**63, "t")), 422, "InputError"),
@@ -91,7 +101,8 @@ def test_every_call_answers(service: Service) -> None:
         ("get", b'{"id": "\\ud800"}', 400, "FormatError"),
         ("get", b'{"id": ' + b"[" * 100_000, 422, "InputError"),
         ("get", b"", 400, "FormatError"),
-        ("nothing", {}, 404, ""),
+        ("nothing", {}, 404, "RequestError"),
+        ("query", b"x" * 400_000, 413, "RequestError"),
     ],
 )
 def test_errors(service: Service, name: str, body: object, status: int, error: str) -> None:
@@ -100,6 +111,38 @@ def test_errors(service: Service, name: str, body: object, status: int, error: s
     assert found[0] == status, found
     assert found[1]["status"] == status
     assert found[1]["error"] == error
+
+
+def test_one_document_is_given_as_several_are(service: Service) -> None:
+    text, other = "r1 r2 r3 r4 r5 r6", "r1 r2 r3 r4 r5 r6 r7 r8"
+    status, found = service.post("add_if_new", {"id": "of-one", "text": text})
+    assert (status, found) == service.post("add_if_new", documents(("of-one", text)))
+    assert found["answers"][0]["kept"] is True
+    assert service.post("add", {"id": "of-one-2", "text": other}) == (200, {"added": 1})
+    assert service.post("add", {"id": "of-one", "text": other})[0] == 409
+    skipped = {"id": "of-one", "text": other, "on_conflict": "skip"}
+    assert service.post("add", skipped) == (200, {"added": 0})
+    assert service.post("get", {"id": "of-one"})[1]["text"] == text
+    for name in ("query", "first_matches"):
+        one = service.post(name, {"text": text})
+        assert one == service.post(name, {"texts": [text]})
+        assert one[1]["matches"][0]["id"] == "of-one"
+    top = service.post("query", {"text": text, "top": 1, "threshold": 0.5})
+    assert len(top[1]["matches"]) == 1
+    errors = {
+        "query": "expected one of `texts` and `text`, and neither is given",
+        "add": "expected one of `documents` and `text`, and neither is given",
+    }
+    for name, detail in errors.items():
+        assert service.post(name, {})[1]["detail"] == detail
+
+
+def test_one_document_without_an_id(tmp_path: Path) -> None:
+    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
+    with serving(tmp_path / "i") as service:
+        assert service.post("add", {"text": "u v w x"}) == (200, {"added": 1})
+        status, found = service.post("add_if_new", {"text": "U, v w x!"})
+        assert (status, found["answers"][0]["duplicate_of"]) == (200, 0)
 
 
 def test_an_unknown_field_that_nests_deeply_is_refused(service: Service) -> None:
@@ -113,11 +156,13 @@ def test_a_nul_is_a_character(service: Service) -> None:
 
 
 def test_methods_and_types_of_bodies(service: Service) -> None:
-    assert service.call("GET", "/v1/query")[0] == 405
+    status, found, _ = service.call("GET", "/v1/query")
+    assert (status, found["error"]) == (405, "RequestError")
     status, found, _ = service.call(
         "POST", "/v1/query", b'{"texts": []}', {"Content-Type": "text/plain"}
     )
     assert (status, found["hint"]) == (415, "send Content-Type: application/json")
+    assert found["error"] == "RequestError"
     json_ = {"Content-Type": "application/json; charset=utf-8"}
     assert service.call("POST", "/v1/query", b'{"texts": []}', json_)[0] == 200
     status, found, _ = service.call("POST", "/v1/query", b'{"texts": ["' + b"x" * 400_000 + b'"]}')

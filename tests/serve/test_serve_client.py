@@ -19,7 +19,7 @@ from serve_process import Service, require_serve, serving
 import neardup
 from neardup.cli import main
 from neardup.client.transport import Transport
-from neardup.errors import StoreError
+from neardup.errors import StoreError, TokenError
 
 require_serve()
 
@@ -89,6 +89,17 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "update if new": lambda i: i.update("one-x", TEXTS[1], if_new=True),
     "update of none": lambda i: i.update("nobody", "x"),
     "add": lambda i: i.add(["ad1 ad2", "ad3 ad4"], ids=["ad1", "ad2"]),
+    "add one": lambda i: i.add("single", "a text of one document"),
+    "add one again": lambda i: i.add("single", text="a text of one document"),
+    "replace one": lambda i: i.add("single", "another text of it", on_conflict="replace"),
+    "get one": lambda i: i.get("single"),
+    "add one of another kind": lambda i: i.add(8, "x"),
+    "add one without a text": lambda i: i.add("single"),
+    "add one of no text": lambda i: i.add("single-2", None),
+    "add one in both forms": lambda i: i.add("single-2", "x", ids=["single-2"]),
+    "add one with a column": lambda i: i.add("single-2", "x", id="k"),
+    "new one in both forms": lambda i: i.add_if_new("single-2", "x", ids=["single-2"]),
+    "a column by its place": lambda i: i.add(pa.table({"n": ["pl"], "t": ["ti tj"]}), "t", id="n"),
     "add again": lambda i: i.add(["ad1 ad2"], ids=["ad1"]),
     "skip": lambda i: i.add(["ad1 ad2", "n n"], ids=["ad1", "ad9"], on_conflict="skip"),
     "replace": lambda i: i.add(["ad1 ad2 ad3"], ids=["ad1"], on_conflict="replace"),
@@ -146,9 +157,15 @@ def test_a_long_call_takes_as_long_as_it_likes(
 
 def test_a_wrong_token_is_refused(service: Service) -> None:
     for token in (None, "a-token-of-this-test-012345678x", "ä"):
-        with pytest.raises(StoreError, match="401: the token is missing or wrong"):
+        with pytest.raises(TokenError, match="the token is missing or wrong"):
             neardup.connect(service.url, token=token)
-    assert service.call("GET", "/v1/stats")[0] == 401
+    status, found, headers = service.call("GET", "/v1/stats")
+    assert (status, found["error"], headers["www-authenticate"]) == (401, "TokenError", "Bearer")
+    assert service.call("GET", "/openapi.json")[0] == 401
+    assert service.call("POST", "/", {})[0] == 405
+    status, page, _ = service.call("GET", "/")
+    assert status == 200 and b"/v1/query" in page
+    assert service.call("GET", "/", headers={"Host": "evil.example"})[0] == 421
     assert service.call("GET", "/metrics")[0] == 401
     assert service.call("GET", "/healthz")[0] == 200
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import threading
@@ -19,7 +21,7 @@ import pytest
 from serve_process import Service, require_serve, serving
 
 import neardup
-from neardup.errors import NeardupError
+from neardup.errors import IndexMovedError, NeardupError
 
 require_serve()
 
@@ -108,6 +110,48 @@ def test_a_full_disk_is_answered_and_reading_goes_on(tmp_path: Path) -> None:
         writer.rlimit(psutil.RLIMIT_FSIZE, (infinite, infinite))
         assert service.post("add_if_new", second)[0] == 200
         assert service.post("check", {})[1] == {"problems": []}
+
+
+def test_a_folder_that_is_moved_or_replaced(tmp_path: Path) -> None:
+    path, aside = tmp_path / "i", tmp_path / "aside"
+    with neardup.Index.create(path, shingle="word:2", threshold=0.5) as made:
+        made.add("a", "some text that is there")
+    new = {"id": "b", "text": "quite another text"}
+    calls = {"add_if_new": new, "remove": {"ids": ["a"]}, "compact": {}, "check": {}}
+    unready = {"ready": False, "reason": "the folder of the index was moved, deleted or replaced"}
+    with serving(path) as service:
+        for replace in (False, True):
+            path.rename(aside)
+            if replace:
+                shutil.copytree(aside, path)
+            before = {file: file.read_bytes() for file in path.glob("*")}
+            assert service.call("GET", "/readyz")[:2] == (503, unready)
+            for name, body in calls.items():
+                status, found, headers = service.call("POST", f"/v1/{name}", body)
+                assert (status, found["error"]) == (503, "IndexMovedError"), name
+                assert "was moved, deleted or replaced" in found["detail"]
+                assert headers["retry-after"] == "1"
+            with neardup.connect(service.url, retries=0) as index:
+                with pytest.raises(IndexMovedError):
+                    index.add("b", "quite another text")
+                assert index.get("a") == "some text that is there"  # of the one that is open
+            if replace:
+                # A process that is started now answers nothing from the other folder.
+                psutil.Process(service.process.pid).children()[0].kill()
+                end, found = time.monotonic() + 60, None
+                while found != unready:
+                    assert time.monotonic() < end, found
+                    with contextlib.suppress(OSError, http.client.HTTPException):
+                        found = service.call("GET", "/readyz", timeout=5)[1]
+                status, found = service.post("get", {"id": "a"})
+                assert (status, found["error"]) == (503, "IndexMovedError")
+                assert before == {file: file.read_bytes() for file in path.glob("*")}
+                shutil.rmtree(path)
+            aside.rename(path)
+            assert service.wait().post("add_if_new", new)[0] == 200
+        assert service.post("check", {})[1] == {"problems": []}
+    with neardup.Index.open(path, readonly=True) as found:
+        assert found.ids().to_pylist() == ["a", "b"]
 
 
 def test_a_document_without_space_fails_alone(tmp_path: Path) -> None:

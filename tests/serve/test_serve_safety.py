@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import subprocess
 import sys
@@ -45,6 +46,34 @@ def test_names_of_the_host(service: Service) -> None:
     for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", ""):
         status, found, _ = service.call("GET", "/v1/stats", headers={"Host": host})
         assert (status, found["title"]) == (421, "Misdirected Request"), host
+
+
+def said(service: Service, lines: str) -> tuple[int, dict[str, Any]]:
+    """Send lines of HTTP, each ended here; return the status and the body of the answer."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=20) as connection:
+        connection.sendall(lines.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        return answer.status, json.loads(answer.read())
+
+
+@pytest.mark.parametrize("name", ["Host", "Authorization", "Content-Type"])
+def test_a_header_that_is_there_twice(service: Service, name: str) -> None:
+    values = {"Host": "localhost", "Authorization": "Bearer x", "Content-Type": "application/json"}
+    head = "\n".join(f"{key}: {value}" for key, value in values.items())
+    once = f"GET /v1/stats HTTP/1.1\n{head}"
+    assert said(service, once)[0] == 200
+    for first in (values[name], "evil.example"):
+        twice = once.replace(f"{name}:", f"{name.lower()}: {first}\n{name}:")
+        status, found = said(service, twice)
+        assert (status, found["error"]) == (400, "RequestError")
+        assert found["detail"] == f"the header {name.lower()} is there more than once"
+
+
+def test_what_is_no_http_is_an_error_as_all_are(service: Service) -> None:
+    for lines in ("GET", "GET /v1/stats HTTP/1.1\nHost: localhost\nX: " + "x" * 100_000):
+        status, found = said(service, lines)
+        assert (status, found["status"], found["error"]) == (400, 400, "RequestError")
 
 
 def test_no_page_of_another_site_may_ask(service: Service) -> None:
@@ -107,6 +136,26 @@ def test_many_connections(service: Service) -> None:
             connection.close()
 
 
+def test_more_connections_than_are_allowed(index: Path) -> None:
+    few = "import neardup.serve.settings as s, functools as f\n"
+    few += "s.CallLimits = f.partial(s.CallLimits, connections=3)"
+    service = Service(index, "--readonly", before=few)
+    try:
+        service.wait()
+        many = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(3)]
+        end = time.monotonic() + 20
+        while service.call("GET", "/v1/stats")[0] == 200:  # connections are taken one by one
+            assert time.monotonic() < end
+        status, found, headers = service.call("GET", "/v1/stats")
+        assert (status, found["error"]) == (503, "UnavailableError")
+        assert (headers["retry-after"], headers["connection"]) == ("1", "close")
+        for connection in many:
+            connection.close()
+        service.wait()
+    finally:
+        assert service.stop() == 0
+
+
 def test_too_much_waits_for_the_writer(service: Service, index: Path) -> None:
     answers: list[tuple[int, Any, dict[str, str]]] = []
 
@@ -127,6 +176,7 @@ def test_too_much_waits_for_the_writer(service: Service, index: Path) -> None:
         for thread in threads:
             thread.join()
     assert sorted(status for status, _, _ in answers) == [429, 503, 503, 503]
+    assert {found["error"] for _, found, _ in answers} == {"UnavailableError"}
     assert all(headers["retry-after"] == "1" for _, _, headers in answers)
     ids = {"ids": [f"q{number}" for number in range(4)]}
     assert service.post("contains", ids)[1] == {"contained": [False] * 4}

@@ -60,6 +60,28 @@ def is_given(value: object) -> bool:
     return value is not None and not isinstance(value, _Text | _Number)
 
 
+def is_one_document(source: object, text: object, **several: object) -> bool:
+    """Return whether a document is given by its id and its text, instead of a source.
+
+    Args:
+        source: The id, or a source.
+        text: The text, or the column of a source that has it.
+        several: Arguments that are for a source only.
+
+    Raises:
+        ArgumentError: One of these is given with one document.
+    """
+    if not isinstance(source, str | Integral) or isinstance(text, _Text):
+        return False
+    for name, value in several.items():
+        if value is not None:
+            raise ArgumentError(
+                f"`{name}` is for several documents, and one was given by its id and its text",
+                f"leave `{name}` out, or give lists",
+            )
+    return True
+
+
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Have a function refuse unknown keywords, by the nearest one, and values of another type."""
     signature = inspect.signature(function)

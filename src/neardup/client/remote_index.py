@@ -10,7 +10,7 @@ from typing import Any, Self, cast, overload
 import numpy as np
 import pyarrow as pa
 
-from neardup.api.arguments import checked
+from neardup.api.arguments import by_preset, checked, is_one_document
 from neardup.api.indexes.indexing import Index
 from neardup.arrays import ArrowArray, array_of
 from neardup.client.transport import Transport
@@ -59,7 +59,8 @@ def connect(
 
     Raises:
         SpecError: The address is none of HTTP.
-        StoreError: The service can't be reached, or refuses the token.
+        StoreError: The service can't be reached.
+        TokenError: The token is missing or wrong.
         DependencyError: urllib3 is not installed.
     """
     found = RemoteIndex(Transport(url, token, timeout, retries))
@@ -196,10 +197,10 @@ class RemoteIndex:
     def add(
         self,
         source: object,
+        text: str | Sequence[str] = by_preset("text"),
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
-        text: str | Sequence[str] = "text",
         id: str | None = None,
         input_format: str | None = None,
         encoding_errors: str = "strict",
@@ -209,6 +210,10 @@ class RemoteIndex:
         """Add documents, whatever they are similar to; see `Index.add`."""
         check_conflict(on_conflict)
         how = (input_format, encoding_errors, delimiter, max_document)
+        several = {"ids": ids, "id": id, "input_format": input_format, "delimiter": delimiter}
+        if is_one_document(source, text, **several):
+            one = {"id": checked_id(source), "text": self._one(text), "on_conflict": on_conflict}
+            return int(self._transport.call("add", one, again=False)["added"])
         reading = Reading(text, id, *how, items=self._items)
         count = 0
         for part in self._parts(batches_of(source, ids, reading)):
@@ -241,8 +246,9 @@ class RemoteIndex:
     ) -> NewAnswer | pa.Table:
         """Add documents that are similar to none before them; see `Index.add_if_new`."""
         if text is not None or isinstance(id_or_batch, str | int):
+            is_one_document(id_or_batch, text, ids=ids, id=id)
             one = {"id": checked_id(id_or_batch), "text": self._one(text)}
-            answer = self._transport.call("add_if_new", {"documents": [one]})["answers"][0]
+            answer = self._transport.call("add_if_new", one)["answers"][0]
             return NewAnswer(**answer)
         names: list[Id] = []
         of: list[Id | None] = []

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from neardup import errors
-from neardup.errors import DependencyError, InputError, NeardupError, SpecError, StoreError
+from neardup.errors import (
+    DependencyError,
+    InputError,
+    NeardupError,
+    SpecError,
+    StoreError,
+    TokenError,
+)
 
 if TYPE_CHECKING:
     import urllib3
@@ -67,6 +74,7 @@ class Transport:
         Raises:
             NeardupError: As the index does.
             StoreError: The service can't be reached, or refuses.
+            TokenError: The token is missing or wrong.
         """
         response = self._sent(name, body, again, None if long else self._timeout)
         if response.status != HTTPStatus.OK:
@@ -175,7 +183,8 @@ def _error_of(status: int, data: bytes) -> NeardupError:
         found = json.loads(data)
         name, detail, hint = (str(found[key]) for key in ("error", "detail", "hint"))
     except (ValueError, KeyError, TypeError):
-        return StoreError(f"the service answered {status}", "see the log of the service")
+        refused = TokenError if status == HTTPStatus.UNAUTHORIZED else StoreError
+        return refused(f"the service answered {status}", "see the log of the service")
     kind = getattr(errors, name, None) if name else None
     if isinstance(kind, type) and issubclass(kind, NeardupError):
         return kind(detail, hint)

@@ -17,7 +17,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from neardup.errors import NeardupError, OutputError, StoreError
+from neardup.errors import NeardupError, OutputError, StoreError, UnavailableError
 from neardup.files.private_files import make_private, sync_folder, system_errors
 from neardup.index.bodies import Id, Row, identity_of, is_intact
 from neardup.index.index_state import COLUMNS, State, row_sum, summed
@@ -70,14 +70,16 @@ class Options(NamedTuple):
         readonly: Nothing is written.
         timeout: Seconds to wait for another writer.
         power: Committed documents survive a power failure too.
+        place: `Catalogue.place` of the index that it has to be; empty for any.
     """
 
     readonly: bool = False
     timeout: float = 10.0
     power: bool = True
+    place: tuple[int, ...] = ()
 
 
-class BusyError(StoreError):
+class BusyError(UnavailableError):
     """Another process, or another thread, writes."""
 
 
@@ -106,7 +108,7 @@ class Catalogue:
         self._read: tuple[list[Any], State] | None = None  # rows of the last one that was read
         self._me = f"process {os.getpid()}"
         self._note = None if path is None else CommitNote(path, options.power)
-        self._place = None if path is None else Place(path)
+        self._place = None if path is None else Place(path, options.place)
 
     def create(self, about: dict[str, Any]) -> None:
         """Make the tables.

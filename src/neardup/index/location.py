@@ -80,38 +80,34 @@ class Place:
 
     Args:
         database: The database.
+        known: `known` of another object for the same index; empty for what is there at first.
     """
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path, known: tuple[int, ...] = ()) -> None:
         self._database = database
-        self._known: tuple[int, ...] | None = None
-
-    @property
-    def known(self) -> tuple[int, ...]:
-        """Devices and inodes: equal for two objects that have opened the same index."""
-        return self._known or ()
+        #: Devices and inodes; empty until they are asked for.
+        self.known = known
 
     def require(self) -> None:
-        """Refuse if it is not where it was at the first call; it may come back.
+        """Refuse if it is not where it was; it may come back.
 
         Raises:
             IndexMovedError: It was moved, deleted or replaced.
         """
         found = self._found()
-        if self._known is None:
-            self._known = found
-        if found != self._known:
+        self.known = self.known or found
+        if found != self.known:
             raise IndexMovedError(
                 f"{self._database.parent}: the folder of this index was moved, deleted or replaced "
                 "while it was open",
                 "put it back, or open the index again where it is now",
             )
 
-    def _found(self) -> tuple[int, ...] | None:
+    def _found(self) -> tuple[int, ...]:
         with system_errors(self._database), suppress(FileNotFoundError, NotADirectoryError):
             both = self._database.parent.stat(), self._database.stat()
             return tuple(number for each in both for number in (each.st_dev, each.st_ino))
-        return None
+        return ()
 
 
 class CommitNote:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 Id: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | str
 Text: TypeAlias = str | list[str]
@@ -21,10 +21,24 @@ class GivenDocument(Struct, forbid_unknown_fields=True):
     id: Id | None = None
 
 
-class NewDocuments(Struct, forbid_unknown_fields=True):
-    """Documents that are added if they are similar to none before them, in this order."""
+def _require_one(**given: object) -> None:
+    """Refuse a call with both of two forms, or none; errors name its fields, and no value."""
+    names = " and ".join(f"`{name}`" for name in given)
+    count = sum(value is not UNSET for value in given.values())
+    if count != 1:
+        found = "both are given" if count else "neither is given"
+        raise ValueError(f"expected one of {names}, and {found}")
 
-    documents: list[GivenDocument]
+
+class NewDocuments(Struct, forbid_unknown_fields=True):
+    """Documents, or one ``text`` with its ``id``, added if they are similar to none before them."""
+
+    documents: list[GivenDocument] | UnsetType = UNSET
+    text: Text | UnsetType = UNSET
+    id: Id | None = None
+
+    def __post_init__(self) -> None:
+        self.documents = _documents(self)
 
 
 class Decision(Struct):
@@ -44,10 +58,26 @@ class DecisionList(Struct):
 
 
 class AddedDocuments(Struct, forbid_unknown_fields=True):
-    """Documents that are added, whatever they are similar to."""
+    """Documents, or one ``text`` with its ``id``, added whatever they are similar to."""
 
-    documents: list[GivenDocument]
+    documents: list[GivenDocument] | UnsetType = UNSET
+    text: Text | UnsetType = UNSET
+    id: Id | None = None
     on_conflict: Literal["error", "replace", "skip"] = "error"
+
+    def __post_init__(self) -> None:
+        self.documents = _documents(self)
+
+
+def _documents(asked: NewDocuments | AddedDocuments) -> list[GivenDocument]:
+    """Return the documents of a call in either form."""
+    _require_one(documents=asked.documents, text=asked.text)
+    if isinstance(asked.documents, UnsetType):
+        assert not isinstance(asked.text, UnsetType)
+        return [GivenDocument(asked.text, asked.id)]
+    if asked.id is not None:
+        raise ValueError("`id` is given, which is for `text`; in `documents` each has its own")
+    return asked.documents
 
 
 class Count(Struct):
@@ -57,11 +87,17 @@ class Count(Struct):
 
 
 class Query(Struct, forbid_unknown_fields=True):
-    """Texts whose similar documents are wanted, the ``top`` most similar, from a threshold on."""
+    """Texts, or one ``text``, whose ``top`` similar documents are wanted, from a threshold on."""
 
-    texts: Texts
+    texts: Texts | UnsetType = UNSET
+    text: Text | UnsetType = UNSET
     top: Annotated[int, Meta(ge=1, le=2**31)] | None = None
     threshold: Threshold | None = None
+
+    def __post_init__(self) -> None:
+        _require_one(texts=self.texts, text=self.text)
+        if not isinstance(self.text, UnsetType):
+            self.texts = [self.text]
 
 
 class Match(Struct):
@@ -220,8 +256,8 @@ class Problem(Struct):
     title: str
     status: int
     detail: str
+    error: Annotated[str, Meta(min_length=1)]
     hint: str = ""
-    error: str = ""
 
 
 class Call(NamedTuple):

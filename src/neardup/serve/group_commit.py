@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from neardup.errors import InputError, NeardupError, OutputError, SpecError
+from neardup.errors import IndexMovedError, InputError, NeardupError, OutputError, SpecError
 from neardup.index.answers import first_answer
 from neardup.index.catalogue import BusyError
 from neardup.index.incoming import texts_of
@@ -88,7 +88,7 @@ class Decider:
             replies = do(whats)
             self._full = 0
             return replies
-        except BusyError as error:  # none of them can be done
+        except (BusyError, IndexMovedError) as error:  # none of them can be done
             return [_refused(error)] * len(whats)
         except Exception as error:  # noqa: BLE001
             self._failed()

@@ -16,8 +16,12 @@ _STATUSES: tuple[tuple[type[NeardupError], int], ...] = (
     (errors.InputError, 422),
     (errors.SpecError, 422),
     (BusyError, 503),
+    (errors.IndexMovedError, 503),
     (errors.OutputError, 507),
 )
+
+#: Classes of neardup.errors for statuses, where an error names none.
+_NAMES = {401: errors.TokenError, 429: errors.UnavailableError, 503: errors.UnavailableError}
 
 
 class ServiceError(Exception):
@@ -27,7 +31,7 @@ class ServiceError(Exception):
         status: Its status.
         detail: The message.
         hint: A remedy.
-        error: Class of neardup.errors that a client raises.
+        error: Class of neardup.errors that a client raises; that of the status without it.
         retry: Seconds after which it may be sent again; None where that does not help.
     """
 
@@ -35,8 +39,14 @@ class ServiceError(Exception):
         self, status: int, detail: str, hint: str = "", error: str = "", retry: int | None = None
     ) -> None:
         super().__init__(detail)
-        self.problem = Problem(HTTPStatus(status).phrase, status, detail, hint, error)
+        name = error or _named(status)
+        self.problem = Problem(HTTPStatus(status).phrase, status, detail, name, hint)
         self.retry = retry
+
+
+def _named(status: int) -> str:
+    other = errors.RequestError if status < 500 else errors.StoreError
+    return _NAMES.get(status, other).__name__
 
 
 def status_of(error: NeardupError) -> int:

@@ -20,19 +20,18 @@ import msgspec
 from neardup.api.indexes.index_folders import opened_core
 from neardup.errors import InputNotFoundError, StoreError
 from neardup.index.catalogue import Options
+from neardup.index.location import Place
 from neardup.serve.group_commit import Decider
 from neardup.serve.http import metrics
 from neardup.serve.messages import Done, Reply
 from neardup.serve.service_warming import warm
-from neardup.serve.settings import Settings
+from neardup.serve.settings import DATABASE, Settings
 from neardup.serve.writer import WorkerLink, Writer
 
 LOG = logging.getLogger("neardup.serve")
-_READY = Reply(-1, Done(None))
 #: Seconds before a process that has ended is started again; twice as many each time, if it was not
 #: ready before it ended, and so many times at most.
 _PAUSE, _ATTEMPTS = 0.5, 6
-_DATABASE = "index.sqlite"
 
 
 class Address(NamedTuple):
@@ -70,7 +69,7 @@ def run(settings: Settings, address: Address) -> None:
     """
     import uvloop
 
-    if not (Path(settings.index) / _DATABASE).is_file():
+    if not (Path(settings.index) / DATABASE).is_file():
         raise InputNotFoundError(
             f"{settings.index}: there is no index", "make one with neardup index create"
         )
@@ -100,6 +99,7 @@ class _Supervisor:
         self._stopping = asyncio.Event()
         self._processes: set[asyncio.subprocess.Process] = set()
         self._decider: Decider | None = None
+        self._place: tuple[int, ...] = ()  # of the index that is open
         self._writer: Writer | None = None
         self._metrics: metrics.WriterMetrics | None = None
         self._open = asyncio.Event()
@@ -145,13 +145,18 @@ class _Supervisor:
         return self._decider(requests)  # type: ignore[arg-type]
 
     async def _open_index(self) -> None:
-        if not self._settings.readonly:
-            folder = Path(self._settings.index)
+        folder = Path(self._settings.index)
+        if self._settings.readonly:
+            place = Place(folder / DATABASE)
+            place.require()
+            self._place = place.known
+        else:
             options = Options(timeout=self._settings.limits.seconds)
             core, spec = await asyncio.to_thread(opened_core, folder, options)
             await asyncio.to_thread(warm, spec, core.recipe)
             assert self._metrics is not None
             self._decider = Decider(core, self._metrics.failed)
+            self._place = core.catalogue.place
         self._open.set()
 
     async def _keep(self, first: bool) -> None:
@@ -212,7 +217,7 @@ class _Supervisor:
     async def _tell(self, link: WorkerLink, event: asyncio.Event) -> None:
         """Have a process open the index, once something has happened."""
         await event.wait()
-        link.send(_READY)
+        link.send(Reply(-1, Done(self._place)))
 
     async def _start(
         self, early: bool, ready: Callable[[], None]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import pyarrow as pa
 
-from neardup.api.arguments import checked
+from neardup.api.arguments import by_preset, checked, is_one_document
 from neardup.api.indexes.index_folders import (
     Durable,
     copy_index,
@@ -415,10 +415,10 @@ class Index:
     def add(
         self,
         source: object,
+        text: str | Sequence[str] = by_preset("text"),
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
-        text: str | Sequence[str] = "text",
         id: str | None = None,
         input_format: str | None = None,
         encoding_errors: str = "strict",
@@ -431,12 +431,13 @@ class Index:
 
         Args:
             source: Texts in a list or an Arrow array, or a table, frame or file as for
-                `neardup.dedup`.
+                `neardup.dedup`; or the id of one document.
+            text: Column with the text, or several, where a table is given; or the text of the one
+                document.
             ids: An id for each, of strings or integers, all of one kind; none may be there
                 already.
             on_conflict: Where an id is there, or given twice: ``"error"``, ``"replace"`` the
                 document that has it, or ``"skip"`` the new one.
-            text: Column with the text, or several, where a table is given.
             id: Column with the ids, instead of ``ids``.
             input_format: As for `neardup.dedup`, as are ``encoding_errors``, ``delimiter`` and
                 ``max_document``, of files and tables.
@@ -449,9 +450,18 @@ class Index:
             InputError: The source can't be used.
             OutputError: The disk is full; nothing was added.
             StoreError: Another process writes.
+
+        Examples:
+            >>> from neardup import Index
+            >>> index = Index.create()
+            >>> index.add("a", "one text"), index.add(["two", "more"], ids=["b", "c"])
+            (1, 2)
         """
         check_conflict(on_conflict)
         how = (input_format, encoding_errors, delimiter, max_document)
+        several = {"ids": ids, "id": id, "input_format": input_format, "delimiter": delimiter}
+        if is_one_document(source, text, **several):
+            return self._insert([self._one(source, text)], on_conflict)
         reading = Reading(text, id, *how, items=self._items)
         batches = batches_of(source, ids, reading)
         if not is_file(source):
@@ -526,6 +536,7 @@ class Index:
         """
         single = text is not None or isinstance(id_or_batch, str | int)
         if single:
+            is_one_document(id_or_batch, text, ids=ids, id=id)
             batches: Iterable[Batch] = [self._one(id_or_batch, text)]
         else:
             batches = batches_of(id_or_batch, ids, Reading(column, id, items=self._items))

@@ -41,10 +41,12 @@ def made_app(service: Service) -> ASGIApp:
         return JSONResponse({"alive": True})
 
     async def ready(request: Request) -> Response:
-        return JSONResponse({"ready": service.ready}, 200 if service.ready else 503)
+        if reason := service.unready:
+            return JSONResponse({"ready": False, "reason": reason}, 503)
+        return JSONResponse({"ready": True})
 
     async def numbers(request: Request) -> Response:
-        sizes = await service.sizes() if service.ready else {}
+        sizes = await service.sizes() if service.is_open else {}
         kind = "text/plain; version=0.0.4; charset=utf-8"
         return Response(metrics.text(sizes), media_type=kind)
 

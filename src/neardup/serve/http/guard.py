@@ -22,6 +22,14 @@ from neardup.serve.settings import Settings
 
 LOG = logging.getLogger("neardup.serve")
 _OPEN = ("/healthz", "/readyz")  # no secret, and asked by those who have no token
+_PAGE = "/"  # about the calls, without data: read before a token is at hand
+#: Headers that a proxy in front may read otherwise than this where there are several.
+_SINGLE = (b"host", b"authorization", b"content-type")
+#: Refusals of the library that knows the paths.
+_REFUSED = {
+    404: ("there is no call at this path", "see /openapi.json"),
+    405: ("the call has another method", "see /openapi.json"),
+}
 _NAMES = {f"/v1/{call.name}": call.name for call in CALLS} | {
     "/v1/stream": "stream",
     "/v1/stream/query": "stream_query",
@@ -72,7 +80,9 @@ class Guard:
             if error.problem.status == 500:
                 LOG.error("a call failed: %s", _kind(found))
         except HTTPException as found:
-            error = ServiceError(found.status_code, found.detail)
+            error = ServiceError(
+                found.status_code, *_REFUSED.get(found.status_code, (found.detail,))
+            )
         except ClientDisconnect:
             status = status or 499  # as nginx counts them
         except Exception as found:  # noqa: BLE001
@@ -91,22 +101,30 @@ class Guard:
     def _require(self, scope: Scope) -> None:
         if scope["path"] in _OPEN:
             return
-        given, hosts = b"", []
+        given: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
-            if name == b"host":
-                hosts.append(value)
-            elif name == b"authorization":
-                given = value
-        if not self._any_host and not (hosts and all(self._is_known(host) for host in hosts)):
+            if name in _SINGLE:
+                if name in given:
+                    raise ServiceError(
+                        400, f"the header {name.decode()} is there more than once", "send one"
+                    )
+                given[name] = value
+        if not self._any_host and not self._is_known(given.get(b"host", b"")):
             raise ServiceError(
                 421,
                 "the service is not known by this name",
                 "start it with --allow-host NAME",
             )
-        scheme, _, token = given.partition(b" ")
+        if not self._token or scope["path"] == _PAGE:
+            return
+        scheme, _, token = given.get(b"authorization", b"").partition(b" ")
         is_right = hmac.compare_digest(token.strip(), self._token)
-        if self._token and not (scheme.lower() == b"bearer" and is_right):
-            raise ServiceError(401, "the token is missing or wrong", "send Authorization: Bearer")
+        if not (scheme.lower() == b"bearer" and is_right):
+            raise ServiceError(
+                401,
+                "the token is missing or wrong",
+                "send that of the service, in the header Authorization: Bearer TOKEN",
+            )
 
     def _is_known(self, host: bytes) -> bool:
         host = host.lower()
@@ -122,14 +140,21 @@ async def respond(send: Send, status: int, body: bytes, kind: bytes = b"applicat
     await _respond(send, status, body, [(b"content-type", kind)])
 
 
-async def respond_problem(send: Send, error: ServiceError) -> None:
-    """Send an error."""
+async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer where there are too many connections already."""
+    await respond_problem(
+        send, ServiceError(503, "there are too many connections", "send it again", retry=1), True
+    )
+
+
+async def respond_problem(send: Send, error: ServiceError, last: bool = False) -> None:
+    """Send an error; ``last`` closes the connection."""
     headers = [(b"content-type", b"application/problem+json")]
     if error.retry is not None:
         headers.append((b"retry-after", str(error.retry).encode()))
     if error.problem.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    if error.problem.status == 408:
+    if last or error.problem.status == 408:
         headers.append((b"connection", b"close"))
     await _respond(send, error.problem.status, msgspec.json.encode(error.problem), headers)
 

@@ -10,8 +10,10 @@ import msgspec
 import pyarrow as pa
 
 import neardup
+from neardup.api.indexes.index_folders import opened_core
 from neardup.api.indexes.indexing import Index
 from neardup.errors import InputError, NeardupError, SpecError
+from neardup.index.catalogue import Options
 from neardup.serve import calls
 from neardup.serve.calls import Text
 from neardup.serve.service_warming import warm
@@ -29,11 +31,24 @@ class IndexReader:
 
     Args:
         settings: Which one, and limits of a call.
+        place: `Catalogue.place` that it has to have: that of the part that writes.
+
+    Raises:
+        NeardupError: It can't be opened, or is another one.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.index = Index.open(Path(settings.index), readonly=True)
+    def __init__(self, settings: Settings, place: tuple[int, ...]) -> None:
+        options = Options(readonly=True, place=place)
+        self.index = Index(*opened_core(Path(settings.index), options))
         self._settings = settings
+
+    def require_place(self) -> None:
+        """Refuse if the folder of the index was moved, deleted or replaced.
+
+        Raises:
+            IndexMovedError: It was.
+        """
+        self.index._core.catalogue.require_place()
 
     def warm(self) -> None:
         """Load kernels."""

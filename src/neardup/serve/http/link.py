@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from msgspec import msgpack
 
@@ -41,7 +41,11 @@ class WriterLink(Frames):
         self._limits, self._metrics, self._lost = limits, metrics, lost
         self._waiting: dict[int, _Asked] = {}
         self._number = self._bytes = 0
-        self.ready = asyncio.Event()
+        self._ready: asyncio.Future[tuple[int, ...]] = asyncio.get_running_loop().create_future()
+
+    async def opened(self) -> tuple[int, ...]:
+        """Wait until the index is to be opened; return the place that it has to have."""
+        return await self._ready
 
     async def ask(self, what: object) -> Done | DecidedColumns:
         """Send a request of `messages`, and wait for the answer, which comes after its commit.
@@ -70,7 +74,7 @@ class WriterLink(Frames):
     def received(self, message: bytes) -> None:
         reply = _reply(message)
         if reply.number == _READY:
-            self.ready.set()
+            self._ready.set_result(tuple(cast(Done, reply.what).value))
             return
         done, size = self._waiting.pop(reply.number)
         self._bytes -= size

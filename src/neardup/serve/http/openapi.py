@@ -19,8 +19,8 @@ _REF = "#/components/schemas/{name}"
 _LINES = "application/x-ndjson"
 _SYSTEM = (
     ("/healthz", "Return whether the process is alive.", (200,), "application/json"),
-    ("/readyz", "Return whether the index is open and kernels are compiled.", (200, 503),
-     "application/json"),
+    ("/readyz", "Return whether the index is open, kernels are compiled, and its folder is there.",
+     (200, 503), "application/json"),
     ("/metrics", "Return counts, latencies and sizes as Prometheus reads them.", (200, 503),
      "text/plain"),
     ("/openapi.json", "Return this description.", (200,), "application/json"),
@@ -37,6 +37,17 @@ _STREAMS: tuple[tuple[str, str, str, dict[str, str], bool], ...] = (
      {"minimum": "integer"}, False),
 )  # fmt: skip
 
+_DOCUMENTS: list[Any] = [
+    {"required": ["documents"], "not": {"required": ["id"]}},
+    {"required": ["text"]},
+]
+#: Bodies that have one of two forms.
+_FORMS: dict[type[msgspec.Struct], list[Any]] = {
+    calls.NewDocuments: _DOCUMENTS,
+    calls.AddedDocuments: _DOCUMENTS,
+    calls.Query: [{"required": ["texts"]}, {"required": ["text"]}],
+}
+
 
 @functools.cache
 def document() -> bytes:
@@ -51,6 +62,8 @@ def described() -> dict[str, Any]:
         [*dict.fromkeys(types), calls.Problem], ref_template=_REF
     )
     del schemas
+    for asked, forms in _FORMS.items():
+        components[asked.__name__]["oneOf"] = forms
     paths: dict[str, Any] = {}
     for call in CALLS:
         method = "get" if call.asked is None else "post"
@@ -62,9 +75,9 @@ def described() -> dict[str, Any]:
         answers = {
             str(s): {"description": HTTPStatus(s).phrase, "content": content} for s in statuses
         }
-        secured = path in ("/metrics", "/openapi.json", "/")
-        if secured:
-            answers |= _errors((401, 421, 500))
+        secured = path in ("/metrics", "/openapi.json")
+        if secured or path == "/":
+            answers |= _errors((400, *((401,) if secured else ()), 421, 500))
         paths[path] = {
             "get": {
                 "operationId": path.strip("/").partition(".")[0] or "page",

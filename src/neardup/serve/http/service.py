@@ -6,10 +6,13 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
+from neardup.errors import IndexMovedError, NeardupError
+from neardup.index.location import Place
 from neardup.serve import calls, messages
 from neardup.serve.calls import Call, GivenDocument
 from neardup.serve.http.index_reading import TOGETHER, IndexReader, is_small
@@ -17,10 +20,12 @@ from neardup.serve.http.link import WriterLink
 from neardup.serve.http.metrics import CallMetrics
 from neardup.serve.http.together import Together
 from neardup.serve.problems import ServiceError
-from neardup.serve.settings import Settings
+from neardup.serve.settings import DATABASE, Settings
 
 T = TypeVar("T")
 _LONG_CALLS = 64  # that wait for the thread of those
+_PAUSE = 0.2  # seconds before a folder that is not there is looked for again
+_MOVED = "the folder of the index was moved, deleted or replaced"
 _KEPT = 2.0  # seconds for which sizes are not counted again
 
 
@@ -38,6 +43,9 @@ class Service:
         self.link = WriterLink(settings.limits, self.metrics, lost)
         # Two: small calls never wait for the lock of a long one.
         self._small: IndexReader | None = None
+        self._place: tuple[int, ...] = ()
+        #: The index can't be opened as its folder is not the one that the writer has.
+        self.moved = asyncio.Event()
         self._large: IndexReader | None = None
         self._together: Together | None = None
         self._thread = ThreadPoolExecutor(1, "neardup-read")
@@ -46,19 +54,46 @@ class Service:
         self._sizes: tuple[float, dict[str, int]] = (-_KEPT, {})
 
     @property
-    def ready(self) -> bool:
+    def is_open(self) -> bool:
         """Whether the index is open, and kernels are compiled."""
         return self._small is not None
 
+    @property
+    def unready(self) -> str:
+        """Why calls are not answered; empty where they are. Without a path: anybody may ask."""
+        if self._small is None:
+            return _MOVED if self.moved.is_set() else "the service is starting"
+        try:
+            self._small.require_place()
+        except IndexMovedError:
+            return _MOVED
+        except NeardupError:
+            return "the folder of the index can't be read"
+        return ""
+
     async def open(self) -> None:
-        """Open the index after the writer: kernels are compiled once."""
-        await self.link.ready.wait()
+        """Open the index after the writer, where its folder is: kernels are compiled once."""
+        self._place = await self.link.opened()
         loop = asyncio.get_running_loop()
-        self._large = await loop.run_in_executor(self._thread, IndexReader, self.settings)
-        await loop.run_in_executor(self._thread, self._large.warm)
-        self._small = await loop.run_in_executor(self._thread, IndexReader, self.settings)
-        self._together = Together(self._small)
+        while True:
+            try:
+                await self._open(loop)
+                break
+            except IndexMovedError:
+                self.moved.set()
+                await asyncio.sleep(_PAUSE)
+        self.moved.clear()
         self.link.send(messages.WriteRequest(0, 0.0, messages.Opened()))
+
+    async def _open(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._large = await loop.run_in_executor(self._thread, self._opened)
+        await loop.run_in_executor(self._thread, self._large.warm)
+        self._small = await loop.run_in_executor(self._thread, self._opened)
+        self._together = Together(self._small)
+
+    def _opened(self) -> IndexReader:
+        Place(Path(self.settings.index) / DATABASE, self._place).require()
+        return IndexReader(self.settings, self._place)
 
     def reader(self) -> IndexReader:
         """Return the index.
@@ -66,6 +101,8 @@ class Service:
         Raises:
             ServiceError: It is not open yet.
         """
+        if self._small is None and self.moved.is_set():
+            raise ServiceError(503, _MOVED, "put it back", IndexMovedError.__name__, retry=1)
         if self._small is None:
             raise ServiceError(503, "the service is starting", "send it again", retry=1)
         return self._small
@@ -109,8 +146,10 @@ class Service:
         if self._checks.locked():
             raise ServiceError(429, "the index is checked already", "send it later", retry=30)
 
+        self.reader().require_place()
+
         def work() -> Struct:
-            reader = IndexReader(self.settings)
+            reader = self._opened()
             with reader.index:
                 return reader.answer("check", asked)
 

@@ -18,17 +18,20 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from neardup.serve.http.app import made_app
+from neardup.serve.http.guard import refuse_connection
 from neardup.serve.http.service import Service
-from neardup.serve.settings import Settings
+from neardup.serve.problems import ServiceError
+from neardup.serve.settings import CallLimits, Settings
 
 _HEAD = 64 << 10  # bytes of an address with all headers
 _HEAD_SECONDS = 15.0  # in which they have to come, or less where bodies have less
 
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP of the library, with limits on the size and the time of headers."""
+    """HTTP of the library, with limits on headers and connections, and errors as of all calls."""
 
     seconds = _HEAD_SECONDS
+    most = CallLimits().connections
     _size = 0
     _timer: asyncio.TimerHandle | None = None
 
@@ -56,12 +59,24 @@ class _Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._stop()
+        is_full = max(len(self.connections), len(self.tasks)) >= self.most
+        self.app = cast(Any, refuse_connection) if is_full else self.config.loaded_app
         super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP; the library closes the connection then."""
+        error = ServiceError(400, "the request is no valid HTTP, or its headers are too large")
+        body = msgspec.json.encode(error.problem)
+        self.transport.write(
+            b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\n"
+            b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(body), body)
+        )
+        self.transport.close()
 
     def _add(self, size: int) -> None:
         self._size += size
         if self._size > _HEAD:
-            raise ValueError("the headers are too large")  # the library answers 400
+            raise ValueError("the headers are too large")  # as what is no HTTP
 
     def _start(self) -> None:
         self._timer = self.loop.call_later(self.seconds, self.transport.close)
@@ -76,6 +91,7 @@ async def _serve(
     settings: Settings, listening: socket.socket, link: socket.socket, early: bool
 ) -> None:
     _Protocol.seconds = min(_HEAD_SECONDS, settings.limits.seconds)
+    _Protocol.most = settings.limits.connections
     service = Service(settings, lambda: os._exit(1))
     config = uvicorn.Config(
         made_app(service),
@@ -87,7 +103,6 @@ async def _serve(
         server_header=False,
         proxy_headers=False,
         backlog=2048,
-        limit_concurrency=settings.limits.connections,
         timeout_keep_alive=60,
         timeout_graceful_shutdown=max(1, int(settings.stop_seconds)),
     )
@@ -96,7 +111,8 @@ async def _serve(
     opening = asyncio.create_task(service.open())
     opening.add_done_callback(_opened)
     if not early:
-        await opening
+        moved = asyncio.create_task(service.moved.wait())
+        await asyncio.wait({opening, moved}, return_when=asyncio.FIRST_COMPLETED)
     await uvicorn.Server(config).serve(sockets=[listening])
     os._exit(0)  # all is answered; threads in the middle of a check are not waited for
 
