@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import neardup
+from neardup.api.indexes.index_folders import settings_of
+from neardup.api.indexes.index_warming import warm
 from neardup.errors import DependencyError
 
 _WORDS = [f"word{number}" for number in range(12)]
@@ -74,6 +76,9 @@ def _run_all(folder: Path) -> None:
     index.compact()
     index.copied(texts[0])
     index.close()
+    for shingle in ("word:5", "char:5", "item"):
+        warm(*settings_of(None, None, None, {"shingle": shingle}))
+    warm(*settings_of(None, "clinical", None, {}))
 
 
 def _run_passages(folder: Path) -> None:

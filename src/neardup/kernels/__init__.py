@@ -4,7 +4,9 @@ Kernels release the GIL, take every parameter as an argument (Numba freezes glob
 every arithmetic step (Numba widens, NumPy wraps). They know nothing of files, specs or threads.
 """
 
+import atexit
 import os
+import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +27,14 @@ def _find_cache() -> None:
     if "NUMBA_CACHE_DIR" not in os.environ and not any(
         p.is_dir() and os.access(p, os.W_OK | os.X_OK) for p in writable
     ):
-        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="neardup-kernels-")
+        folder = tempfile.mkdtemp(prefix="neardup-kernels-")
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        atexit.register(_remove, folder, os.getpid())
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # not in a process that was forked
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_stale() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -23,8 +22,9 @@ from neardup.index.catalogue import Options
 from neardup.index.location import Place
 from neardup.serve.group_commit import Decider
 from neardup.serve.http import metrics
+from neardup.serve.loading import load_kernels
 from neardup.serve.messages import Done, Reply
-from neardup.serve.service_warming import warm
+from neardup.serve.service_folder import service_folder
 from neardup.serve.settings import DATABASE, Settings
 from neardup.serve.writer import WorkerLink, Writer
 
@@ -75,13 +75,9 @@ def run(settings: Settings, address: Address) -> None:
         )
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     _raise_files()
-    folder = Path(tempfile.mkdtemp(prefix="neardup-"))
-    try:
+    with service_folder() as folder, listening(address) as server:
         metrics.start(folder)
-        with listening(address) as server:
-            uvloop.run(_Supervisor(settings, server, address.workers).run())
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        uvloop.run(_Supervisor(settings, server, address.workers).run())
 
 
 def _raise_files() -> None:
@@ -104,6 +100,7 @@ class _Supervisor:
         self._metrics: metrics.WriterMetrics | None = None
         self._open = asyncio.Event()
         self._first = asyncio.Event()  # one process answers
+        self._begin = time.monotonic()
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -153,7 +150,7 @@ class _Supervisor:
         else:
             options = Options(timeout=self._settings.limits.seconds)
             core, spec = await asyncio.to_thread(opened_core, folder, options)
-            await asyncio.to_thread(warm, spec, core.recipe)
+            await asyncio.to_thread(load_kernels, spec, core.recipe)
             assert self._metrics is not None
             self._decider = Decider(core, self._metrics.failed)
             self._place = core.catalogue.place
@@ -201,7 +198,10 @@ class _Supervisor:
 
         def ready() -> None:
             opened.set()
-            self._first.set()
+            if not self._first.is_set():
+                took = time.monotonic() - self._begin
+                LOG.info("ready after %.1f s: the index is open, and its kernels are loaded", took)
+                self._first.set()
 
         process, link = await self._start(early, ready)
         self._processes.add(process)

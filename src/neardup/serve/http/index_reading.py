@@ -16,7 +16,7 @@ from neardup.errors import InputError, NeardupError, SpecError
 from neardup.index.catalogue import Options
 from neardup.serve import calls
 from neardup.serve.calls import Text
-from neardup.serve.service_warming import warm
+from neardup.serve.loading import load_kernels
 from neardup.serve.settings import Settings
 
 #: Characters of texts, texts, and ids that are answered at once; more are in a thread of their own.
@@ -52,7 +52,7 @@ class IndexReader:
 
     def warm(self) -> None:
         """Load kernels."""
-        warm(self.index.spec, self.index.recipe)
+        load_kernels(self.index.spec, self.index.recipe)
 
     def answer(self, name: str, asked: Any) -> msgspec.Struct:
         """Answer a call, by its name.

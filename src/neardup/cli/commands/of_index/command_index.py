@@ -67,7 +67,12 @@ def create(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Make an index."""
+    """Make an index, and compile the kernels that it needs.
+
+    They are compiled once on a machine, which takes some seconds; neardup serve and other commands
+    are ready sooner then.
+    """
+    from neardup.api.indexes.index_warming import warm
     from neardup.api.indexes.indexing import Index
 
     how: dict[str, Any] = {"store_text": not no_store_text, "passages": passages}
@@ -83,11 +88,13 @@ def create(
             raise SpecError(
                 "with `from_run` the settings are those of the run", "leave out the other options"
             )
-        with Index.from_run(run, folder, **how) as made:
-            if not quiet:
-                click.echo(f"added {counted(len(made), 'document')}", err=True)
-        return
-    Index.create(folder, spec=o.spec_of(options), **how).close()
+        made = Index.from_run(run, folder, **how)
+    else:
+        made = Index.create(folder, spec=o.spec_of(options), **how)
+    with made:
+        warm(made.spec, made.recipe)
+        if run is not None and not quiet:
+            click.echo(f"added {counted(len(made), 'document')}", err=True)
 
 
 def _has_records(folder: Path) -> bool:
@@ -343,11 +350,14 @@ def compact(folder: Path, purge: bool, timeout: float) -> None:
 @_index
 @o.debug_option
 def check(folder: Path) -> None:
-    """Read all of INDEX; print its errors, and exit with 1 if there are any."""
+    """Read all of INDEX; print its errors, or that there are none; exit with 1 if there are any."""
     from neardup.errors import StoreError
 
+    kind = "record" if _has_records(folder) else "document"
     with _opened(folder) as found:
         problems = found.check()
+        if not problems:
+            click.echo(f"no errors, {counted(len(found), kind)}")
     for problem in problems:
         click.echo(problem)
     if problems:

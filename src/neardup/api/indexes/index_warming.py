@@ -1,8 +1,7 @@
-"""Kernels that calls need, compiled or loaded before the first of them comes."""
+"""Kernels that calls of an index need, compiled or loaded before the first of them comes."""
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 from neardup.api.indexes.indexing import Index
@@ -13,11 +12,7 @@ _DOCUMENTS = 600  # more than are done without threads
 
 
 def warm(spec: Spec, recipe: Recipe) -> None:
-    """Do each call of the service with a small index in memory.
-
-    Objects of the libraries, which are all loaded then, are left out of garbage collection: it
-    would take 50 ms each time.
-    """
+    """Do each call that a service answers with a small index in memory."""
     items = spec.shingle.unit == "item"
 
     def text(number: int) -> Any:
@@ -43,5 +38,3 @@ def warm(spec: Spec, recipe: Recipe) -> None:
                 index.explain(texts[1], 10**6)
             index.remove(10**6)
             index.check()
-    gc.collect()
-    gc.freeze()
