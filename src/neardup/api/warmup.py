@@ -16,6 +16,7 @@ import neardup
 from neardup.api.indexes.index_folders import settings_of
 from neardup.api.indexes.index_warming import warm
 from neardup.errors import DependencyError
+from neardup.spec import preset
 
 _WORDS = [f"word{number}" for number in range(12)]
 #: Notes of some 500 bytes.
@@ -76,9 +77,10 @@ def _run_all(folder: Path) -> None:
     index.compact()
     index.copied(texts[0])
     index.close()
-    for shingle in ("word:5", "char:5", "item"):
-        warm(*settings_of(None, None, None, {"shingle": shingle}))
-    warm(*settings_of(None, "clinical", None, {}))
+    shortened = neardup.ShingleSpec(hash_bytes=4, stop_passages=(texts[0],))
+    specs = [neardup.Spec(shingle=shingle) for shingle in ("word:5", "char:5", "item", shortened)]
+    for spec in (*specs, preset("clinical"), neardup.Spec(scheme="oph32")):
+        warm(*settings_of(spec, None, None, {}))
 
 
 def _run_passages(folder: Path) -> None:

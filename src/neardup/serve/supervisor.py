@@ -22,7 +22,7 @@ from neardup.index.catalogue import Options
 from neardup.index.location import Place
 from neardup.serve.group_commit import Decider
 from neardup.serve.http import metrics
-from neardup.serve.loading import load_kernels
+from neardup.serve.loading import compiling_is_logged, load_kernels
 from neardup.serve.messages import Done, Reply
 from neardup.serve.service_folder import service_folder
 from neardup.serve.settings import DATABASE, Settings
@@ -75,7 +75,7 @@ def run(settings: Settings, address: Address) -> None:
         )
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     _raise_files()
-    with service_folder() as folder, listening(address) as server:
+    with service_folder() as folder, listening(address) as server, compiling_is_logged():
         metrics.start(folder)
         uvloop.run(_Supervisor(settings, server, address.workers).run())
 

@@ -20,6 +20,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from neardup.serve.http.app import made_app
 from neardup.serve.http.guard import refuse_connection
 from neardup.serve.http.service import Service
+from neardup.serve.loading import compiling_is_logged
 from neardup.serve.problems import ServiceError
 from neardup.serve.settings import CallLimits, Settings
 
@@ -134,7 +135,8 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     listening, link = (socket.socket(fileno=int(number)) for number in sys.argv[1:3])
-    uvloop.run(_serve(settings, listening, link, sys.argv[3] == "1"))
+    with compiling_is_logged():
+        uvloop.run(_serve(settings, listening, link, sys.argv[3] == "1"))
 
 
 if __name__ == "__main__":
