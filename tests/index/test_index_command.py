@@ -48,7 +48,8 @@ def test_a_stream_is_answered_line_by_line(
         for row in found:
             for name in ("kept", "duplicate_of", "similarity"):
                 assert row[name] == expected[row["id"]][name]
-    assert command("index", "check", made).code == 0
+    checked = command("index", "check", made)
+    assert (checked.code, checked.out) == (0, "no errors, 20 documents\n")
     stats = json.loads(command("index", "stats", made, "--json").out)
     assert stats["documents"] == 20
 

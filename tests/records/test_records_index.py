@@ -308,7 +308,9 @@ def test_commands(index: neardup.RecordIndex, people: People, command: Command) 
     expected = index.stats(), str(index.explain(*ids))
     index.close()
     assert json.loads(command("index", "stats", folder, "--json").out) == expected[0]
-    assert command("index", "check", folder).code == 0
+    checked = command("index", "check", folder)
+    assert checked.code == 0 and checked.out.startswith("no errors, ")
+    assert checked.out.endswith(" records\n")
     assert command("explain", folder, *ids).out == expected[1] + "\n"
     assert command("index", "remove", folder, ids[0]).code == 0
     answer = command("index", "remove", folder, ids[0])

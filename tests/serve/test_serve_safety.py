@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -284,6 +287,49 @@ def test_a_process_that_answers_is_started_again(index: Path) -> None:
                     return
             time.sleep(0.05)
         raise AssertionError("a process goes on without the one that writes")
+
+
+def test_the_temporary_folder_of_a_killed_service_is_removed(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    killed = Service(index, "--readonly").wait()
+    (left,) = tmp_path.glob("neardup-serve-*")
+    os.killpg(killed.process.pid, signal.SIGKILL)
+    killed.process.wait()
+    assert list(left.glob("*.db"))
+    # What may belong to others: without the file that is locked, or with other files.
+    (tmp_path / "neardup-serve-of-others").mkdir()
+    (tmp_path / "neardup-serve-a-link").symlink_to(left)
+    strange = tmp_path / "neardup-serve-strange"
+    strange.mkdir()
+    for name in ("owner.lock", "a.db", "notes.txt"):
+        (strange / name).touch()
+    others = {"neardup-serve-of-others", "neardup-serve-a-link", "neardup-serve-strange"}
+    with serving(index, "--readonly") as first:
+        assert not left.exists()
+        (its,) = {path.name for path in tmp_path.glob("neardup-serve-*")} - others
+        with serving(index, "--readonly"):
+            assert (tmp_path / its).is_dir()
+            assert first.metric('neardup_calls_total{call="other",status="200"}') > 0
+    assert {path.name for path in tmp_path.glob("neardup-serve-*")} == others
+    assert [path.name for path in strange.iterdir()] == ["notes.txt"]
+
+
+def test_the_log_says_what_is_waited_for(tmp_path: Path) -> None:
+    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
+    compiling = "import neardup.api.indexes.index_warming as w, neardup.announcing as a\n"
+    compiling += "old = w.Index.create\n"
+    compiling += "w.Index.create = lambda *g, **k: (a.announce_compiling(), old(*g, **k))[1]"
+    service = Service(tmp_path / "i", before=compiling)
+    try:
+        service.wait()
+    finally:
+        assert service.stop() == 0
+    said = service.log.read_text()
+    (line,) = (line for line in said.splitlines() if "compiling kernels" in line)
+    assert " INFO compiling kernels, " in line and "/readyz answers 503 until it is done" in line
+    assert len(re.findall(r"INFO ready after \d+\.\d s: ", said)) == 1
 
 
 FALSE = """
