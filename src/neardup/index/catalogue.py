@@ -21,7 +21,7 @@ from neardup.errors import NeardupError, OutputError, StoreError, UnavailableErr
 from neardup.files.private_files import make_private, sync_folder, system_errors
 from neardup.index.bodies import Id, Row, identity_of, is_intact
 from neardup.index.index_state import COLUMNS, State, row_sum, summed
-from neardup.index.location import CommitNote, Place, is_writable_disk
+from neardup.index.location import CommitNote, FolderIdentity, is_writable_disk
 from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
 
@@ -70,13 +70,13 @@ class Options(NamedTuple):
         readonly: Nothing is written.
         timeout: Seconds to wait for another writer.
         power: Committed documents survive a power failure too.
-        place: `Catalogue.place` of the index that it has to be; empty for any.
+        identity: `Catalogue.identity` of the index that it has to be; empty for any.
     """
 
     readonly: bool = False
     timeout: float = 10.0
     power: bool = True
-    place: tuple[int, ...] = ()
+    identity: tuple[int, ...] = ()
 
 
 class BusyError(UnavailableError):
@@ -108,7 +108,7 @@ class Catalogue:
         self._read: tuple[list[Any], State] | None = None  # rows of the last one that was read
         self._me = f"process {os.getpid()}"
         self._note = None if path is None else CommitNote(path, options.power)
-        self._place = None if path is None else Place(path, options.place)
+        self._identity = None if path is None else FolderIdentity(path, options.identity)
 
     def create(self, about: dict[str, Any]) -> None:
         """Make the tables.
@@ -204,7 +204,7 @@ class Catalogue:
             self._begin(connection, self.options.timeout if wait is None else 0)
             self._depth += 1
             try:
-                self.require_place()
+                self.require_folder()
                 if self._note is not None:
                     self._note.open()
                 self._state = state = self.state()
@@ -212,7 +212,7 @@ class Catalogue:
                 yield state
                 written = self._state._replace(generation=state.generation + 1, writer=self._me)
                 connection.execute(_SET_STATE, written.row())
-                self.require_place()
+                self.require_folder()
                 connection.execute("COMMIT")
                 if self._note is not None:
                     self._note.write(state.generation + 1)
@@ -221,25 +221,25 @@ class Catalogue:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                 if isinstance(error, OSError | StoreError | sqlite3.Error):
-                    self.require_place()  # else it says why a file could not be written
+                    self.require_folder()  # else it says why a file could not be written
                 raise
             finally:
                 self._state = None
                 self._depth -= 1
 
-    def require_place(self) -> None:
+    def require_folder(self) -> None:
         """Refuse to use files by their paths where the folder is not the one that was opened.
 
         Raises:
             IndexMovedError: It was moved, deleted or replaced.
         """
-        if self._place is not None:
-            self._place.require()
+        if self._identity is not None:
+            self._identity.require()
 
     @property
-    def place(self) -> tuple[int, ...]:
+    def identity(self) -> tuple[int, ...]:
         """Device and inode of the folder and of the file, once it was opened; empty in memory."""
-        return () if self._place is None else self._place.known
+        return () if self._identity is None else self._identity.known
 
     def change(self, **fields: Any) -> None:
         """Change the state, within a transaction that writes."""
@@ -503,7 +503,7 @@ class Catalogue:
 
     def _opened(self) -> sqlite3.Connection:
         options = self.options
-        self.require_place()  # after a fork it is opened again
+        self.require_folder()  # after a fork it is opened again
         if self.path is None:
             name = ":memory:"
         else:
@@ -537,7 +537,7 @@ class Catalogue:
                 connection.execute("PRAGMA journal_mode = WAL").fetchall()
             level = "FULL" if options.power else "NORMAL"
             connection.execute(f"PRAGMA synchronous = {level}").fetchall()
-            self.require_place()
+            self.require_folder()
         except BaseException:
             connection.close()
             raise

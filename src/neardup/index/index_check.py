@@ -28,7 +28,7 @@ def problems_of(core: Core) -> list[str]:
         IndexMovedError: Its folder is not where it was.
     """
     found: list[str] = []
-    core.catalogue.require_place()
+    core.catalogue.require_folder()
     core.forget(reopen=True)  # segments in memory may differ from damaged files
     try:
         if core.catalogue.path is not None:

@@ -71,7 +71,7 @@ def index_folder(given: GivenPath) -> Iterator[Path]:
         yield made
 
 
-class Place:
+class FolderIdentity:
     """The database of an open index and its folder, by their devices and inodes.
 
     SQLite and this package find other files of an index by path: where there is another folder
@@ -80,7 +80,7 @@ class Place:
 
     Args:
         database: The database.
-        known: `known` of another object for the same index; empty for what is there at first.
+        known: `known` of another object for the same index; empty to take that of the first call.
     """
 
     def __init__(self, database: Path, known: tuple[int, ...] = ()) -> None:

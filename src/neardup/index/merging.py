@@ -66,7 +66,7 @@ def _only_merge(core: Core, timeout: float = 0.0) -> Iterator[bool]:
         return
     end = time.monotonic() + timeout
     while True:
-        core.catalogue.require_place()
+        core.catalogue.require_folder()
         try:
             lock = lock_file(core.folder / _LOCK)
         except ResumeError:  # another process or thread has it
@@ -253,7 +253,7 @@ def merge(
     partial = None if core.folder is None else core.folder / _PARTIAL
     try:
         if partial is not None:
-            core.catalogue.require_place()
+            core.catalogue.require_folder()
             about = write_file(partial, parts(), core.digest)
         with _turn(core, stop) as state:
             marks = ",".join("?" * len(numbers))
@@ -275,11 +275,11 @@ def merge(
         core.forget()
     finally:
         if partial is not None:
-            core.catalogue.require_place()
+            core.catalogue.require_folder()
             partial.unlink(missing_ok=True)
     if core.folder is not None:
         core.catalogue.sync()  # else a power failure could bring the old manifest back
-        core.catalogue.require_place()
+        core.catalogue.require_folder()
         for segment in segments:
             with suppress(OSError):  # Windows keeps it while somebody reads; removed later
                 segment_path(core.folder, segment.number).unlink()
@@ -318,7 +318,7 @@ def compact(core: Core, purge: bool) -> None:
 def _purge(core: Core) -> None:
     catalogue = core.catalogue
     with catalogue.thread_lock():
-        catalogue.require_place()
+        catalogue.require_folder()
         catalogue.rows("VACUUM")
         if core.folder is None:
             return

@@ -161,7 +161,7 @@ class SegmentList:
         if self._folder is None:
             data = self.in_memory[entry.number]
             return Segment(entry.number, data, "the index", self._digest, entry.checksum)
-        self._catalogue.require_place()
+        self._catalogue.require_folder()
         path = segment_path(self._folder, entry.number)
         try:
             found = Segment.open(path, entry.number, self._digest, entry.checksum)

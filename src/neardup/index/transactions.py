@@ -356,7 +356,7 @@ class Core:
             about = writer.finish()
             kind.in_memory[number] = sink.getvalue()
         else:
-            self.catalogue.require_place()
+            self.catalogue.require_folder()
             # Without a row of the manifest the file is nothing, and removed one day.
             about = write_file(segment_path(self.folder, number), parts, self.digest)
         self.enter_segment(kind, number, *about)

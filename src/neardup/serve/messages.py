@@ -99,7 +99,7 @@ class DecidedColumns(Struct, tag=True, array_like=True):
 
 
 class Reply(Struct, array_like=True):
-    """The answer to a request; number -1 has the process open the index at a place."""
+    """The answer to a request; number -1 has the process open the index of an identity."""
 
     number: int
     what: Failed | Done | DecidedColumns

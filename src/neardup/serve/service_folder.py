@@ -75,7 +75,7 @@ def _remove_abandoned(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove what a service has written; files of others stay, with their folder."""
+    """Remove the files of a service, and the folder if there are no others in it."""
     with suppress(OSError):
         for path in (*folder.glob(_WRITTEN), folder / _LOCK):
             path.unlink(missing_ok=True)

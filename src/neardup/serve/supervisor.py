@@ -19,7 +19,7 @@ import msgspec
 from neardup.api.indexes.index_folders import opened_core
 from neardup.errors import InputNotFoundError, StoreError
 from neardup.index.catalogue import Options
-from neardup.index.location import Place
+from neardup.index.location import FolderIdentity
 from neardup.serve.group_commit import Decider
 from neardup.serve.http import metrics
 from neardup.serve.loading import compiling_is_logged, load_kernels
@@ -95,7 +95,7 @@ class _Supervisor:
         self._stopping = asyncio.Event()
         self._processes: set[asyncio.subprocess.Process] = set()
         self._decider: Decider | None = None
-        self._place: tuple[int, ...] = ()  # of the index that is open
+        self._identity: tuple[int, ...] = ()  # of the index that is open
         self._writer: Writer | None = None
         self._metrics: metrics.WriterMetrics | None = None
         self._open = asyncio.Event()
@@ -144,16 +144,16 @@ class _Supervisor:
     async def _open_index(self) -> None:
         folder = Path(self._settings.index)
         if self._settings.readonly:
-            place = Place(folder / DATABASE)
-            place.require()
-            self._place = place.known
+            found = FolderIdentity(folder / DATABASE)
+            found.require()
+            self._identity = found.known
         else:
             options = Options(timeout=self._settings.limits.seconds)
             core, spec = await asyncio.to_thread(opened_core, folder, options)
             await asyncio.to_thread(load_kernels, spec, core.recipe)
             assert self._metrics is not None
             self._decider = Decider(core, self._metrics.failed)
-            self._place = core.catalogue.place
+            self._identity = core.catalogue.identity
         self._open.set()
 
     async def _keep(self, first: bool) -> None:
@@ -217,7 +217,7 @@ class _Supervisor:
     async def _tell(self, link: WorkerLink, event: asyncio.Event) -> None:
         """Have a process open the index, once something has happened."""
         await event.wait()
-        link.send(Reply(-1, Done(self._place)))
+        link.send(Reply(-1, Done(self._identity)))
 
     async def _start(
         self, early: bool, ready: Callable[[], None]

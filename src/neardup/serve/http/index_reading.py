@@ -31,24 +31,24 @@ class IndexReader:
 
     Args:
         settings: Which one, and limits of a call.
-        place: `Catalogue.place` that it has to have: that of the part that writes.
+        identity: `Catalogue.identity` that it has to have: that of the part that writes.
 
     Raises:
         NeardupError: It can't be opened, or is another one.
     """
 
-    def __init__(self, settings: Settings, place: tuple[int, ...]) -> None:
-        options = Options(readonly=True, place=place)
+    def __init__(self, settings: Settings, identity: tuple[int, ...]) -> None:
+        options = Options(readonly=True, identity=identity)
         self.index = Index(*opened_core(Path(settings.index), options))
         self._settings = settings
 
-    def require_place(self) -> None:
+    def require_folder(self) -> None:
         """Refuse if the folder of the index was moved, deleted or replaced.
 
         Raises:
             IndexMovedError: It was.
         """
-        self.index._core.catalogue.require_place()
+        self.index._core.catalogue.require_folder()
 
     def warm(self) -> None:
         """Load kernels."""

@@ -44,7 +44,7 @@ class WriterLink(Frames):
         self._ready: asyncio.Future[tuple[int, ...]] = asyncio.get_running_loop().create_future()
 
     async def opened(self) -> tuple[int, ...]:
-        """Wait until the index is to be opened; return the place that it has to have."""
+        """Wait until the index is to be opened; return the identity that it has to have."""
         return await self._ready
 
     async def ask(self, what: object) -> Done | DecidedColumns:

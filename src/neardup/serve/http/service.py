@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from neardup.errors import IndexMovedError, NeardupError
-from neardup.index.location import Place
+from neardup.index.location import FolderIdentity
 from neardup.serve import calls, messages
 from neardup.serve.calls import Call, GivenDocument
 from neardup.serve.http.index_reading import TOGETHER, IndexReader, is_small
@@ -43,7 +43,7 @@ class Service:
         self.link = WriterLink(settings.limits, self.metrics, lost)
         # Two: small calls never wait for the lock of a long one.
         self._small: IndexReader | None = None
-        self._place: tuple[int, ...] = ()
+        self._identity: tuple[int, ...] = ()
         #: The index can't be opened as its folder is not the one that the writer has.
         self.moved = asyncio.Event()
         self._large: IndexReader | None = None
@@ -64,7 +64,7 @@ class Service:
         if self._small is None:
             return _MOVED if self.moved.is_set() else "the service is starting"
         try:
-            self._small.require_place()
+            self._small.require_folder()
         except IndexMovedError:
             return _MOVED
         except NeardupError:
@@ -73,7 +73,7 @@ class Service:
 
     async def open(self) -> None:
         """Open the index after the writer, where its folder is: kernels are compiled once."""
-        self._place = await self.link.opened()
+        self._identity = await self.link.opened()
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -92,8 +92,8 @@ class Service:
         self._together = Together(self._small)
 
     def _opened(self) -> IndexReader:
-        Place(Path(self.settings.index) / DATABASE, self._place).require()
-        return IndexReader(self.settings, self._place)
+        FolderIdentity(Path(self.settings.index) / DATABASE, self._identity).require()
+        return IndexReader(self.settings, self._identity)
 
     def reader(self) -> IndexReader:
         """Return the index.
@@ -146,7 +146,7 @@ class Service:
         if self._checks.locked():
             raise ServiceError(429, "the index is checked already", "send it later", retry=30)
 
-        self.reader().require_place()
+        self.reader().require_folder()
 
         def work() -> Struct:
             reader = self._opened()

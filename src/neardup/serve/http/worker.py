@@ -65,7 +65,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP; the library closes the connection then."""
+        """Answer bytes that are no HTTP; then the connection is closed."""
         error = ServiceError(400, "the request is no valid HTTP, or its headers are too large")
         body = msgspec.json.encode(error.problem)
         self.transport.write(
@@ -77,7 +77,7 @@ class _Protocol(HttpToolsProtocol):
     def _add(self, size: int) -> None:
         self._size += size
         if self._size > _HEAD:
-            raise ValueError("the headers are too large")  # as what is no HTTP
+            raise ValueError("the headers are too large")  # answered as bytes that are no HTTP
 
     def _start(self) -> None:
         self._timer = self.loop.call_later(self.seconds, self.transport.close)
