@@ -118,7 +118,7 @@ def test_a_number_among_them_is_an_error(tmp_path: Path, format: str) -> None:
 def test_plan_warns(tmp_path: Path) -> None:
     texts = {"a": pa.array(TEXTS), "b": NOTHING["nan"]}
     plan = neardup.plan(_shards(tmp_path / "shards", "parquet", texts))
-    assert [(w.kind, w.value) for w in plan.warnings][0] == ("empty", 3 / 9)
+    assert next((w.kind, w.value) for w in plan.warnings) == ("empty", 3 / 9)
 
 
 def test_fields_of_records(tmp_path: Path) -> None:
