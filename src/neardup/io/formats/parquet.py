@@ -66,7 +66,7 @@ class _ParquetFile:
                 with self.opened() as opened:
                     self.schema = plain_schema(opened.schema_arrow)
             self.views = None if found.equals(self.schema) else found
-        except DAMAGE as error:
+        except (*DAMAGE, IndexError) as error:
             raise damaged(file.path, "Parquet", error) from error
         self._lock = threading.Lock()
         self._cursors: list[_Cursor] = []  # the one that was used last comes last
@@ -102,8 +102,9 @@ class _ParquetFile:
             with self.opened() as reader:
                 for number in range(self.metadata.num_row_groups):
                     _look(reader, number, names)
-            groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
-            self.plain = any(_DELTA & {*e.encodings} for g in groups for e in _chunks(g, names))
+            groups = range(self.metadata.num_row_groups)
+            chunks = (chunk for group in groups for chunk in self._chunks(group, names))
+            self.plain = any(_DELTA & {*chunk.encodings} for chunk in chunks)
         return self.plain
 
     def groups(self, groups: range, names: Names) -> pa.Table:
@@ -139,22 +140,26 @@ class _ParquetFile:
 
     def _encoded(self, group: int, names: tuple[str, ...]) -> int:
         """Bytes of columns, with indices into a dictionary for each; more where they can't tell."""
-        about = self.metadata.row_group(group)
         with self.opened() as opened:
             _look(opened, group, names)
-        parts = _chunks(about, names)
+        parts = self._chunks(group, names)
         if any(_is_longer(part, self.plain) for part in parts):
             return _SMALL_COLUMNS + 1
         sizes = sum(part.total_uncompressed_size for part in parts)
-        return sizes + _INDEX_BYTES * about.num_rows * len(parts)
+        return sizes + _INDEX_BYTES * self.metadata.row_group(group).num_rows * len(parts)
+
+    def _chunks(self, group: int, names: tuple[str, ...]) -> list[pq.ColumnChunkMetaData]:
+        """Return the notes about columns of a row group that were looked at, see `_look`."""
+        about, paths = self.metadata.row_group(group), _paths(self.metadata)
+        return [about.column(i) for i, path in enumerate(paths) if _is_in(path, names)]
 
     def columns(self, group: int, names: tuple[str, ...]) -> pa.Table:
         """Return small columns of a row group; strings with a dictionary, which bounds them."""
         with self._lock:
             found = self._complete.pop((group, names), None)
             if found is None:
-                about = self.metadata.row_group(group)
-                delta = {e.path_in_schema for e in _chunks(about, names) if _DELTA & {*e.encodings}}
+                chunks = self._chunks(group, names)
+                delta = {e.path_in_schema for e in chunks if _DELTA & {*e.encodings}}
                 of_strings = [n for n in names if str(self.schema.field(n).type) in _STRINGS]
                 strings = [name for name in of_strings if name not in delta]
                 with self.opened(strings) as opened:
@@ -166,12 +171,6 @@ class _ParquetFile:
             while len(self._complete) > _CURSORS:
                 del self._complete[next(iter(self._complete))]
             return found
-
-
-def _chunks(group: pq.RowGroupMetaData, names: tuple[str, ...]) -> list[pq.ColumnChunkMetaData]:
-    """Return the notes about columns of a row group that was looked at, see `_look`."""
-    every = map(group.column, range(group.num_columns))
-    return [e for e in every if _is_in(e.path_in_schema, names)]
 
 
 def _is_in(path: str, names: tuple[str, ...]) -> bool:
@@ -388,8 +387,12 @@ def _measured_bytes(reader: pq.ParquetFile, group: int, name: str) -> int:
     return sum(map(bytes_of, batches))
 
 
+def _paths(about: pq.FileMetaData) -> list[str]:
+    return [about.schema.column(i).path for i in range(about.num_columns)]
+
+
 def _leaves(about: pq.FileMetaData) -> dict[str, int]:
-    return {about.schema.column(i).path: i for i in range(about.num_columns)}
+    return {path: i for i, path in enumerate(_paths(about))}
 
 
 def _look(reader: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.RecordBatch | None:
