@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -330,6 +331,24 @@ def test_the_log_says_what_is_waited_for(tmp_path: Path) -> None:
     (line,) = (line for line in said.splitlines() if "compiling kernels" in line)
     assert " INFO compiling kernels, " in line and "/readyz answers 503 until it is done" in line
     assert len(re.findall(r"INFO ready after \d+\.\d s: ", said)) == 1
+
+
+def test_a_command_that_makes_an_index_compiles_for_the_service(
+    kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a copy of the package, from which two kernels are gone that no empty index calls."""
+    shutil.copytree(Path(neardup.__file__).parent, tmp_path / "neardup")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    for kernel in ("keep_reachable", "find_in_blocks"):
+        for path in tmp_path.rglob(f"*.{kernel}-*.nb[ci]"):
+            path.unlink()
+    command = [sys.executable, "-m", "neardup", "index", "create", str(tmp_path / "i")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert "compiling kernels" in done.stderr
+    with serving(tmp_path / "i") as service:
+        assert service.post("add_if_new", DOCUMENT)[0] == 200
+    assert "compiling" not in service.log.read_text()
 
 
 FALSE = """
