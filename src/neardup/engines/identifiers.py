@@ -65,7 +65,7 @@ def check_ids(
         raise DuplicateIdError(f"{describe(row)} has no id in column {name!r}", _HINT)
     hashes, filled = np.empty(len(ids), np.uint64), 0
     for chunk in ids.chunks:
-        hashes[filled : filled + len(chunk)] = id_hashes(chunk)
+        hashes[filled : filled + len(chunk)] = _hashes(chunk)
         filled += len(chunk)
     seen: dict[Any, int] = {}
     # Equal hashes are nearly always equal ids, and there are few or none.
@@ -140,7 +140,7 @@ def _value(scalar: "pa.Scalar[Any]") -> Any:
         return scalar.cast(pa.large_binary()).as_py()
 
 
-def id_hashes(chunk: "pa.Array[Any]") -> np.ndarray:
+def _hashes(chunk: "pa.Array[Any]") -> np.ndarray:
     """Return uint64[n]: evenly distributed, equal for equal ids."""
     if pa.types.is_integer(chunk.type):
         values = numbers(chunk).astype(np.uint64) * TOKEN_MULTIPLIER

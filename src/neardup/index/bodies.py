@@ -11,15 +11,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import integers_of, strings_of
-from neardup.engines.identifiers import id_hashes
+from neardup.kernels.bits import TOKEN_MULTIPLIER
+from neardup.kernels.tokens import hash_tokens
 from neardup.sketch.texts import Ragged, text_buffers
 
 #: Ids are texts or integers.
 Id: TypeAlias = int | str
 
 _LONGEST = 2**63
-_OF_IDS = np.uint64(0xD1B54A32D192ED03)
+_OF_IDS, _HALF = np.uint64(0xD1B54A32D192ED03), np.uint64(32)
 _SIZE = 4  # bytes of the length of a text, before it is compressed
 
 
@@ -55,15 +55,18 @@ def is_intact(row: Row) -> bool:
 
 def id_keys(ids: Sequence[Id]) -> np.ndarray:
     """Return keys of ids, uint64[n], under which documents are found as under names of buckets."""
+    kinds = set(map(type, ids))
+    if len(kinds) > 1:
+        return np.concatenate([id_keys([id_]) for id_ in ids])
     keys = np.empty(len(ids), np.uint64)
-    integers = np.array([isinstance(id_, int) for id_ in ids], np.bool_)
-    if integers.any():
-        chosen = [id_ for id_ in ids if isinstance(id_, int)]
-        keys[integers] = id_hashes(integers_of(chosen))
-    if not integers.all():
-        texts = [id_.encode(errors="replace") for id_ in ids if isinstance(id_, str)]
-        keys[~integers] = id_hashes(strings_of(texts))
-    return keys ^ _OF_IDS  # else 0 were the name of the bucket of all documents
+    if kinds == {int}:
+        keys[:] = np.array(ids, np.int64).view(np.uint64) * TOKEN_MULTIPLIER
+    elif kinds:
+        texts = [str(id_).encode(errors="replace") for id_ in ids]
+        data = np.frombuffer(bytearray().join(texts), np.uint8)
+        hash_tokens(data, np.array([0, *accumulate(map(len, texts))], np.int64), keys)
+    # Else 0 were the name of the bucket of all documents.
+    return (keys ^ keys >> _HALF) ^ _OF_IDS
 
 
 @functools.cache

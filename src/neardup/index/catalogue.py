@@ -14,13 +14,14 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import starmap
+from operator import ge
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError, UnavailableError
 from neardup.files.private_files import make_private, sync_folder, system_errors
 from neardup.index.bodies import Id, Row, identity_of, is_intact
-from neardup.index.index_state import COLUMNS, State, row_sum, summed
+from neardup.index.index_state import COLUMNS, State, greatest_of, row_sum, summed
 from neardup.index.location import CommitNote, FolderIdentity, is_writable_disk
 from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
@@ -248,9 +249,7 @@ class Catalogue:
 
     def note_ids(self, ids: Sequence[Id]) -> None:
         """Note ids that are used, in a transaction that writes: the index gives greater ones."""
-        greatest = max((id_ for id_ in ids if isinstance(id_, int)), default=-1)
-        if greatest > self.state().greatest:
-            self.change(greatest=greatest)
+        self.change(greatest=greatest_of(ids, self.state().greatest))
 
     def add(self, table: str, more: int) -> None:
         """Add checksums of new rows to the sum over a table, in a transaction that writes.
@@ -259,8 +258,7 @@ class Catalogue:
             table: Its name.
             more: Their sum; negative for rows that were removed.
         """
-        sums = self.state().sums
-        self.change(sums=sums._replace(**{table: summed(getattr(sums, table), more)}))
+        self.change(sums=self.state().sums.plus(table, more))
 
     def empty(self, table: str) -> None:
         """Delete all rows of a table that has a sum, in a transaction that writes."""
@@ -413,7 +411,13 @@ class Catalogue:
         """
         rows = self.rows("SELECT doc, id FROM documents ORDER BY doc")
         self.require_sum("documents", starmap(identity_of, rows))
+        self.require_order([doc for doc, _ in rows])
         return rows
+
+    def require_order(self, docs: Sequence[int]) -> None:
+        """Refuse documents that are not in the order of their numbers, as their pages are not."""
+        if any(map(ge, docs, docs[1:])):
+            raise self.damaged("its list of documents")
 
     def remove(self, documents: dict[Id, int]) -> None:
         """Remove documents, given by id and number, in a transaction that writes."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import ge
 
 from neardup.index.bodies import Id
 from neardup.index.catalogue import Catalogue
 from neardup.index.index_state import row_sum
 
-#: The table and its second tree of pages, by which SQLite looks ids up, each as a whole.
+#: The two trees of pages in which SQLite looks ids up, each as a whole. The second one has no
+#: checksums: without that of the first, SQLite would read the second one instead.
 _TREES = (
-    "SELECT id, duplicate_of FROM duplicates NOT INDEXED",
-    "SELECT id, duplicate_of FROM duplicates INDEXED BY representatives",
+    "SELECT id, duplicate_of, checksum FROM duplicates NOT INDEXED",
+    "SELECT duplicate_of, id FROM duplicates INDEXED BY representatives",
 )
 
 
@@ -44,8 +46,9 @@ class Duplicates:
         Raises:
             StoreError: The list is damaged.
         """
-        self._require_intact(_TREES[:1])
-        yield from self._catalogue.execute(_TREES[0])
+        self.require_intact()
+        for id_, of, _ in self._catalogue.execute(_TREES[0]):
+            yield id_, of
 
     def noted(self, ids: Sequence[Id]) -> set[Id]:
         """Return those of some ids that are noted as duplicates.
@@ -80,19 +83,29 @@ class Duplicates:
         Raises:
             StoreError: It is damaged.
         """
-        self._require_intact(_TREES)
+        catalogue = self._catalogue
+        rows = catalogue.execute(_TREES[0]).fetchall()
+        if any(row_sum(id_, of) != checksum for id_, of, checksum in rows):
+            raise catalogue.damaged("its list of duplicates")
+        catalogue.require_sum("duplicates", (row[2] for row in rows))
+        others = catalogue.execute(_TREES[1]).fetchall()
+        catalogue.require_sum("duplicates", (row_sum(id_, of) for of, id_ in others))
+        # A search goes wrong where pages have changed places.
+        for keys in ([_place(row[0]) for row in rows], [_place(*row) for row in others]):
+            if any(map(ge, keys, keys[1:])):
+                raise catalogue.damaged("its list of duplicates")
 
     def _require_known(self) -> None:
         if not self._known:
             self.require_intact()
             self._known = True
 
-    def _require_intact(self, trees: Sequence[str]) -> None:
-        for tree in trees:
-            rows = self._catalogue.execute(tree)
-            self._catalogue.require_sum("duplicates", (row_sum(*row) for row in rows))
-
     def _count(self, rows: int, checksums: int) -> None:
         catalogue = self._catalogue
         catalogue.change(duplicates=catalogue.state().duplicates + rows)
         catalogue.add("duplicates", checksums)
+
+
+def _place(*ids: Id) -> list[tuple[bool, Id]]:
+    """Return the place of some ids in the order of SQLite: integers, then strings."""
+    return [(isinstance(id_, str), id_) for id_ in ids]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 _SUMS = struct.Struct("<7Q")
@@ -34,6 +35,10 @@ class Sums(NamedTuple):
     copy_log: int = 0
     copy_segments: int = 0
     batches: int = 0
+
+    def plus(self, table: str, more: int) -> Sums:
+        """Return them with a sum added to that of a table; a negative one is taken away."""
+        return self._replace(**{table: summed(getattr(self, table), more)})
 
 
 class State(NamedTuple):
@@ -86,6 +91,11 @@ COLUMNS = (*State._fields, "checksum")
 def row_sum(*values: object) -> int:
     """Return the CRC-32 of the values of a row."""
     return zlib.crc32(repr(values).encode(errors="replace"))
+
+
+def greatest_of(ids: Iterable[int | str], greatest: int) -> int:
+    """Return the greatest integer of some ids and another one."""
+    return max((id_ for id_ in ids if isinstance(id_, int) and id_ > greatest), default=greatest)
 
 
 def summed(total: int, more: int) -> int:

@@ -20,6 +20,8 @@ from neardup.kernels.lookups import Chains, add_entries, find_in_chains
 
 #: Capacity for candidates at first.
 _CAPACITY = 2048
+#: Keys that are looked up in the order given.
+_FEW = 16
 #: ``keep(rows, docs)``, int64[pairs] each, changes both: the pairs to keep are moved to the front.
 #: Returns their number.
 Keep: TypeAlias = Callable[[np.ndarray, np.ndarray], int]
@@ -225,6 +227,16 @@ class Snapshot(SegmentList):
         The documents of a bucket are in one part.
         """
         return merged(self.segments, self.logged())
+
+    def having(self, keys: np.ndarray) -> list[int]:
+        """Return documents that have one of some keys, uint64[n]; removed ones are there too."""
+        if len(keys) > _FEW:
+            keys = np.sort(keys)
+        found = KeyMatches(_FEW)
+        for segment in self.segments:
+            segment.find(keys, found)
+        self._log.find(keys, found)
+        return list(dict.fromkeys(found.docs.tolist()))
 
     def candidates(self, names: np.ndarray, keep: Keep | None = None) -> BucketPairs:
         """Find the documents that share a bucket with some rows.

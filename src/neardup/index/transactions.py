@@ -19,7 +19,7 @@ from neardup.index.bodies import Id, Row, id_keys, identity_of, is_integer_id, u
 from neardup.index.catalogue import BusyError, Catalogue
 from neardup.index.copy_keys import CopyKeys, CopyLength, shortened
 from neardup.index.duplicates import Duplicates
-from neardup.index.index_state import State, row_sum
+from neardup.index.index_state import State, greatest_of, row_sum
 from neardup.index.segments import Entries, SegmentWriter, write_file
 from neardup.index.snapshot import (
     SegmentGoneError,
@@ -300,9 +300,12 @@ class Core:
                 yield Row(doc, id_, body, zlib.crc32(body, identity))
 
         catalogue.insert("INSERT INTO documents VALUES (?, ?, ?, ?)", rows())
-        catalogue.change(next=first + len(ids), documents=state.documents + len(ids))
-        catalogue.add("documents", summands)
-        catalogue.note_ids(ids)
+        catalogue.change(
+            next=first + len(ids),
+            documents=state.documents + len(ids),
+            greatest=greatest_of(ids, state.greatest),
+            sums=state.sums.plus("documents", summands),
+        )
         return first
 
     def enter(self, first: int, ids: Sequence[Id], rows: np.ndarray, names: np.ndarray) -> None:
@@ -335,10 +338,12 @@ class Core:
         """
         if not ids:
             return {}
-        docs = np.unique(self.snapshot.candidates(id_keys(ids)[:, None]).doc)
-        asked = set(ids) if len(docs) else ()
+        docs = self.snapshot.having(id_keys(ids))
+        if not docs:  # nearly always
+            return {}
+        asked = set(ids)
         # Different ids hardly ever have equal keys.
-        return {row.id: row.doc for row in self.catalogue.fetch(docs.tolist()) if row.id in asked}
+        return {row.id: row.doc for row in self.catalogue.fetch(docs) if row.id in asked}
 
     def write_segment(self, parts: Iterator[Entries], kind: SegmentList | None = None) -> int:
         """Write a segment and put it into the manifest; return its number.
@@ -443,6 +448,7 @@ class Core:
             for row in found:
                 self.catalogue.require_intact(row)
                 summands += identity_of(row.doc, row.id)
+            self.catalogue.require_order([last, *(row.doc for row in found)])
             yield found
             last = found[-1].doc
         self.catalogue.require_sum("documents", [summands])

@@ -213,7 +213,7 @@ class RecordStore:
         before = [row for row in rows if row[0] <= number]
         if not before:
             return model, None
-        first, last, priors = before[-1]
+        first, last, priors = max(before)
         views = zip(model.views, json.loads(priors), strict=True)
         changed = tuple(view._replace(prior=prior) for view, prior in views)
         return model._replace(views=changed), (first, last)
