@@ -95,9 +95,9 @@ COMMANDS: dict[str, Callable[[Path], Any]] = {
     "dedup": _clusters,
     "passages": lambda path: neardup.passages(path, id="id", words=4).passages.to_pylist(),
     "plan": lambda path: neardup.plan(path, shingle="word:2").sampled,
-    "decontaminate": lambda path: (
-        neardup.decontaminate(path, _WORDS, id="id", test_id=None).matches.to_pylist()
-    ),
+    "decontaminate": lambda path: neardup.decontaminate(
+        path, _WORDS, id="id", test_id=None
+    ).matches.to_pylist(),
     "index": _index,
     "link": lambda path: _pairs(neardup.link(path, fields="text", id="id")),
     "blocks": lambda path: _pairs(neardup.blocks(path, fields="text", id="id")),
