@@ -370,4 +370,4 @@ def test_tables_alone_as_far_as_they_go(tmp_path: Path, kernels: None) -> None:
 def test_a_folder_may_have_the_name_of_a_run_in_memory(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     run = neardup.dedup(CHAIN, shingle="word:1", threshold=0.4)
-    assert run.recluster("the run", threshold=0.6).path == Path("the run")
+    assert run.recluster("the run", threshold=0.6).path == tmp_path / "the run"

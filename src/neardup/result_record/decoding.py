@@ -98,13 +98,22 @@ def require_members(record: dict[str, Any], name: str) -> None:
     """
     from neardup.result_record.schema import RECORDS
 
+    require_command(record, name)
     command = record["command"]
-    if command not in RECORDS:
-        raise InputError(
-            f"{name} is damaged at command: {_short(command)} is no command",
-            "run the command again",
-        )
     require(record, RECORDS[command], name, again(command))
+
+
+def require_command(record: dict[str, Any], name: str) -> None:
+    """Refuse a record of a command that there is not.
+
+    Raises:
+        InputError: It is damaged.
+    """
+    from neardup.result_record.schema import RECORDS
+
+    if record["command"] not in RECORDS:
+        what = f"{_short(record['command'])} is no command of this version"
+        raise InputError(f"{name} is damaged at command: {what}", "run the command again")
 
 
 def again(command: str) -> str:
@@ -132,11 +141,14 @@ def require(value: Any, kind: Any, name: str, again: str = "run the command agai
 def _located(message: str) -> tuple[str, str]:
     """Return the key, and the reason, of an error of msgspec."""
     reason, _, path = message.partition(" - at ")
-    key = path.removeprefix("key in ").strip("`").removeprefix("$").removeprefix(".")
+    key = path.removeprefix("`key` in ").strip("`").removeprefix("$").removeprefix(".")
     lacks = re.fullmatch(r"Object (missing required|contains unknown) field `(.*)`", reason, re.S)
     if lacks:
         key = f"{key}.{lacks[2][:100]}".removeprefix(".")
         reason = "missing" if lacks[1].startswith("missing") else "not known"
+    if " does not agree with " in reason:  # it begins with the key
+        inner, _, others = reason.partition(" ")
+        key, reason = f"{key}.{inner}".removeprefix("."), others
     if "regex" in reason:
         reason = "not as it should be"
     return key, reason.replace("`", "").replace("Expected", "expected", 1)

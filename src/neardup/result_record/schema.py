@@ -14,6 +14,7 @@ Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 Number = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 #: A file or a folder in the output folder: nothing is reached through it that is elsewhere.
 Name = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[^/\\\x00]+$")]
+Format = Literal["jsonl", "parquet", "csv", "tsv", "arrow", "text"]
 Columns = Annotated[list[str], Meta(min_length=1)]
 Numbers = Annotated[str, Meta(pattern=r"^(\d{1,18}( \d{1,18})*)?$")]
 InputFile = tuple[str, Count | None, Number]
@@ -21,6 +22,12 @@ InputFile = tuple[str, Count | None, Number]
 
 class Part(Struct, kw_only=True, forbid_unknown_fields=True):
     """Base of all members that have members."""
+
+
+def agree(key: str, agrees: bool, others: str) -> None:
+    """Refuse a member that contradicts others."""
+    if not agrees:
+        raise ValueError(f"{key} does not agree with {others}")
 
 
 class Header(Struct, kw_only=True):
@@ -64,13 +71,18 @@ class Settings(Part):
     max_bucket: Count | None
 
 
+class RecipeVersions(Part):
+    tokens: str
+    snowball: str | UnsetType = UNSET
+
+
 class RecipeMembers(Part):
     shingle: Shingle
     scheme: str
     seed: Number
     num_bands: Count
     rows: Count
-    versions: dict[str, str]
+    versions: RecipeVersions
 
 
 class Bands(Part):
@@ -82,12 +94,12 @@ class Bands(Part):
 
 class InputSource(Part):
     directory: str
-    given: list[str]
+    given: Columns
     text: Columns
     id: str | None
-    input_format: str | None
+    input_format: Format | None
     encoding_errors: Literal["strict", "replace"]
-    delimiter: str | None
+    delimiter: Annotated[str, Meta(max_length=2)] | None
     max_document: Count
     skip_large: bool
     partition_bytes: Count
@@ -97,6 +109,9 @@ class InputSource(Part):
     files: Count
     files_digest: str
     inputs: list[InputFile]
+
+    def __post_init__(self) -> None:
+        agree("inputs", len(self.inputs) in (0, self.files), "files")
 
 
 class Frame(Part):
@@ -116,9 +131,29 @@ class Output(Part):
     clean: bool
     annotate: bool
     tables: Literal["parquet", "csv"]
-    format: str | UnsetType | None = UNSET
-    compression: str | UnsetType | None = UNSET
-    removed: bool | UnsetType = UNSET
+
+
+class OutputOfTwo(Output):
+    """Kept and removed documents."""
+
+    format: Format | None
+    removed: bool
+
+
+class DedupOutput(OutputOfTwo):
+    compression: str | None
+
+
+class SparkOutput(Output):
+    format: str
+
+
+class Versions(Part):
+    neardup: str
+    python: str
+    numpy: str
+    numba: str
+    pyarrow: str
 
 
 class Record(Part):
@@ -128,11 +163,27 @@ class Record(Part):
     files: dict[Name, Count | list[str] | None]
     format: Count
     date: datetime.datetime
-    versions: dict[str, str]
+    versions: Versions
     bytes: dict[str, Count]
     peak_memory: Count
     cores: Count
     seconds: dict[str, float]
+
+    def __post_init__(self) -> None:
+        agree("files.run.json", "run.json" in self.files, "the name of the record")
+
+    def require_corpus(self, name: str, written: bool) -> None:
+        """Refuse a record that has a folder of documents, or has none, against its settings."""
+        there = self.files.get(name) is not None
+        agree(f"files.{name}", there == written, f"output.{name}")
+
+    def require_tables(
+        self, written: dict[str, bool], others: str, ending: str = "parquet"
+    ) -> None:
+        """Refuse a record whose tables are not those of its settings."""
+        for name, expected in written.items():
+            file = f"{name}.{ending}"
+            agree(f"files.{file}", (file in self.files) == expected, others)
 
 
 class OfCorpus(Record):
@@ -142,7 +193,12 @@ class OfCorpus(Record):
     frame: Frame | None
     secret_ids: bool
     private_ids: bool
-    output: Output
+    output: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        agree("source", (self.source is None) != (self.frame is None), "frame")
+        self.require_corpus("clean", self.output.clean)
 
 
 class DedupCounts(Part):
@@ -173,6 +229,7 @@ class StoreMembers(Part):
 
 
 class DedupRecord(OfCorpus):
+    output: DedupOutput
     spec: Settings
     recipe: RecipeMembers
     recipe_digest: str
@@ -189,6 +246,20 @@ class DedupRecord(OfCorpus):
     store: StoreMembers
     peak_private_memory: Count
     disk: Count | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        spec, bands = self.spec, self.recipe.num_bands
+        agree("bands", (self.bands is None) == (bands == 0), "recipe.num_bands")
+        bounded = spec.cluster == "bounded"
+        agree("tree_threshold", (self.tree_threshold is not None) == bounded, "spec.cluster")
+        listed = spec.pairs == "all" or spec.cluster != "star"
+        agree("counts.edges", (self.counts.edges is not UNSET) == listed, "spec.pairs")
+        agree("candidates_by_band", len(self.candidates_by_band) in (0, bands), "recipe.num_bands")
+        self.require_corpus("removed", self.output.removed)
+        ordered, ending = spec.order_by is not None, self.output.tables
+        self.require_tables({"clusters": True, "edges": listed}, "spec.pairs", ending)
+        self.require_tables({"order": ordered}, "spec.order_by", ending)
 
 
 class Again(Part):
@@ -229,6 +300,7 @@ class OldIndex(Part, tag_field="kind", tag="index"):
 
 
 class AgainstRecord(OfCorpus):
+    output: OutputOfTwo
     spec: Settings
     recipe: RecipeMembers
     bands: Bands | None
@@ -236,6 +308,16 @@ class AgainstRecord(OfCorpus):
     counts: AgainstCounts
     notes: list[str]
     old: OldCorpus | OldRun | OldIndex
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        bands, counts = self.recipe.num_bands, self.counts
+        agree("bands", (self.bands is None) == (bands == 0), "recipe.num_bands")
+        agree("counts.matches", (counts.matches is not UNSET) == self.old_only, "old_only")
+        found = counts.old_documents_found is not UNSET
+        agree("counts.old_documents_found", found == self.old_only, "old_only")
+        self.require_corpus("removed", self.output.removed)
+        self.require_tables({"clusters": True, "matches": self.old_only}, "old_only")
 
 
 class ContainSettings(Part):
@@ -279,10 +361,18 @@ class FrequentItem(Part):
 
 
 class ContainRecord(OfCorpus):
+    output: OutputOfTwo
     settings: ContainSettings
     counts: ContainCounts
     test_files: list[TestFile]
     frequent_items: list[FrequentItem]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        passages = self.settings.by == "passage"
+        agree("settings.threshold", (self.settings.threshold is None) == passages, "settings.by")
+        self.require_corpus("removed", self.output.removed)
+        self.require_tables({"matches": True, "cuts": self.settings.cut}, "settings.cut")
 
 
 class PassageSettings(Part):
@@ -344,13 +434,26 @@ class Totals(Part):
     words: Count
     copied_words: Count
     boilerplate_words: Count
+
+
+class TotalsOfValue(Totals, kw_only=True):
     value: str | UnsetType | None = UNSET
     others: Count | UnsetType = UNSET
-    year: str | UnsetType | None = UNSET
-    month: str | UnsetType | None = UNSET
+
+    def __post_init__(self) -> None:
+        agree("value", (self.value is UNSET) != (self.others is UNSET), "others")
+
+
+class TotalsOfYear(Totals):
+    year: str | None
+
+
+class TotalsOfMonth(Totals):
+    month: str | None
 
 
 class PassageRecord(OfCorpus):
+    output: Output
     against: InputSource | None
     step_before: StepBefore | None
     spec: PassageSettings
@@ -360,9 +463,19 @@ class PassageRecord(OfCorpus):
     temporary_bytes: Count
     asked: str
     peak_private_memory: Count | UnsetType = UNSET
-    by_value: list[Totals] | UnsetType = UNSET
-    by_year: list[Totals] | UnsetType = UNSET
-    by_month: list[Totals] | UnsetType = UNSET
+    by_value: list[TotalsOfValue] | UnsetType = UNSET
+    by_year: list[TotalsOfYear] | UnsetType = UNSET
+    by_month: list[TotalsOfMonth] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        by, cut = self.spec.by, self.cut.copied or self.cut.boilerplate
+        agree("by_value", (self.by_value is not UNSET) == (by is not None), "spec.by")
+        agree("by_year", (self.by_year is UNSET) == (self.by_month is UNSET), "by_month")
+        dated = self.by_year is not UNSET
+        agree("by_year", not dated or self.spec.order_by is not None, "spec.order_by")
+        self.require_tables({"passages": True, "documents": True, "cuts": cut}, "cut")
+        self.require_tables({"boilerplate": self.spec.boilerplate > 0}, "spec.boilerplate")
 
 
 class OfSpark(Record):
@@ -370,7 +483,7 @@ class OfSpark(Record):
     frame: SparkFrame
     secret_ids: bool
     private_ids: bool
-    output: Output
+    output: SparkOutput
 
 
 class SparkCounts(Part):
@@ -469,7 +582,10 @@ class Dependence(Part):
     one: Count
     two: Count
     strength: float
-    ratios: list[list[float]]
+    ratios: Annotated[
+        list[Annotated[list[float], Meta(min_length=4, max_length=4)]],
+        Meta(min_length=4, max_length=4),
+    ]
 
 
 class ModelView(Part):
@@ -480,6 +596,13 @@ class ModelView(Part):
     typical: list[list[float | None]]
     tree: list[Dependence]
     prior: float
+
+    def __post_init__(self) -> None:
+        classes = [len(column) for column in self.m]
+        for name, columns in {"u": self.u, "weights": self.weights}.items():
+            agree(name, [len(column) for column in columns] == classes, "m")
+        if self.typical:
+            agree("typical", [len(column) for column in self.typical] == classes, "m")
 
 
 class LinkModel(Part):
@@ -503,6 +626,21 @@ class LinkRecord(Record):
     id: str | None
     private_ids: bool
     id_types: list[str]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fields, sources = len(self.spec.fields), self.counts.sources
+        agree("names", len(self.names) == sources, "counts.sources")
+        agree("id_types", len(self.id_types) == sources, "counts.sources")
+        numbers = [edge.one for view in self.model.views for edge in view.tree]
+        numbers += [edge.two for view in self.model.views for edge in view.tree]
+        numbers += [number for pair in self.model.swapped for number in pair]
+        numbers += [number for block in self.counts.blocks for number in block.fields]
+        agree("spec.fields", max(numbers, default=-1) < fields, "the numbers of fields")
+        for view in self.model.views:
+            agree("model.views", fields <= len(view.m) <= fields + 1, "spec.fields")
+        names = ("pairs", "candidates", "clusters", "records")
+        self.require_tables(dict.fromkeys(names, True), "command")
 
 
 #: The record of each command.

@@ -26,7 +26,7 @@ from neardup.output import tables
 from neardup.output.clean import CLEAN
 from neardup.output.record import inputs_digest, texts_digest
 from neardup.result_record import RECORD
-from neardup.result_record.decoding import header_of, require_members
+from neardup.result_record.decoding import header_of, require_command, require_members
 from neardup.results.results import Results, Selection
 from neardup.sketch.sketcher import Sketcher
 from neardup.state.about_work import FORMAT
@@ -71,6 +71,7 @@ class FolderResults(Results):
     def _check(self) -> None:
         """Refuse the record of another command or version, and one that is damaged."""
         command, path = self.record["command"], f"{self.name}/{RECORD}"
+        require_command(self.record, path)
         if command not in self.commands:
             raise InputError(
                 f"{self.name} was made by neardup {command}; expected an output of neardup "
@@ -168,6 +169,9 @@ class FolderResults(Results):
             source = Reading.of(about).open(self.given)
         except InputNotFoundError as error:
             raise self._gone() or error from error
+        if source.id_column is None and self.record.get("id_type", "int64") != "int64":
+            what = "null, but the ids are no positions"
+            raise InputError(f"{self.name}/{RECORD} is damaged at source.id: {what}", self.again)
         inputs = [[file.path, file.size, file.mtime_ns] for file in source.files]
         if inputs_digest(inputs) != about["files_digest"]:
             if gone := self._gone():

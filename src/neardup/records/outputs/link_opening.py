@@ -25,7 +25,7 @@ from neardup.records.fields import LinkSpec
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.record_files import Records
 from neardup.result_record import RECORD, read_record
-from neardup.result_record.decoding import require_members
+from neardup.result_record.decoding import require_command, require_members
 from neardup.sketch.bands import Bands
 from neardup.threads import Pool
 
@@ -44,14 +44,17 @@ def open_links(folder: GivenPath) -> Linked:
         record = read_record(folder.path)
     if record is None:
         raise InputNotFoundError(f"{folder} is no output folder of neardup link")
+    require_command(record, str(folder / RECORD))
     if record["command"] != "link":
         raise SpecError(
             f"{folder} was made by neardup {record['command']}, not by neardup link",
             "name the output folder of neardup link",
         )
     if record.get("format") != FORMAT:
+        found = f"(format {record.get('format')}, this one has {FORMAT})"
         raise FormatError(
-            f"{folder} was made by another version of neardup", "link the records again"
+            f"{folder / RECORD}: made by another version of neardup {found}",
+            "link the records again",
         )
     require_members(record, str(folder / RECORD))
     if record["counts"]["against"] is not None:
