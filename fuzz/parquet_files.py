@@ -25,22 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 COUNT = 130
-_WORDS = [
-    "the",
-    "quick",
-    "brown",
-    "fox",
-    "jumps",
-    "over",
-    "the",
-    "lazy",
-    "dog",
-    "and",
-    "runs",
-    "away",
-    "from",
-    "here",
-]
+_FULL = "the quick brown fox jumps over the lazy dog and runs away from here"
+_WORDS = _FULL.split(" ")
 
 
 def _text(row: int) -> str | None:
@@ -49,7 +35,7 @@ def _text(row: int) -> str | None:
     if row % 11 == 3:
         return ""
     if row % 7 == 2:  # repeated, longer than a view keeps inline
-        return " ".join(_WORDS)
+        return _FULL
     return " ".join(_WORDS[row % 5 :]) + f" é漢{row}"
 
 
@@ -402,7 +388,7 @@ def main() -> None:
         for name, write in cells(True):
             try:
                 write(folder / f"{name}.parquet")
-            except Exception as error:  # noqa: BLE001 - what a library does not write is no file of ours
+            except Exception as error:  # noqa: BLE001  # what is not written is no file of ours
                 (folder / f"{name}.parquet").unlink(missing_ok=True)
                 print(f"{name}: not written, {type(error).__name__}: {str(error)[:99]}")
                 counts["not written"] += 1

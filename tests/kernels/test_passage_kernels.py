@@ -163,7 +163,7 @@ def unpacked(words: np.ndarray) -> list[tuple[int, ...]]:
 def tables_for(leaders: int, copies: int) -> tuple[np.ndarray, np.ndarray]:
     """Working memory of `unpack_runs`."""
     counts = (leaders, copies) if leaders else (0, 0)
-    slots = [2 << (count - 1).bit_length() if count else 0 for count in counts]
+    slots = [2 << (int(count) - 1).bit_length() if count else 0 for count in counts]
     return np.zeros((slots[0], 3), np.uint64), np.zeros((slots[1], 3), np.uint64)
 
 

@@ -95,11 +95,8 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
             corpus.ids(work.scratch)
         marked = anchors.marked()
     del anchors  # its arrays are not needed any more
-    notes = [
-        note
-        for corpus in inputs.all
-        for note in corpus.text_notes("old corpus" if corpus is inputs.old else "")
-    ]
+    notes = [] if inputs.old is None else inputs.old.text_notes("old corpus")
+    notes += inputs.new.text_notes()
     entered.numbers[:] = _numbers(inputs, spec, notes)
     groups = _groups(inputs, spec, entered.numbers, notes)
 

@@ -366,6 +366,7 @@ class ContainRecord(OfCorpus):
     counts: ContainCounts
     test_files: list[TestFile]
     frequent_items: list[FrequentItem]
+    notes: list[str]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -429,11 +430,11 @@ class StepBefore(Part):
     kept: Count
 
 
-class Totals(Part):
+class Totals(Part, kw_only=True):
     documents: Count
     words: Count
     copied_words: Count
-    boilerplate_words: Count
+    boilerplate_words: Count | UnsetType = UNSET
 
 
 class TotalsOfValue(Totals, kw_only=True):
@@ -444,11 +445,11 @@ class TotalsOfValue(Totals, kw_only=True):
         agree("value", (self.value is UNSET) != (self.others is UNSET), "others")
 
 
-class TotalsOfYear(Totals):
+class TotalsOfYear(Totals, kw_only=True):
     year: str | None
 
 
-class TotalsOfMonth(Totals):
+class TotalsOfMonth(Totals, kw_only=True):
     month: str | None
 
 
@@ -553,6 +554,9 @@ class LinkCounts(Part):
     reduction_ratio: float
     compared: Count
     not_compared: Count
+    left_out: Count
+    each: Count | None
+    copies: Count
     common_shingles: Count
     bands: Count
     rows: Count

@@ -94,7 +94,7 @@ class _ParquetFile:
         )
 
     def _has_delta_dictionary(self) -> bool:
-        """Set ``plain`` where values of a column of the type dictionary are no indices."""
+        """Set ``plain`` where Arrow can't decode a column into the dictionary that its type is."""
         types = zip(self.schema.names, self.schema.types, strict=True)
         names = tuple(name for name, type in types if "dictionary" in str(type))
         if names:
