@@ -73,10 +73,12 @@ def test_the_texts_of_an_old_run_count() -> None:
     assert needed[1] >= needed[0] + 100  # twice 60 MB, less those of the short text
 
 
-def test_an_index_of_records_takes_no_memory_setting(tmp_path: Path) -> None:
+def test_records_of_an_index_count(tmp_path: Path) -> None:
     index = neardup.link(TABLE, id="id", fields="text").index(tmp_path / "index")
-    with pytest.raises(SpecError, match="settings of the index"):
-        neardup.link({"text": ["a text"]}, against=index, memory="4GB")
+    new = {"id": [99], "text": ["a text"]}
+    with pytest.raises(SpecError, match="`memory` is 1 MB"):
+        neardup.link(new, against=index, memory="1MB")
+    assert neardup.link(new, against=index, memory="4GB").clusters.num_rows == 1
     index.close()
 
 

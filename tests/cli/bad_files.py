@@ -92,13 +92,21 @@ def numbers_for_text(d: Path) -> Case:
 @case
 def integers_for_text(d: Path) -> Case:
     pq.write_table(table(), d / "a.parquet")
-    return [d / "a.parquet", "--text", "id"], 1, ["a.parquet: column 'id' has the type int64"]
+    return (
+        [d / "a.parquet", "--text", "id"],
+        1,
+        ["a.parquet: record 1: column 'id' has the type int64"],
+    )
 
 
 @case
 def lists_for_text(d: Path) -> Case:
     feather.write_feather(pa.table({"text": [[SECRET]]}), d / "a.arrow")
-    return [d / "a.arrow"], 1, ["a.arrow: column 'text' has the type list<", "expected strings"]
+    return (
+        [d / "a.arrow"],
+        1,
+        ["a.arrow: record 1: column 'text' has the type list<", "expected strings"],
+    )
 
 
 @case

@@ -20,7 +20,7 @@ from neardup.errors import InputError, NeardupError, ResumeError
 from neardup.io.opening import Reading
 from neardup.records import record_files
 from neardup.state.database import lock_file, refuse_locked
-from neardup.state.output_folder import held_folder
+from neardup.state.output_folder import locked_folder
 from neardup.state.run_state import RunState
 
 SAYS = "another neardup process uses"
@@ -135,7 +135,7 @@ def test_calls_of_two_threads(place: Path) -> None:
         lambda: Index.create("OUT"),
         lambda: Index.create().backup("OUT"),
     ]
-    with held_folder(Path("OUT"), False, ()):
+    with locked_folder(Path("OUT"), False, ()):
         for call in calls:
             with pytest.raises(ResumeError, match=SAYS):
                 call()
@@ -151,7 +151,7 @@ def test_runs_that_begin_at_the_same_moment(tmp_path: Path) -> None:
         start.wait()
         for _ in range(25):
             try:
-                with held_folder(out, True, ()):
+                with locked_folder(out, True, ()):
                     inside[0] += 1
                     assert inside[0] == 1
                     time.sleep(0.001)

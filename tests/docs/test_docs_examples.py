@@ -158,15 +158,18 @@ def test_near_duplicates_then_passages_in_two_lines(folder: Path) -> None:
     assert counts["documents"] == 300 > counts["kept"] == found["counts"]["documents"]
     assert found["counts"]["cut_words"] == found["counts"]["copied_words"] > 0
     assert found["step_before"] == {
-        "folder": "deduped",
+        "folder": str(Path("deduped").absolute()),
         "command": "dedup",
         "date": run["date"],
         **{name: counts[name] for name in ("documents", "removed", "kept")},
     }
-    assert f" 300  of deduped; {counts['removed']} of them removed as near-duplicates\n" in printed
+    assert (
+        f" 300  of {Path('deduped').absolute()}; {counts['removed']} of them removed as near-duplicates\n"
+        in printed
+    )
     called("report", "novel", "-o", "both.html")
     page = Path("both.html").read_text(encoding="utf-8")
-    assert "<b>300</b><span>texts in, of neardup dedup in deduped" in page
+    assert f"<b>300</b><span>texts in, of neardup dedup in {folder}" in page
     assert f"<b>{counts['removed']}</b><span>removed as near-duplicates" in page
     assert f"<b>{found['counts']['copied_words']:,}</b><span>copied words of" in page
     # A part of the clean corpus, and one that another command wrote, are no second step.

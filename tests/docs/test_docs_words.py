@@ -86,7 +86,7 @@ NAMES = {
     "crowded|unclear|searched|inside|anew|nobody": "the condition, as `in_range`",
 }
 #: Public names, and the packages that have them.
-ALLOWED_NAMES = {"memory_wanted": ("",), "whole": ("api/copying.py", "copies/")}
+ALLOWED_NAMES = {"memory_wanted": ("",), "whole": ("api/copying.py", "copies/", "result_record/")}
 PATTERN = re.compile("|".join(rf"\b(?:{word})\b" for word in FORBIDDEN), re.I)
 LATER = re.compile("|".join(rf"\b(?:{word})\b" for word in LATER_FORBIDDEN), re.I)
 OF_NAMES = re.compile("|".join(rf"(?:{word})" for word in NAMES))

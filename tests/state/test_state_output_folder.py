@@ -100,7 +100,7 @@ def test_what_is_refused_is_untouched(tmp_path: Path) -> None:
     (foreign / "clean" / "thesis.txt").write_text("mine")
     refused(foreign, "foreign exists, and neardup did not write it")
     (foreign / "run.json").write_text('{"name": "of another program"}')
-    refused(foreign, "foreign exists, and neardup did not write it")
+    refused(foreign, r"run.json is damaged, or of another program")
     out = tmp_path / "out"
     make(out, "1", ("sub/b",))
     (out / "a").write_text("mine, under a name that a result would take")

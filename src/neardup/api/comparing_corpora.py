@@ -53,7 +53,7 @@ from neardup.results.other_folders import AgainstFolder
 from neardup.results.results import Results
 from neardup.spec import Spec
 from neardup.state.about_work import bands_of
-from neardup.state.output_folder import Write, held_folder, write_record
+from neardup.state.output_folder import Write, locked_folder, write_record
 from neardup.threads import Pool, check_threads
 
 if TYPE_CHECKING:
@@ -263,14 +263,14 @@ def dedup_against(source: object, old: Old, reading: Reading) -> Against:
             raise SpecError("`removed` needs an output folder", "give `out`")
         return _against(source, old, reading, None, None)
     out = local_target(old.out)
-    with held_folder(out, old.overwrite, _AGAINST) as write:
+    with locked_folder(out, old.overwrite, _AGAINST) as write:
         return _against(source, old, reading, out, write)
 
 
 def _against(
     source: object, old: Old, reading: Reading, out: GivenPath | None, write: Write | None
 ) -> Against:
-    """Compare, and write the result to an output folder that is held, if there is one."""
+    """Compare, and write the result to an output folder that is locked, if there is one."""
     clock = Clock()
     with ExitStack() as opened:
         before = opened_old(old.corpus, opened) if old.spec is None else None

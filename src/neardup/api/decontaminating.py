@@ -36,7 +36,7 @@ from neardup.result_record import RECORD
 from neardup.results.any_run import AnyRun
 from neardup.results.other_folders import MatchesFolder
 from neardup.spec import ShingleSpec
-from neardup.state.output_folder import held_folder, write_record
+from neardup.state.output_folder import locked_folder, write_record
 from neardup.threads import Pool, check_threads
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def decontaminate(
     with ExitStack() as holding:
         write = None
         if folder is not None:
-            write = holding.enter_context(held_folder(folder, overwrite, _MATCHES))
+            write = holding.enter_context(locked_folder(folder, overwrite, _MATCHES))
         corpus = InputCorpus.open(train, reading)
         check_output(corpus.reader.source, format)
         if cut:

@@ -20,7 +20,7 @@ from neardup.records.outputs.label_files import read_labels
 from neardup.records.outputs.link_files import WRITES
 from neardup.records.outputs.link_runs import Blocks, LinkRun
 from neardup.records.record_files import Source
-from neardup.state.output_folder import Write, held_folder
+from neardup.state.output_folder import Write, locked_folder
 from neardup.threads import Pool, check_threads
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def link(
     with ExitStack() as stack:
         write: Write | None = None
         if folder is not None:
-            write = stack.enter_context(held_folder(folder, overwrite, WRITES))
+            write = stack.enter_context(locked_folder(folder, overwrite, WRITES))
         stack.enter_context(show_progress(progress))
         pool = stack.enter_context(Pool(threads))
         if against is None:

@@ -47,7 +47,7 @@ BY = ("containment", "similarity", "passage", "item")  # the last one is `ITEM`
 _BITS = np.uint64(32)
 #: Columns that a removed document gets, of its match with the highest containment.
 CLOSEST = ["test_id", "containment"]
-#: Bytes of matches, and of what is cut, that are in memory if they may be.
+#: Bytes of matches, and of words to cut, that are in memory if they may be.
 _IN_MEMORY = 64 << 20
 #: Shorter runs have so many anchors that their own hashes rule out documents as well.
 _ANCHORED = 8
@@ -87,13 +87,13 @@ class Pairs(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What was found in a partition of the training corpus.
+    """Matches of a partition of the training corpus.
 
     Attributes:
         documents: Number of its documents.
         ids: Theirs; None where positions are the ids.
         pairs: The matches.
-        cut: What is cut, by rows of the partition.
+        cut: Words that are cut, by rows of the partition.
     """
 
     documents: int
@@ -165,7 +165,7 @@ class Items:
         return bool(np.isin(item, self._short))
 
     def matches(self, corpus: InputCorpus) -> Iterator[Part]:
-        """Yield what a corpus that is not read yet has, partition by partition."""
+        """Yield the matches of a corpus that is not read yet, partition by partition."""
 
         def work(partition: Partition) -> tuple[list[int], pa.Table, Pairs, Stretches]:
             documents = corpus.read(partition)

@@ -125,7 +125,7 @@ class FolderPassages(FolderResults):
     def old_texts(self, ids: pa.ChunkedArray[Any]) -> dict[Any, str]:
         if not len(ids) or self.record["against"] is None:
             return {}
-        old = FolderPassages(self.place, {**self.record, "source": self.record["against"]})
+        old = FolderPassages(self.location, {**self.record, "source": self.record["against"]})
         try:
             docs = _positions(ids, old._read_ids())
             return dict(zip(ids.to_pylist(), old.texts(docs), strict=True))
@@ -142,7 +142,7 @@ class FolderPassages(FolderResults):
 
     def clean(self) -> pa.Table:
         written = any(name.partition(".")[0] == CLEAN for name in self.record["files"])
-        source: object = self.place / CLEAN if written else self.given
+        source: object = self.location / CLEAN if written else self.given
         about = self.record["source"] or self.record["frame"]
         reading = Reading.of({**about, "partition_bytes": None, "input_format": None})
         return table_of(InputCorpus.open(source, reading))

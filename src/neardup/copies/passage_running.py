@@ -113,7 +113,7 @@ def run_in_memory(asked: PassageRequest, clock: Clock) -> Result:
 
 
 def run_in_folder(request: Callable[[], PassageRequest], target: Target, clock: Clock) -> None:
-    """Find passages, and write the result; inputs are opened when nobody else has the folder.
+    """Find passages, and write the result; inputs are opened once the folder is locked.
 
     Raises:
         OutputError: The output exists, or can't be written.

@@ -117,7 +117,7 @@ class Job:
 
     @property
     def given(self) -> list[Url | GivenPath]:
-        """What was asked for: files, folders, patterns and URLs; none for a frame."""
+        """Files, folders, patterns and URLs as they were given; none for a frame."""
         return again(self.reading.get("given", ()), self.directory)
 
     def identity(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A local path that stays what it was when it was given, whatever the current directory is."""
+"""A local path that is absolute from the moment it is given, and is shown as it was given."""
 
 from __future__ import annotations
 

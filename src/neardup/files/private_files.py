@@ -56,15 +56,15 @@ def write_private(path: Path, data: bytes | memoryview) -> None:
 
 
 @contextmanager
-def replacing_path(path: Path, alone: bool = False) -> Iterator[Path]:
+def replacing_path(path: Path, exclusive: bool = False) -> Iterator[Path]:
     """Give the path of a new, empty file, which gets its name once all of it is written.
 
     Any number of threads and processes may replace one file: each has a partial file of its own,
-    and the last one that is complete stays. With ``alone``, OutputError is raised where another one
+    and the last one that is complete stays. With ``exclusive``, OutputError is raised where another one
     is at it. Partial files that killed processes left are removed.
     """
     with system_errors(path):
-        partial, handle = _make_partial(path, alone)
+        partial, handle = _make_partial(path, exclusive)
         try:
             yield partial
             sync_file(partial)
@@ -78,25 +78,25 @@ def replacing_path(path: Path, alone: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing(path: Path, alone: bool = False) -> Iterator[IO[bytes]]:
+def replacing(path: Path, exclusive: bool = False) -> Iterator[IO[bytes]]:
     """Give a private file to write to, which gets its name when all of it is on the disk."""
-    with replacing_path(path, alone) as partial, partial.open("r+b") as file:
+    with replacing_path(path, exclusive) as partial, partial.open("r+b") as file:
         yield file
 
 
-def _make_partial(path: Path, alone: bool) -> tuple[Path, int]:
+def _make_partial(path: Path, exclusive: bool) -> tuple[Path, int]:
     """Make the partial file of a file; return it, and its lock, or -1 where there are no locks."""
     # No longer than other names, however long that of the target is.
     name = f".neardup-{blake2b(os.fsencode(path.name), digest_size=8).hexdigest()}-"
     for left in path.parent.glob(f"{name}{'[0-9a-f]' * 16}.partial"):
         _remove_left(left)
     while True:
-        alone = alone and fcntl is not None
-        partial = path.with_name(f"{name}{'0' * 16 if alone else secrets.token_hex(8)}.partial")
+        exclusive = exclusive and fcntl is not None
+        partial = path.with_name(f"{name}{'0' * 16 if exclusive else secrets.token_hex(8)}.partial")
         try:
             handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         except FileExistsError as error:
-            if not alone:
+            if not exclusive:
                 raise
             what = f"another neardup process writes {path}"
             raise OutputError(what, "wait for it, or name another file") from error
@@ -104,9 +104,9 @@ def _make_partial(path: Path, alone: bool) -> tuple[Path, int]:
             os.close(handle)  # Windows does not rename a file that is open
             return partial, -1
         locked = lock_handle(handle)
-        if alone and locked is None:
+        if exclusive and locked is None:
             partial.unlink()  # else it would keep others away after a kill
-            alone = False
+            exclusive = False
         # Who looks for left-overs may have seen it before it was locked, and removes it then.
         elif locked is not False and os.fstat(handle).st_nlink:
             return partial, handle

@@ -1,4 +1,4 @@
-"""Tables of one schema, one behind the other: in memory while that lasts, then in a mapped file."""
+"""Tables of one schema, concatenated: in memory while that lasts, then in a mapped file."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from neardup.index.bodies import Id
 from neardup.index.catalogue import Catalogue
 from neardup.index.index_state import row_sum
 
-#: The two trees of pages in which SQLite looks ids up, each as a whole. The second one has no
+#: The two trees of pages in which SQLite looks ids up, each complete. The second one has no
 #: checksums: without that of the first, SQLite would read the second one instead.
 _TREES = (
     "SELECT id, duplicate_of, checksum FROM duplicates NOT INDEXED",
@@ -90,8 +90,8 @@ class Duplicates:
         catalogue.require_sum("duplicates", (row[2] for row in rows))
         others = catalogue.execute(_TREES[1]).fetchall()
         catalogue.require_sum("duplicates", (row_sum(id_, of) for of, id_ in others))
-        # A search goes wrong where pages have changed places.
-        for keys in ([_place(row[0]) for row in rows], [_place(*row) for row in others]):
+        # A search goes wrong where pages were swapped.
+        for keys in ([_sort_key(row[0]) for row in rows], [_sort_key(*row) for row in others]):
             if any(map(ge, keys, keys[1:])):
                 raise catalogue.damaged("its list of duplicates")
 
@@ -106,6 +106,6 @@ class Duplicates:
         catalogue.add("duplicates", checksums)
 
 
-def _place(*ids: Id) -> list[tuple[bool, Id]]:
-    """Return the place of some ids in the order of SQLite: integers, then strings."""
+def _sort_key(*ids: Id) -> list[tuple[bool, Id]]:
+    """Return a key that sorts ids as SQLite does: integers, then strings."""
     return [(isinstance(id_, str), id_) for id_ in ids]

@@ -151,5 +151,5 @@ def require_last_commit(database: Path) -> None:
         raise StoreError(
             f"{database} is damaged: documents that were committed last are lost",
             f"restore the index from a copy; or delete {database.with_name(NOTE)}, which allows to "
-            "read what is left, merge that into a new index, and add the last documents again",
+            "read the others, merge these into a new index, and add the last documents again",
         )

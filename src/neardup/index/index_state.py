@@ -1,7 +1,7 @@
 """State of an index: its numbers, and sums over its tables, by which a lost row is noticed.
 
 A damaged page of SQLite may hide rows, and nothing is wrong with those that are left. So the state
-has a sum over the checksums of the rows of each table that is read as a whole.
+has a sum over the checksums of the rows of each table that is read completely.
 """
 
 from __future__ import annotations

@@ -334,7 +334,7 @@ class Core:
         """Return the numbers of documents by their ids; ids that are not there are left out.
 
         Raises:
-            StoreError: What is read is damaged.
+            StoreError: The index is damaged.
         """
         if not ids:
             return {}

@@ -192,8 +192,8 @@ class Reclustering:
             raise SpecError(f"{target} is the run itself, or in its folder", "name another output")
         check_inputs(target, self.results.inputs)
         check_outside(target, self.results.read_from)
-        with local_output(target, overwrite=overwrite) as place:
-            here = place.path
+        with local_output(target, overwrite=overwrite) as given:
+            here = given.path
             check_folder(here, overwrite, writes=OUTPUTS)
             state = RunState.create(here / RUN_FOLDER, overwrite=overwrite)
             with state, PrivatePeak() as peak:

@@ -171,7 +171,7 @@ def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
 
 
 def accepted(source: Any) -> Any:
-    """Take the paths that a source has, see `given_paths`; a frame stays what it is."""
+    """Take the paths that a source has, see `given_paths`; a frame is returned unchanged."""
     given = given_paths(source)
     if given is None:
         return source
@@ -181,7 +181,7 @@ def accepted(source: Any) -> Any:
 def given_paths(source: object) -> list[Url | GivenPath] | None:
     """Take the files, folders, patterns and URLs that a source names; None for a frame.
 
-    From now on they are what they are now, whatever the current directory is.
+    They are absolute: a change of the current directory has no effect on them.
     """
     if isinstance(source, str | os.PathLike):
         source = [source]

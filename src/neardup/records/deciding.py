@@ -155,8 +155,8 @@ def decide_candidates(
             other = with_words(other, records, features, spec, Pairs(x, y, pool))
         drawn = Agreements(x, y, other.classes, other.similarity)
         fields = agreements._replace(classes=compared.classes)
-        alone = ~found.copies.are
-        possible = possible_pairs(int(alone.sum()), int(alone[: records.first].sum()))
+        single = ~found.copies.are
+        possible = possible_pairs(int(single.sum()), int(single[: records.first].sum()))
         known = Learnt(counted, values, fields, drawn, possible, pool)
         if two_files:
             model = _of_two_files(known, agreements, threshold)

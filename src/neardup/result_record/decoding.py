@@ -1,4 +1,4 @@
-"""A record is decoded once, by the schema of its command; what is damaged is named by its key."""
+"""A record is decoded once, by the schema of its command; a damaged member is named by its key."""
 
 import json
 import math

@@ -31,7 +31,7 @@ def agree(key: str, agrees: bool, others: str) -> None:
 
 
 class Header(Struct, kw_only=True):
-    """What every record has, of any version."""
+    """Members of every record, of any version."""
 
     command: str
     files: dict[Name, Count | list[str] | None]

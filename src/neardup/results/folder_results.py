@@ -46,18 +46,18 @@ class FolderResults(Results):
     """
 
     #: Where they are.
-    place: Url | GivenPath
+    location: Url | GivenPath
     #: Commands whose folders it opens; empty for those of all commands.
     commands: tuple[str, ...] = ("dedup", "recluster")
-    #: Members of their records that are settings of a class, and what is read of others.
+    #: Members of their records that are settings of a class, and members that are read of others.
     settings: tuple[str, ...] = ("spec", "recipe")
 
     def __init__(
         self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None
     ) -> None:
-        self.place = located(folder)
-        self.folder = None if isinstance(self.place, Url) else self.place.path
-        name = str(self.place)
+        self.location = located(folder)
+        self.folder = None if isinstance(self.location, Url) else self.location.path
+        name = str(self.location)
         self.name = name.rstrip("/") if self.folder is None else str(Path(name))
         self._opened_in = current_directory()
         if record is None:
@@ -212,7 +212,7 @@ class FolderResults(Results):
         about, output = self.record["frame"], self.record["output"]
         if "source" in vars(self) or about is None or not output["clean"] or output["annotate"]:
             return super().kept_documents()
-        reader = Reader(Reading.of(about).open(self.place / CLEAN))
+        reader = Reader(Reading.of(about).open(self.location / CLEAN))
         with Pool() as pool:
             read = pool.ordered(lambda item: len(item[1].read().text), reader.partitions())
             ends = np.cumsum(list(read), dtype=np.int64)

@@ -103,7 +103,7 @@ class SparkFolder(SparkParts):
     def kept_documents(self) -> Selection:
         """Return the clean corpus, in the order of its files."""
         clean = next(name for name in self.record["files"] if name.partition(".")[0] == CLEAN)
-        reader = Reader(Reading.of(self.record["frame"]).open(self.place / clean))
+        reader = Reader(Reading.of(self.record["frame"]).open(self.location / clean))
         ends = np.cumsum(
             [len(part[1].read(()).text) for part in reader.partitions()], dtype=np.int64
         )

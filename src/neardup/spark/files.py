@@ -22,7 +22,7 @@ from neardup.result_record import RECORD
 from neardup.spark.checkpoint import hadoop_file
 from neardup.spark.spark_errors import worker_errors
 from neardup.state.about_work import about_work
-from neardup.state.output_folder import Write, held_folder, write_record
+from neardup.state.output_folder import Write, locked_folder, write_record
 from neardup.state.run_state import RUN_FOLDER, RunState
 
 _CSV = {"header": True, "multiLine": True, "escape": '"'}
@@ -151,7 +151,7 @@ class Written(Protocol):
 
 
 @contextmanager
-def held(
+def locked(
     spark: SparkSession, folder: str, single_file: bool = False
 ) -> Iterator[Callable[[Written, str], dict[str, Any]]]:
     """Keep others away from a folder of this machine until the result of a job is written there.
@@ -171,7 +171,7 @@ def held(
         ResumeError: Another process, or thread, of this machine is at work in it.
     """
     if single_file:
-        with held_folder(Path(folder), False, [RECORD]) as write_folder:
+        with locked_folder(Path(folder), False, [RECORD]) as write_folder:
             yield partial(_write_files, write_folder)
         return
     with ExitStack() as holding:
@@ -189,8 +189,8 @@ def held(
 def write(
     run: Written, folder: str, format: str = "parquet", single_file: bool = False
 ) -> dict[str, Any]:
-    """Write the clean corpus, the tables and ``run.json`` into a new folder, see `held`."""
-    with held(run.df.sparkSession, folder, single_file) as write_to:
+    """Write the clean corpus, the tables and ``run.json`` into a new folder, see `locked`."""
+    with locked(run.df.sparkSession, folder, single_file) as write_to:
         return write_to(run, format)
 
 

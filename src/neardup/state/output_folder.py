@@ -112,7 +112,7 @@ def _check_existing(out: Path, overwrite: bool, writes: Iterable[str], resume: b
     if not there - {RUN_FOLDER} and not interrupted:
         return  # empty, or of a run that was killed at once
     if record is None and RECORD in there:
-        what = f"{out / RECORD} is damaged, or of another program: it does not say what is to stay"
+        what = f"{out / RECORD} is damaged, or of another program: it does not name its files"
         raise OutputError(what, _NEVER)
     if record is None and not begun:
         raise OutputError(f"{out} exists, and neardup did not write it", _NEVER)
@@ -162,12 +162,12 @@ def output_folder(out: Path | GivenPath, overwrite: bool, writes: Iterable[str])
 
     After an error nothing is left of it, and the earlier content is untouched.
     """
-    with held_folder(out, overwrite, writes) as write, write() as folder:
+    with locked_folder(out, overwrite, writes) as write, write() as folder:
         yield folder
 
 
 @contextmanager
-def held_folder(out: Path | GivenPath, overwrite: bool, writes: Iterable[str]) -> Iterator[Write]:
+def locked_folder(out: Path | GivenPath, overwrite: bool, writes: Iterable[str]) -> Iterator[Write]:
     """Keep other processes and threads away from an output folder, while its content is made.
 
     Yields:
@@ -212,7 +212,7 @@ def publish(staged: Path, out: Path) -> None:
                 raise _not_ours(out / name)
         beside = out.with_name(f".{out.name}.{uuid.uuid4().hex[:12]}.neardup")
         # Who is in the folder would be left in one without a name.
-        if _is_inside(out) or not _exchanged(staged, beside, out):
+        if _is_within(out) or not _exchanged(staged, beside, out):
             _move(staged, out)
             return
         sync_folder(out.parent)
@@ -226,7 +226,7 @@ def publish(staged: Path, out: Path) -> None:
         sync_folder(out.parent)
 
 
-def _is_inside(folder: Path) -> bool:
+def _is_within(folder: Path) -> bool:
     """Whether the current directory is in a folder; that of a process may be gone."""
     try:
         return Path.cwd().is_relative_to(folder)

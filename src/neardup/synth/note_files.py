@@ -48,7 +48,7 @@ def both_files(
             raise OutputError(f"{path} exists", "choose another name, or overwrite it")
     # The documents come last: who sees them may rely on the ground truth.
     # Of two runs at once, one might leave its documents and the other its ground truth.
-    with replacing(output, alone=True) as notes, replacing(known, alone=True) as other:
+    with replacing(output, exclusive=True) as notes, replacing(known, exclusive=True) as other:
         yield notes, other
 
 

@@ -54,10 +54,10 @@ def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
         InputError: It was made by another version, or is damaged; or ``source`` is another input.
         SpecError: ``source`` is given for something else.
     """
-    place = located(folder)
-    found = _index(place)
+    target = located(folder)
+    found = _index(target)
     if found is None:
-        found = _run(place)
+        found = _run(target)
     if source is not None:
         if not (type(found) is Run and isinstance(found._results, FolderResults)):
             raise SpecError(

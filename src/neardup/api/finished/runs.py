@@ -64,7 +64,7 @@ class Run(AnyRun, RunTables):
     def __reduce__(self) -> Any:
         results = self._results
         if isinstance(results, FolderResults):
-            return _reopened, (type(self), type(results), results.place, *self._frame)
+            return _reopened, (type(self), type(results), results.location, *self._frame)
         # Listeners, locks and cached texts stay here.
         assert isinstance(results, MemoryResults)
         job = dataclasses.replace(results.outcome.job, clock=Clock())
@@ -314,7 +314,7 @@ class Run(AnyRun, RunTables):
             again = Reclustering(self._results, spec, resources, writing, Clock(listener))
             if out is None:
                 return Run(again.in_memory())
-            return _in_folder(again.into(out, overwrite).place, *self._frame)
+            return _in_folder(again.into(out, overwrite).location, *self._frame)
 
     @checked
     def report(

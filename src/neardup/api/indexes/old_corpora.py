@@ -71,7 +71,8 @@ def size_of(old: Index | Results | InputCorpus, shingle: ShingleSpec) -> tuple[i
     """
     if isinstance(old, Index):
         return 0, 0
-    corpus = InputCorpus(old.reader, None) if isinstance(old, Results) else old
+    # Of an old run the kept documents are read: where its input was a frame, from its clean corpus.
+    corpus = InputCorpus(old.kept_documents().reader, None) if isinstance(old, Results) else old
     load = corpus.workload(1, shingle)
     documents = old.record["counts"]["kept"] if isinstance(old, Results) else load.documents
     return documents, documents * load.text // max(1, load.documents)

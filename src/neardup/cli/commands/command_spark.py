@@ -133,7 +133,7 @@ def spark(
     from neardup.state.run_state import RUN_FOLDER, RunState
 
     RunState.refuse_used(Path(out) / RUN_FOLDER)  # before Spark starts, which takes seconds
-    with files.session(master, quiet) as session, files.held(session, out, single_file) as write:
+    with files.session(master, quiet) as session, files.locked(session, out, single_file) as write:
         df = files.read(session, list(inputs), input_format)
         old = None if against is None else files.read(session, [against], input_format)
         how: dict[str, Any] = {"checkpoint": checkpoint, "private_ids": private_ids}

@@ -139,7 +139,7 @@ class _ParquetFile:
             return self._small[group, names]
 
     def _encoded(self, group: int, names: tuple[str, ...]) -> int:
-        """Bytes of columns, with indices into a dictionary for each; more where they can't tell."""
+        """Bytes of columns, with indices into a dictionary for each; more where that is unknown."""
         with self.opened() as opened:
             _look(opened, group, names)
         parts = self._chunks(group, names)

@@ -134,7 +134,7 @@ class Cut(NamedTuple):
 
 
 def cut(edges: Edges, content: np.ndarray, most: int, pool: Pool) -> Cut:
-    """Leave out the least similar candidates of the records that have most of them.
+    """Leave out candidates of low similarity, of the records that have most of them.
 
     A pair stays if it is among the first so many of one of its two records, by their similarity.
     That number is the largest one by which there are no more than ``most``. To cut some candidates,
@@ -142,8 +142,8 @@ def cut(edges: Edges, content: np.ndarray, most: int, pool: Pool) -> Cut:
 
     Args:
         edges: The candidates.
-        content: uint64[records]: hashes of all values, so that ties do not depend on the order of
-            the records.
+        content: uint64[records]: hashes of all values, which decide ties: the order of the
+            records does not.
         most: How many candidates there may be.
         pool: Threads.
     """

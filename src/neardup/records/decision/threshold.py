@@ -126,9 +126,9 @@ def _below(values: np.ndarray, limit: float, empty: Allocate) -> np.ndarray:
     """Return the values below a limit."""
     found, end = empty(len(values), np.float64), 0
     for rows in batches(len(values)):
-        some = values[rows][values[rows] < limit]
-        found[end : end + len(some)] = some
-        end += len(some)
+        lower = values[rows][values[rows] < limit]
+        found[end : end + len(lower)] = lower
+        end += len(lower)
     return np.asarray(found[:end])
 
 

@@ -67,7 +67,7 @@ def _parts(rows: int) -> list[slice]:
 
 
 def _candidates(linked: Linked) -> Iterator[pa.Table]:
-    """Yield all candidates, some at a time, with what the folder is opened by."""
+    """Yield all candidates, some at a time, with the columns by which the folder is opened."""
     found = linked.blocked.candidates
     match = np.zeros(len(found.a), np.bool_)
     match[linked.pairs] = True

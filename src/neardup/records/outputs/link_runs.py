@@ -22,7 +22,7 @@ from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.outputs import link_tables as tables
 from neardup.results.any_run import AnyRun
 from neardup.state.about_work import about_work
-from neardup.state.output_folder import Write, held_folder
+from neardup.state.output_folder import Write, locked_folder
 
 if TYPE_CHECKING:
     import pandas
@@ -376,7 +376,7 @@ class LinkRun(AnyRun):
         from neardup.records.outputs.link_files import WRITES
 
         folder = local_target(out)
-        with held_folder(folder, overwrite, WRITES) as write:
+        with locked_folder(folder, overwrite, WRITES) as write:
             found = self.at(decide_at)
             found._save(write, folder)
         return found
@@ -504,11 +504,11 @@ class LinkRun(AnyRun):
         from neardup.records.outputs.link_files import WRITES
 
         folder = local_target(out)
-        with held_folder(folder, overwrite, WRITES) as write:
+        with locked_folder(folder, overwrite, WRITES) as write:
             return self._save(write, folder)
 
     def _save(self, write: Write, out: GivenPath) -> Path:
-        """Write to a folder that is held, see `held_folder`."""
+        """Write to a folder that is locked, see `locked_folder`."""
         from neardup.records.outputs.link_files import write_links
 
         record = {**about_work({"link": self._seconds}, {}), **self.summary}
