@@ -163,10 +163,9 @@ def test_near_duplicates_then_passages_in_two_lines(folder: Path) -> None:
         "date": run["date"],
         **{name: counts[name] for name in ("documents", "removed", "kept")},
     }
-    assert (
-        f" 300  of {Path('deduped').absolute()}; {counts['removed']} of them removed as near-duplicates\n"
-        in printed
-    )
+    folder = Path("deduped").absolute()
+    removed = f"{counts['removed']} of them removed as near-duplicates"
+    assert f" 300  of {folder}; {removed}\n" in printed
     called("report", "novel", "-o", "both.html")
     page = Path("both.html").read_text(encoding="utf-8")
     assert f"<b>300</b><span>texts in, of neardup dedup in {folder}" in page

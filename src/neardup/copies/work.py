@@ -70,7 +70,7 @@ class Work:
 
     @property
     def free(self) -> int:
-        """Bytes for rows and arrays, without those of the process, its threads and cached tokens."""
+        """Bytes for rows and arrays, less those of the process, threads and cached tokens."""
         taken = BASE + self.pool.threads * THREAD + self.cached
         return max(0, self.memory - taken)
 

@@ -60,8 +60,8 @@ def replacing_path(path: Path, exclusive: bool = False) -> Iterator[Path]:
     """Give the path of a new, empty file, which gets its name once all of it is written.
 
     Any number of threads and processes may replace one file: each has a partial file of its own,
-    and the last one that is complete stays. With ``exclusive``, OutputError is raised where another one
-    is at it. Partial files that killed processes left are removed.
+    and the last one that is complete stays. With ``exclusive``, OutputError is raised where another
+    one is at it. Partial files that killed processes left are removed.
     """
     with system_errors(path):
         partial, handle = _make_partial(path, exclusive)
