@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
-from killing import Forge, wait_for
+from killing import Forge
 from remote_servers import BUCKET, Store, object_store
 
 import neardup
@@ -124,14 +124,14 @@ def some_people(count: int = 40) -> str:
 def fill(folder: Path, shift: int = 0) -> Path:
     """Make the inputs of all commands in a folder; with ``shift`` other ones of the same names."""
     folder.mkdir(exist_ok=True)
-    rows = some_rows(60)
+    rows = some_rows(60 + 3 * shift)
     for row in rows:
         row["text"] = row["text"].replace("x", f"y{shift}x" if shift else "x")
     write_lines(folder / "notes.jsonl", rows)
     write_lines(
         folder / "more.jsonl",
         [
-            *rows[20:40],
+            *rows[20 : 40 + shift],
             *({"id": f"m{i}", "text": f"a new text of the number {i} {shift}"} for i in range(5)),
         ],
     )
@@ -215,10 +215,7 @@ def test_url(name: str, here: Path, store: Store, command: Command) -> None:
 def test_resume_after_a_kill(name: str, here: Path, forge: Forge) -> None:
     line = COMMANDS[name].line.split()
     forge.run(*line, "-o", here / "whole").check()
-    process = forge.start(*line, "-o", here / "out", slow=0.05)
-    assert wait_for(process, (here / "out" / ".run").is_dir)
-    process.kill()
-    assert process.wait().code == -signal.SIGKILL
+    forge.run(*line, "-o", here / "out", crash=16).check(-signal.SIGKILL)
     again = forge.run(*line, "-o", here / "out")
     assert again.code == 1 and "--resume" in again.err  # it is known to be interrupted
     forge.run(*line, "-o", here / "out", "--resume").check()

@@ -551,7 +551,7 @@ class LinkCounts(Part):
     possible: Count
     candidates: Count
     candidates_per_record: float
-    reduction_ratio: float
+    reduction_ratio: float | None
     compared: Count
     not_compared: Count
     left_out: Count
