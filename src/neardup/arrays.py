@@ -133,8 +133,8 @@ def first_value(column: Any) -> int | None:
         return None
     if pa.types.is_floating(column.type):
         column = without_nan(column)
-    row = int(pc.index(pc.is_valid(column), True).as_py())
-    return None if row < 0 else row
+    rows = np.flatnonzero(pc.is_valid(column).to_numpy())  # a scalar would import pandas
+    return int(rows[0]) if len(rows) else None
 
 
 def nulls_if_empty(column: Any) -> Any:
