@@ -133,8 +133,8 @@ def first_value(column: Any) -> int | None:
         return None
     if pa.types.is_floating(column.type):
         column = without_nan(column)
-    rows = np.flatnonzero(pc.is_valid(column).to_numpy())  # a scalar would import pandas
-    return int(rows[0]) if len(rows) else None
+    rows = pc.indices_nonzero(pc.is_valid(column))  # (`pc.index` would import pandas)
+    return int(rows[0].as_py()) if len(rows) else None
 
 
 def nulls_if_empty(column: Any) -> Any:
