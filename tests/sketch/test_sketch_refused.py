@@ -24,7 +24,7 @@ SIGNATURES = np.zeros((2, 8), np.uint32)
         ("one text", "of type str"),
         (["one", 3], "a text is of type int; expected a string"),
         ([b"one"], "a text is of type bytes"),
-        (pa.array([1, 2]), "of type int64; expected strings"),
+        (pa.array([1, 2]), "of type int64, as text 1; expected strings"),
         (pa.table({"text": TEXTS}), "of type Table"),
     ],
 )

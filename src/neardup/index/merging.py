@@ -140,13 +140,13 @@ class Merger:
             self._spill_at = pending + LOGGED
             with core.writing():
                 spill(core)
-            core.forget()
+                core.forget()
             self._spill_at = LOGGED
         if core.copies is not None and core.copies.pending >= self._copies_at:
             self._copies_at = core.copies.pending + COPIES_LOGGED
             with core.writing():
                 spill_copies(core)
-            core.forget()
+                core.forget()
             self._copies_at = COPIES_LOGGED
         if self._pid != os.getpid():
             self._pid, self._thread, self._stop = os.getpid(), None, threading.Event()
@@ -272,7 +272,8 @@ def merge(
                 core.enter_segment(kind, state.segment, *about)
             docs = np.unique(np.concatenate([np.empty(0, np.uint32), *dropped]))
             core.catalogue.forget_removed(docs.tolist())
-        core.forget()
+            # No other thread may take the old segments for those of the new state.
+            core.forget()
     finally:
         if partial is not None:
             core.catalogue.require_folder()
@@ -304,7 +305,7 @@ def compact(core: Core, purge: bool) -> None:
         with core.writing():
             spill(core)
             spill_copies(core)
-        core.forget()
+            core.forget()
         with core.reading():
             every, removed = [(kind, list(kind.segments)) for kind in core.kinds], _removed(core)
         for kind, segments in every:
