@@ -141,6 +141,7 @@ fuzz: $(VENV)/.test
 	$(BIN)/python -m fuzz engines --cases 5000 --seconds 900
 	$(BIN)/python -m fuzz state --cases 20000 --seconds 600
 	$(BIN)/python -m fuzz indexes --cases 20000 --seconds 600
+	$(BIN)/python -m fuzz.indexes --cases 1000
 	NEARDUP_SERVE_REQUESTS=100000 $(BIN)/python -m pytest tests/serve/test_serve_faults.py -k any_kind
 
 # A stream into an index for an hour, with readers, kills, compactions and full disks; then half an hour

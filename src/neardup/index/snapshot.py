@@ -97,6 +97,7 @@ class SegmentList:
             reopen: Open the files of segments again too.
         """
         self._generation = self._manifest = -1
+        self._forget_log()
         if reopen:
             self.segments = []
 
