@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import pyarrow as pa
 from neardup.arrays import PAD
 from neardup.errors import EncodingError, FormatError, InputError
 from neardup.files.private_files import replacing
-from neardup.io.formats.large_records import RecordLimit, leave_out, too_large
+from neardup.io.formats.large_records import RecordLimit, leave_out, too_blank, too_large
 from neardup.io.remote import last_name, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import SourceFile, changed, unreadable
@@ -255,23 +256,41 @@ def cut_stream(
     """Extents of any file, which is read for it; they have their bytes where it is not plain.
 
     An extent has about ``partition_bytes`` decompressed bytes, and ends where ``last_end`` says.
+    What comes out of a compressed file or a pipe may have no end: no more is in memory than an
+    extent, or a record of the limit, and a longer stretch of blank lines is refused as well.
     """
     buffered = not file.is_plain
+    ends, spaces = (b"\n", b" \t\r\n") if limit.delimiter is None else (b"\r\n", b"\r\n")
+    line_end = re.compile(b"[%s]" % ends)
     buffer = np.empty(partition_bytes + PAD, np.uint8)
-    left = position = start = skipped = 0
+    left = position = start = skipped = blank = 0
+    searched = 0  # bytes at the start of the buffer in which no record ends
     capacity, line, final = partition_bytes, 1, False
     with _reading(file) as (raw, stream):
         while not final:
             if len(buffer) < capacity + PAD:
-                buffer = np.concatenate((buffer[:left], np.empty(capacity + PAD - left, np.uint8)))
+                buffer.resize(capacity + PAD, refcheck=False)  # in place, if the system can
             filled = left + _fill(stream, view_of(buffer, left, capacity))
             final = filled < capacity
             buffer[filled : filled + PAD] = 0
             known = line if buffered else None
-            end = last_end(Raw(buffer, filled), final, position, known) if filled else 0
+            end = 0
+            if filled and (final or line_end.search(view_of(buffer, searched, filled))):
+                end = last_end(Raw(buffer, filled), final, position, known)
+            is_empty = buffered and not final and _is_blank(buffer, end or filled, spaces)
+            if is_empty:
+                end = end or filled
+                blank += end
+                if blank > limit.size:
+                    raise too_blank(f"{file.path}: line {line}", limit.size)
+            else:
+                blank = 0
             if not end and not final and filled <= limit.size:
+                # The last byte again: it may be half of a line end.
+                searched = max(filled - 1, 0)
                 left, capacity = filled, min(2 * filled, limit.size + 1)
                 continue
+            searched = 0
             if not end and not final:
                 is_header = limit.delimiter is not None and not position
                 if not limit.skips or is_header:
@@ -288,6 +307,11 @@ def cut_stream(
             packed = file.compression and file.size is not None  # a pipe does not count them
             done = int(raw.tell()) if packed else position + end
             rest = buffer[end:filled].copy()
+            if is_empty:  # no extent of its own: they would pile up where records are looked for
+                line += int(np.count_nonzero(buffer[:end] == 10))
+                left, position = len(rest), position + end
+                buffer[:left] = rest
+                continue
             if buffered:
                 buffer[end : end + PAD] = 0
             if end or done > start or skipped:
@@ -302,6 +326,17 @@ def cut_stream(
                 buffer = np.empty(capacity + PAD, np.uint8)
             buffer[:left] = rest
             start, position = done, position + end
+
+
+def _is_blank(data: np.ndarray, size: int, spaces: bytes) -> bool:
+    """Return whether some bytes, at least one, are spaces only."""
+    step = 64  # records rarely end in more
+    while size > 0:
+        low = max(0, size - step)
+        if data[low:size].tobytes().strip(spaces):
+            return False
+        size, step = low, 1 << 20
+    return True
 
 
 def line_of(file: SourceFile, start: int, line: int | None) -> int:

@@ -32,6 +32,7 @@ _FORMAT_HINT = (
 _WRAPPED = re.compile(r'\s*\{\s*"(\w+)"\s*:\s*\[\s*\{')
 _HEAD_BYTES = 8 << 20  # a column must be named within these: a typo shows at once
 _HEAD_LINES = 100
+_BLOCK = 1 << 20
 _DEPTH = 1000  # levels of nesting
 _TOO_DEEP = f"nests more than {_DEPTH} levels deep"
 _LOOKED_AT = 1 << 16  # bytes after the start of a line that is no JSON
@@ -175,7 +176,13 @@ def _find(
 
 
 def _last_newline(raw: Raw, final: bool, position: int, line: int | None) -> int:
-    return raw.size if final else raw.data[: raw.size].tobytes().rfind(b"\n") + 1
+    if final:
+        return raw.size
+    for low in range((raw.size - 1) & -_BLOCK, -1, -_BLOCK):  # a copy of all might be large
+        found = raw.data[low : min(low + _BLOCK, raw.size)].tobytes().rfind(b"\n")
+        if found >= 0:
+            return low + found + 1
+    return 0
 
 
 def cut(
@@ -195,7 +202,7 @@ def cut(
     missing, names, looked = set(columns.required), dict[str, None](), 0
     while missing and looked < _HEAD_BYTES and (partition := next(partitions, None)):
         first.append(partition)
-        looked += partition.size
+        looked += partition.raw().size  # of compressed ones, those in memory
         missing = _still_missing(partition, missing, names)
     if missing and names:
         name = next(name for name in columns.required if name in missing)

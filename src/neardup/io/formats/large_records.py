@@ -46,10 +46,21 @@ def leave_out(stream: Any, head: memoryview, limit: RecordLimit) -> LeftOut:
                 at_edge = found is not None
             offset = len(block) if found is None else found.end()
             if found is not None and not quoted and block[offset - 1] in b"\r\n":
-                lines = bytes(block[:offset]).count(b"\n")
+                lines = _newlines(block[:offset])
                 return LeftOut(size + offset, newlines + lines, bytes(block[offset:]), True)
-        size, newlines, offset = size + len(block), newlines + bytes(block).count(b"\n"), 0
+        size, newlines, offset = size + len(block), newlines + _newlines(block), 0
     return LeftOut(size, newlines, b"", not quoted)
+
+
+def _newlines(block: memoryview) -> int:
+    step = 1 << 20  # a copy of all might be as large as the limit
+    return sum(bytes(block[i : i + step]).count(b"\n") for i in range(0, len(block), step))
+
+
+def too_blank(where: str, limit: int) -> FormatError:
+    return FormatError(
+        f"{where}: more than {limit:,} bytes of blank lines", "remove them, or raise `max_document`"
+    )
 
 
 def too_large(where: str, what: str, limit: RecordLimit) -> FormatError:
