@@ -25,6 +25,9 @@ _ROW, _ROW_KEY = 240, 24
 _SKETCH = 120
 #: Of sorting pairs, in batches; all of them go to files where memory is short.
 EDGES = 256_000_000
+#: Of each byte of the texts of a row group while it is written, and bytes of texts in one: the
+#: records that wait, their encoded pages, and the tables after them.
+_WRITTEN, _GROUP = 5, 32 << 20
 #: Of each document: ranks, answers, order, marks, and memory to group one band.
 DOCUMENT = 80
 #: Of each document of a corpus that is read once: its id, a mark, and memory to check ids.
@@ -186,7 +189,8 @@ def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
     sketching = thread + workload.partition + 2 * waiting
     comparing = THREAD + text + DOCUMENT * workload.documents + workload.columns
     comparing += EDGES if workload.edges else 0
-    minimum = BASE + max(sketching, comparing)
+    writing = comparing - text + 2 * workload.partition + _WRITTEN * min(workload.text, _GROUP)
+    minimum = BASE + max(sketching, comparing, writing)
     free = max(0, memory - minimum)
     threads = max(1, min(workload.threads, 1 + free // thread))
     free = max(0, free - (threads - 1) * thread)

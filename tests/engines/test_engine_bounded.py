@@ -233,7 +233,7 @@ def test_the_plan_divides_what_there_is() -> None:
     assert plan(10**9, 2 * 10**6).minimum > base
     assert plan(10**9, columns=10**8).minimum > base
     assert plan(10**9, partition=10**7).minimum > base
-    assert plan(10**9, rows=10**5).minimum > base
+    assert plan(10**9, rows=10**6).minimum > base
 
 
 def test_threads_that_do_not_fit_are_left_out() -> None:
