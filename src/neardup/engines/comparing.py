@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from neardup.cluster.edges import Edges
+from neardup.cluster.edges import Edges, batches
 from neardup.cluster.methods import counts_of, kept_set, star
 from neardup.engines.clock import Watch
 from neardup.engines.job import Job
@@ -199,7 +199,9 @@ def _listed(answer: RunAnswer, edges: Edges, every: bool) -> int:
         return len(edges) + len(others) + removed
     sizes = np.bincount(first)
     within = int((sizes * (sizes - 1) // 2).sum())
-    return within + int((sizes[docs[edges.a]] * sizes[docs[edges.b]]).sum())
+    for rows in batches(len(edges)):
+        within += int((sizes[docs[edges.a[rows]]] * sizes[docs[edges.b[rows]]]).sum())
+    return within
 
 
 def _largest(buckets: Buckets) -> int:

@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 from neardup.arrays import ArrowArray, array_of
 from neardup.results.results import Results
 
-#: Pairs whose texts are in memory at once.
-_ROWS = 20_000
+#: Pairs that are in memory at once; and bytes of their texts, about, but not fewer than some pairs:
+#: each time, the input is read again.
+_ROWS, _TEXT, _FEWEST = 20_000, 64 << 20, 1000
 NAMES = ("id_a", "id_b", "similarity")
 
 
-def pairs(results: Results, texts: bool, rows: int = _ROWS) -> Iterator[pa.Table]:
+def pairs(results: Results, texts: bool, rows: int | None = None) -> Iterator[pa.Table]:
     """Yield the pairs of a run, some rows at a time, in the order of the input.
 
     They are the edges if pairs were listed; else each removed document and its ``duplicate_of``.
@@ -23,7 +24,7 @@ def pairs(results: Results, texts: bool, rows: int = _ROWS) -> Iterator[pa.Table
     Args:
         results: The run.
         texts: Add both texts, which are read from the input again.
-        rows: Of a table.
+        rows: Of a table; fewer of long texts without it.
 
     Yields:
         ``id_a``, ``id_b``, ``similarity`` float64 and, with ``texts``, ``text_a`` and ``text_b``.
@@ -35,6 +36,7 @@ def pairs(results: Results, texts: bool, rows: int = _ROWS) -> Iterator[pa.Table
     else:
         a, b, similarity = (np.asarray(column.to_numpy()) for column in edges.columns)
     ids: Any = results.public_ids.combine_chunks()
+    rows = rows or rows_at_once(results, texts)
     for first in range(0, max(1, len(a)), rows):
         batch = slice(first, first + rows)
         columns = [
@@ -51,11 +53,19 @@ def pairs(results: Results, texts: bool, rows: int = _ROWS) -> Iterator[pa.Table
         yield pa.table(dict(zip(names, columns, strict=True)))
 
 
+def rows_at_once(results: Results, texts: bool) -> int:
+    """Return how many pairs are in memory at once."""
+    if not texts:
+        return _ROWS
+    size = int(results.record.get("bytes", {}).get("text", 0)) / max(1, results.documents)
+    return max(_FEWEST, min(_ROWS, int(_TEXT / max(1, 2 * size))))
+
+
 def pairs_of_batch(
     results: Results,
     texts: bool,
     old_texts: Callable[[Any], list[str | None]] | None = None,
-    rows: int = _ROWS,
+    rows: int | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the pairs of a batch that was compared with an old corpus, some rows at a time.
 
@@ -66,7 +76,7 @@ def pairs_of_batch(
         texts: Add both texts.
         old_texts: Returns the texts of documents of the old corpus by their ids; None where they
             can't be read again.
-        rows: Of a table.
+        rows: Of a table; fewer of long texts without it.
 
     Yields:
         ``id_a``, of the old corpus or of the batch; ``id_b``, of the batch; ``similarity`` float64;
@@ -85,6 +95,7 @@ def pairs_of_batch(
     shown: Any = results.public_ids.combine_chunks()
     names: Any = found.column("id_a").combine_chunks()
     shown_a = _private(names, of, shown) if results.private_ids else names
+    rows = rows or rows_at_once(results, texts)
     for first in range(0, max(1, len(docs)), rows):
         batch = slice(first, first + rows)
         columns: dict[str, Any] = {

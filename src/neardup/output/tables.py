@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of, strings_of
 from neardup.cluster.edges import Allocate, Edges, Triple, batches
+from neardup.engines.comparing import RunAnswer
 from neardup.engines.identifiers import take_ids
 from neardup.engines.local import Outcome
 from neardup.errors import OutputSizeError
@@ -154,8 +155,8 @@ def _all_edges(outcome: Outcome) -> Edges:
                 f"{total:,} pairs reach the threshold; at most {_MOST_EDGES:,} are written",
                 "leave out pairs='all', or raise `threshold`",
             )
-        a, b = answer.docs[edges.a], answer.docs[edges.b]
-        found = [(_expanded(first, a, b, edges.similarity), numbers)]
+        every = _expanded(answer, edges, total, outcome.scratch.empty)
+        found = [(every, numbers)]
     else:
         duplicates = (first[others], others, np.ones(len(others)))
         # If the first one is removed, all of them are duplicates of the same kept document.
@@ -181,24 +182,36 @@ def _numbered(pairs: Triple, names: np.ndarray, empty: Allocate) -> Triple:
     return low, high, similarity
 
 
-def _expanded(first: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.ndarray) -> Triple:
+def _expanded(answer: RunAnswer, edges: Edges, total: int, empty: Allocate) -> Triple:
     """Return all pairs of documents for the pairs of the representatives of exact duplicates."""
-    order = np.argsort(first, kind="stable")
-    sizes = np.bincount(first, minlength=len(first)).astype(np.int64)
+    order = np.argsort(answer.first, kind="stable")
+    sizes = np.bincount(answer.first, minlength=len(answer.first)).astype(np.int64)
     starts = np.cumsum(sizes) - sizes
-    parts: list[Triple] = []
+    found = empty(total, np.int32), empty(total, np.int32), empty(total, np.float64)
+    end = 0
+
+    def put(*pairs: np.ndarray) -> None:
+        nonlocal end
+        begin, end = end, end + len(pairs[0])
+        for column, values in zip(found, pairs, strict=True):
+            column[begin:end] = values
+
     for group in np.flatnonzero(sizes > 1).tolist():
         members = order[starts[group] : starts[group] + sizes[group]]
-        i, j = np.triu_indices(len(members), k=1)
-        parts.append((members[i], members[j], np.ones(len(i))))
+        for apart in range(1, len(members)):
+            put(members[:-apart], members[apart:], np.ones(len(members) - apart))
     # Each pair (a, b) becomes all pairs of a document of the one group and one of the other.
-    counts = sizes[a] * sizes[b]
-    pair = np.repeat(np.arange(len(a)), counts)
-    within_pair = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
-    i, j = np.divmod(within_pair, sizes[b][pair])
-    parts.append((order[starts[a][pair] + i], order[starts[b][pair] + j], similarity[pair]))
-    a, b, similarity = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return a, b, similarity
+    for rows in batches(len(edges)):
+        a, b = answer.docs[edges.a[rows]], answer.docs[edges.b[rows]]
+        similarity = edges.similarity[rows]
+        ends = np.cumsum(sizes[a] * sizes[b])
+        begins = ends - sizes[a] * sizes[b]
+        for some in batches(int(ends[-1])):
+            numbers = np.arange(some.start, some.stop)
+            pair = np.searchsorted(ends, numbers, side="right")
+            i, j = np.divmod(numbers - begins[pair], sizes[b][pair])
+            put(order[starts[a][pair] + i], order[starts[b][pair] + j], similarity[pair])
+    return found
 
 
 def added_schema(outcome: Outcome, names: Sequence[str]) -> pa.Schema:
