@@ -278,19 +278,36 @@ def weigh_shared(sets, weights, a, b, first, last, out):
 
 
 @kernel
-def rank_pairs(order, a, b, counts, out):
-    """Number the pairs of each record; a pair has the lower one of its two numbers.
+def keep_lowest(keys, a, b, begin, filled, heaps):
+    """Keep the lowest keys of the pairs of each record.
 
     Args:
-        order: int64[pairs]: the pairs, the first one first.
+        keys: uint64[pairs]: keys of pairs.
         a: int32[pairs]: the one record of each.
         b: int32[pairs]: the other.
-        counts: int32[records]: pairs of each before these; those of all of them afterwards.
-        out: int32[pairs]: gets the numbers, from 0.
+        begin: int64[records + 1]: where the keys of each record begin; those of some have no room.
+        filled: int64[records]: keys that each has so far.
+        heaps: uint64[]: the keys; where those of a record begin is its highest one.
     """
-    for i in range(order.shape[0]):
-        pair = order[i]
-        x, y = a[pair], b[pair]
-        out[pair] = min(counts[x], counts[y])
-        counts[x] += 1
-        counts[y] += 1
+    for i in range(keys.shape[0]):
+        for record in (np.int64(a[i]), np.int64(b[i])):
+            low, room = begin[record], begin[record + 1] - begin[record]
+            if room == 0 or (filled[record] == room and keys[i] >= heaps[low]):
+                continue
+            if filled[record] < room:
+                at = filled[record]
+                filled[record] += 1
+                while at > 0 and heaps[low + (at - 1) // 2] < keys[i]:
+                    heaps[low + at] = heaps[low + (at - 1) // 2]
+                    at = (at - 1) // 2
+            else:
+                at = np.int64(0)
+                while 2 * at + 1 < room:
+                    child = 2 * at + 1
+                    if child + 1 < room and heaps[low + child + 1] > heaps[low + child]:
+                        child += 1
+                    if heaps[low + child] <= keys[i]:
+                        break
+                    heaps[low + at] = heaps[low + child]
+                    at = child
+            heaps[low + at] = keys[i]

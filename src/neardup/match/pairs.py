@@ -1,6 +1,6 @@
 """All pairs that reach the threshold: those that share a bucket, or all there are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -70,13 +70,19 @@ class _PairSearch(NamedTuple):
     most: int  # pairs that one document can have
 
     def run(
-        self, pool: Pool, allocate: Allocate, advance: Advance, left_out: int = 0
+        self,
+        pool: Pool,
+        allocate: Allocate,
+        advance: Advance,
+        left_out: int = 0,
+        part: range | None = None,
     ) -> FoundPairs:
+        part = range(self.total) if part is None else part
         found: Local[list[_PairBuffer]] = Local(list)
         counts = Local(lambda: np.zeros(2, np.int64))
 
         def work(low: int) -> int:
-            first, last, buffers = low, min(low + self.step, self.total), found()
+            first, last, buffers = low, min(low + self.step, part.stop), found()
             if not buffers:
                 buffers.append(_PairBuffer(allocate, _TOGETHER))
             while first < last:
@@ -91,7 +97,7 @@ class _PairSearch(NamedTuple):
                     )
             return last - low
 
-        for done in pool.ordered(work, range(0, self.total, self.step)):
+        for done in pool.ordered(work, range(part.start, part.stop, self.step)):
             if advance is not None:
                 advance(done, int(sum(c[0] for c in counts.all)))
         compared, ruled_out = np.sum([np.zeros(2, np.int64), *counts.all], axis=0).tolist()
@@ -128,6 +134,21 @@ def pairs_of_buckets(
     search = _bucket_search(sets, buckets, threshold, len(sets.size), allocate)
     left_out = pairs_outside_windows(np.diff(buckets.starts))
     return search.run(pool, allocate, advance, left_out)
+
+
+def pairs_in_turns(
+    sets: Sets, buckets: Buckets, threshold: float, pool: Pool, together: int
+) -> Iterator[FoundPairs]:
+    """Yield what `pairs_of_buckets` returns for so many documents at a time, in arrays of a pool.
+
+    Pairs that are left out are counted with the first ones.
+    """
+    total = len(sets.size)
+    search = _bucket_search(sets, buckets, threshold, total, pool.empty)
+    left_out = pairs_outside_windows(np.diff(buckets.starts))
+    for first in range(0, total, together):
+        part = range(first, min(first + together, total))
+        yield search.run(pool, pool.empty, None, left_out if not first else 0, part)
 
 
 def _bucket_search(

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.cluster.edges import BATCH, Edges, batches, runs
-from neardup.kernels.record_pairs import rank_pairs
+from neardup.cluster.edges import Edges, Triple, batches
+from neardup.kernels.record_pairs import keep_lowest
 from neardup.records.decision.frequencies import row_hashes
 from neardup.records.features import Features
 from neardup.threads import Pool
@@ -24,10 +24,11 @@ MOST_EQUAL = 256
 _EACH, _FEW = 50, 1 << 20
 #: Records that share a value, from which on a group is large: some of their pairs may be left out.
 LARGE = 1024
+#: So many times the candidates that there may be are gathered before they are cut.
+_CUT_AT = 3
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-#: Levels of similarity, whose bits are before those of an order by contents; and the bits that come
-#: after those of a class, by which pairs are divided before they are sorted.
-_LEVELS, _REST, _CLASS = 1023, np.uint64(54), np.uint64(48)
+#: Levels of similarity, whose bits are before those of an order by contents.
+_LEVELS, _REST = 1023, np.uint64(54)
 
 
 class Copies(NamedTuple):
@@ -124,7 +125,7 @@ class Cut(NamedTuple):
 
     Attributes:
         edges: The candidates.
-        left_out: How many were left out.
+        left_out: How many were left out; one that is found again counts again.
         each: Candidates that each record keeps; 0 for all.
     """
 
@@ -133,60 +134,97 @@ class Cut(NamedTuple):
     each: int
 
 
-def cut(edges: Edges, content: np.ndarray, most: int, pool: Pool) -> Cut:
-    """Leave out candidates of low similarity, of the records that have most of them.
+class MostSimilar:
+    """Candidates, without those of low similarity of the records that have most of them.
 
-    A pair stays if it is among the first so many of one of its two records, by their similarity.
-    That number is the largest one by which there are no more than ``most``. To cut some candidates,
-    and to cut again after others have come, has the result of one cut.
+    A pair stays if it is among the most similar ones of one of its two records. How many of them a
+    record keeps is the largest number by which all records together keep ``2 * most`` at most; a
+    pair that both of its records keep counts twice. Pairs may come in any order: one that others
+    have pushed out would be out with all that come later, too.
 
     Args:
-        edges: The candidates.
         content: uint64[records]: hashes of all values, which decide ties: the order of the
             records does not.
-        most: How many candidates there may be.
+        most: How many candidates there may be before any are left out.
         pool: Threads.
     """
-    if len(edges) <= most:
-        return Cut(edges, 0, 0)
-    a, b = edges.a, edges.b
 
-    def key(low: int, high: int) -> np.ndarray:
-        """First those that are most similar, to three decimals; then in an order by contents."""
-        mixed = (content[a[low:high]] + content[b[low:high]]) * _MIX
-        apart = np.rint((1 - edges.similarity[low:high]) * _LEVELS).astype(np.uint64)
+    def __init__(self, content: np.ndarray, most: int, pool: Pool) -> None:
+        self._content, self._most, self._pool = content, most, pool
+        self._parts, self._left_out, self._each = list[Triple](), 0, 0
+        #: uint64[records]: key of the last pair that each record keeps, once it has so many.
+        self._last: np.ndarray | None = None
+
+    def add(self, parts: list[Triple]) -> None:
+        """Add pairs, each once."""
+        for a, b, similarity in parts:
+            if self._last is None:
+                self._parts.append((a, b, similarity))
+                continue
+            stay = self._stay(self._last, a, b, similarity)
+            self._left_out += len(a) - int(np.count_nonzero(stay))
+            self._parts.append((a[stay], b[stay], similarity[stay]))
+        if sum(len(part[0]) for part in self._parts) > _CUT_AT * self._most:
+            edges = self.all().edges
+            self._parts = [(edges.a, edges.b, edges.similarity)]
+
+    def all(self) -> Cut:
+        """Return the candidates so far."""
+        edges = Edges.gather(self._parts, self._pool.empty)
+        if len(edges) > self._most:
+            edges = self._cut(edges)
+        return Cut(edges, self._left_out, self._each)
+
+    def _keys(self, a: np.ndarray, b: np.ndarray, similarity: np.ndarray) -> np.ndarray:
+        """Return uint64[pairs]: the most similar first, to three decimals; then by contents."""
+        mixed = (self._content[a] + self._content[b]) * _MIX
+        apart = np.rint((1 - similarity) * _LEVELS).astype(np.uint64)
         return np.asarray(apart << _REST | mixed >> (np.uint64(64) - _REST))
 
-    keys = pool.filled(key, len(edges), np.uint64)
-    counts = _counted(keys, 1 << 16, _CLASS)
-    ranks, seen = pool.empty(len(edges), np.int32), np.zeros(len(content), np.int32)
-    # As many at a time as are sorted in a small part of the memory.
-    for first, last in runs(counts, BATCH):
-        parts = []
-        for rows in batches(len(edges)):
-            of = keys[rows] >> _CLASS
-            parts.append(rows.start + np.flatnonzero((of >= first) & (of < last)))
-        found = np.concatenate(parts)
-        rank_pairs(found[np.argsort(keys[found], kind="stable")], a, b, seen, ranks)
-    ends = np.cumsum(_counted(ranks, int(seen.max())))
-    each = max(1, int(np.searchsorted(ends, most, side="right")))
-    left, end = int(ends[each - 1]), 0
-    columns = tuple(pool.empty(left, dtype) for dtype in (np.int32, np.int32, np.float64))
-    for rows in batches(len(edges)):
-        stay = ranks[rows] < each
-        more = int(np.count_nonzero(stay))
-        for column, of in zip(columns, (a, b, edges.similarity), strict=True):
-            column[end : end + more] = of[rows][stay]
-        end += more
-    return Cut(Edges(*columns), len(edges) - left, each)
+    def _stay(
+        self, last: np.ndarray, a: np.ndarray, b: np.ndarray, similarity: np.ndarray
+    ) -> np.ndarray:
+        keys = self._keys(a, b, similarity)
+        return np.asarray((keys <= last[a]) | (keys <= last[b]))
+
+    def _cut(self, edges: Edges) -> Edges:
+        every = [(edges.a[r], edges.b[r], edges.similarity[r]) for r in batches(len(edges))]
+        degree = np.zeros(len(self._content), np.int64)
+        for a, b, _ in every:
+            degree += np.bincount(a, minlength=len(degree)) + np.bincount(b, minlength=len(degree))
+        each = _largest(degree, 2 * self._most)
+        self._each = min(self._each or each, each)
+        begin = np.append(0, np.cumsum(np.where(degree > self._each, self._each, 0)))
+        heaps, filled = self._pool.empty(int(begin[-1]), np.uint64), np.zeros_like(degree)
+        for part in every:
+            keep_lowest(self._keys(*part), part[0], part[1], begin, filled, heaps)
+        full = np.flatnonzero(filled)
+        last = np.full(len(degree), np.iinfo(np.uint64).max)
+        last[full] = heaps[begin[full]]
+        columns = tuple(
+            self._pool.empty(len(edges), dtype) for dtype in (np.int32, np.int32, np.float64)
+        )
+        end = 0
+        for part in every:
+            stay = self._stay(last, *part)
+            more = int(np.count_nonzero(stay))
+            for column, of in zip(columns, part, strict=True):
+                column[end : end + more] = of[stay]
+            end += more
+        self._last = last
+        self._left_out += len(edges) - end
+        return Edges(*(column[:end] for column in columns))
 
 
-def _counted(values: np.ndarray, classes: int, shift: np.uint64 | int = 0) -> np.ndarray:
-    """Return int64[classes]: how many of some values there are, without their last bits."""
-    counts = np.zeros(classes, np.int64)
-    for rows in batches(len(values)):
-        counts += np.bincount((values[rows] >> shift).astype(np.int64), minlength=classes)
-    return counts
+def _largest(degree: np.ndarray, most: int) -> int:
+    """Return the largest number for which all records keep so many pairs at most; at least 1.
+
+    >>> _largest(np.array([1, 5, 9]), 9), _largest(np.array([1, 5, 9]), 2)
+    (4, 1)
+    """
+    # The sum of min(degree, each) grows by the records of a higher degree.
+    more = np.cumsum(np.bincount(degree)[::-1])[::-1][1:]
+    return max(1, int(np.searchsorted(np.cumsum(more), most, side="right")))
 
 
 def large_values(features: Features) -> list[tuple[int, int]]:

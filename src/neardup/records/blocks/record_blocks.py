@@ -14,9 +14,9 @@ from neardup.kernels.jaccard import Sets, drop_common
 from neardup.kernels.record_pairs import weigh_sets, weigh_shared
 from neardup.kernels.signing import band_keys
 from neardup.match.bucketing import bucket_bands, bucket_documents
-from neardup.match.pairs import pairs_of_buckets
+from neardup.match.pairs import FoundPairs, pairs_in_turns
 from neardup.match.verifying import content_order, make_sets, similarities, taken
-from neardup.records.blocks.large_groups import Copies, Cut, cut, most_candidates, no_copies
+from neardup.records.blocks.large_groups import Copies, MostSimilar, most_candidates, no_copies
 from neardup.records.decision.frequencies import row_hashes
 from neardup.records.features import Features
 from neardup.records.fields import LinkSpec
@@ -50,10 +50,10 @@ _BITS = 16
 _LOWEST = 1 / 3
 #: Records that a thread signs together: their keys stay in its cache.
 _SIGNED = 512
+#: Records whose pairs are looked at before those of others are listed.
+_TURN = 1 << 12
 #: Pairs that a thread weighs together.
 _STEP = 1 << 14
-#: So many times the candidates that there may be are gathered before they are cut.
-_CUT_AT = 2
 _NO_COPIES = no_copies(0)
 
 
@@ -155,8 +155,8 @@ class _Search(NamedTuple):
     lowest: float
     only_common: int
 
-    def pairs(self, bands: Bands, low: int, keys: np.ndarray, pool: Pool) -> _Found:
-        """Return the candidates of some bands, of which `low` is the first one.
+    def pairs(self, bands: Bands, low: int, keys: np.ndarray, pool: Pool) -> Iterator[_Found]:
+        """Yield the candidates of some bands, of which `low` is the first one, some at a time.
 
         Args:
             bands: How many these are.
@@ -164,8 +164,9 @@ class _Search(NamedTuple):
             keys: uint64[bands or more, records]: working memory.
             pool: Threads.
         """
-        found = _of_bands(self, bands, low, keys[: bands.num_bands], pool)
-        return found._replace(parts=[self._worth(part, pool) for part in found.parts])
+        for found in _of_bands(self, bands, low, keys[: bands.num_bands], pool):
+            parts = [self._worth(part, pool) for part in found.parts]
+            yield _Found(parts, found.compared + found.ruled_out, found.not_compared)
 
     def _worth(self, part: Triple, pool: Pool) -> Triple:
         """Return those of some pairs that are candidates, in the same memory."""
@@ -226,9 +227,10 @@ def find_candidates(
     """
     search, documents = _search(features, spec, first, pool), len(features.hashes)
     bands = bands or choose_rows(search.sets, spec, pool)
-    gathered, compared, not_compared = _Gathered(features, pool), 0, 0
+    gathered = MostSimilar(row_hashes(features), most_candidates(documents), pool)
+    compared = not_compared = 0
     for found in _all_bands(search, bands, pool):
-        gathered.add(found)
+        gathered.add(found.parts)
         compared, not_compared = compared + found.compared, not_compared + found.not_compared
     edges, left_out, each = gathered.all()
     return Candidates(
@@ -269,27 +271,6 @@ def possible_pairs(records: int, first: int) -> int:
     return first * (records - first) if first < records else records * (records - 1) // 2
 
 
-class _Gathered:
-    """Candidates of some bands after another: as many as each record keeps of all of them."""
-
-    def __init__(self, features: Features, pool: Pool) -> None:
-        self._features, self._pool, self._parts = features, pool, list[Triple]()
-        self._most, self._left_out = most_candidates(len(features.hashes)), 0
-        self._each = 0
-
-    def add(self, found: _Found) -> None:
-        self._parts += found.parts
-        if sum(len(part[0]) for part in self._parts) > _CUT_AT * self._most:
-            edges = self.all().edges
-            self._parts = [(edges.a, edges.b, edges.similarity)]
-
-    def all(self) -> Cut:
-        edges = Edges.gather(self._parts, self._pool.empty)
-        edges, left_out, each = cut(edges, row_hashes(self._features), self._most, self._pool)
-        self._left_out, self._each = self._left_out + left_out, each or self._each
-        return Cut(edges, self._left_out, self._each)
-
-
 def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> Edges | None:
     """Find candidates as `find_candidates` does within one file, unless these are too many.
 
@@ -304,11 +285,15 @@ def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> 
     """
     search = _search(features, spec, len(features.hashes), pool)
     bands = choose_rows(search.sets, spec, pool)
-    parts: list[Triple] = []
+    parts, count = list[Triple](), 0
     for found in _all_bands(search, bands, pool):
-        if sum(most.of(a, b) for a, b, _ in found.parts) > most.pairs:
-            return None
         parts += found.parts
+        count += sum(most.of(a, b) for a, b, _ in found.parts)
+        if count > 2 * most.pairs:  # a pair that several bands find counts once
+            edges = Edges.gather(parts, pool.empty)
+            parts, count = [(edges.a, edges.b, edges.similarity)], most.of(edges.a, edges.b)
+            if count > most.pairs:
+                return None
     edges = Edges.gather(parts, pool.empty)
     return edges if most.of(edges.a, edges.b) <= most.pairs else None
 
@@ -318,7 +303,7 @@ def _all_bands(search: _Search, bands: Bands, pool: Pool) -> Iterator[_Found]:
     keys = np.empty((min(_BANDS, bands.num_bands), len(search.order)), np.uint64)
     for low in range(0, bands.num_bands, _BANDS):
         count = min(_BANDS, bands.num_bands - low)
-        yield search.pairs(Bands(count, bands.rows, 0.0), low, keys, pool)
+        yield from search.pairs(Bands(count, bands.rows, 0.0), low, keys, pool)
 
 
 def block_at(spec: LinkSpec) -> float:
@@ -409,7 +394,9 @@ def worth(
     return np.asarray(found)
 
 
-def _of_bands(search: _Search, bands: Bands, low: int, keys: np.ndarray, pool: Pool) -> _Found:
+def _of_bands(
+    search: _Search, bands: Bands, low: int, keys: np.ndarray, pool: Pool
+) -> Iterator[FoundPairs]:
     """Compare the records that share a bucket in one of some bands."""
     _sign(search.shingles, bands.rows, search.spec.seed + low, keys, pool)
     # Records without shingles are in no bucket: a key of their own, in each band.
@@ -417,8 +404,7 @@ def _of_bands(search: _Search, bands: Bands, low: int, keys: np.ndarray, pool: P
     keys[:, empty] = np.arange(len(empty), dtype=np.uint64)
     grouped = bucket_bands(lambda band: keys[band][search.order], bands.num_bands, pool)
     buckets = bucket_documents(grouped, len(search.order), bands.num_bands)
-    found = pairs_of_buckets(search.sets, buckets, search.lowest, pool, pool.empty)
-    return _Found(found.parts, found.compared + found.ruled_out, found.not_compared)
+    yield from pairs_in_turns(search.sets, buckets, search.lowest, pool, _TURN)
 
 
 def _sign(shingles: Ragged, rows: int, seed: int, keys: np.ndarray, pool: Pool) -> None:

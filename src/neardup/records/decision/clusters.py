@@ -6,13 +6,14 @@ offered.
 
 from __future__ import annotations
 
-import heapq
-from collections import defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from neardup.cluster.edges import Allocate, batches
 from neardup.cluster.methods import connected, lowest
+from neardup.kernels.merging_clusters import Between, add_between, merge_by_mean, merge_complete
 
 #: Log odds from so far on count alike, against and for; records that were not compared are so far.
 _FAR, _NEAR = 3.0, 5.0
@@ -60,7 +61,9 @@ def matches(pairs: Scored, one_to_one: bool) -> np.ndarray:
     return reach[np.sort(np.array(found, np.int64))]
 
 
-def cluster_records(pairs: Scored, ranks: np.ndarray, method: str) -> np.ndarray:
+def cluster_records(
+    pairs: Scored, ranks: np.ndarray, method: str, empty: Allocate = np.empty
+) -> np.ndarray:
     """Group the records that are one.
 
     Args:
@@ -69,6 +72,7 @@ def cluster_records(pairs: Scored, ranks: np.ndarray, method: str) -> np.ndarray
         method: ``"average"``: the two clusters with the highest mean of log odds are merged, while
             it is that of a match; records that are no candidates count as far. ``"complete"``: any
             two records of a cluster are one by themselves.
+        empty: Makes large arrays.
 
     Returns:
         int32[n]: the lowest record of each one's cluster.
@@ -87,23 +91,34 @@ def cluster_records(pairs: Scored, ranks: np.ndarray, method: str) -> np.ndarray
     reach = pairs.margin >= 0
     components = connected(pairs.a[reach], pairs.b[reach], n)
     size = np.bincount(components, minlength=n)
-    within = components[pairs.a] == components[pairs.b]
     count = np.bincount(components[pairs.a[reach]], minlength=n)
     # Most components are complete as they are; two records are one cluster.
     done = count == size * (size - 1) // 2
     if method == "average":
         done = size <= 2
-    loose = pairs.take(np.flatnonzero(within & ~done[components[pairs.a]]))
+    loose = [np.empty(0, np.int64)]
+    for rows in _rows(pairs):
+        one = components[pairs.a[rows]]
+        within = (one == components[pairs.b[rows]]) & ~done[one]
+        if method == "average":
+            within &= _above(pairs.margin[rows]) > 0
+        loose.append(rows.start + np.flatnonzero(within))
     labels = np.where(done[components], components, np.arange(n))
-    of = _clustered(_ranked(loose, ranks), {}, set(), method)
     record = np.argsort(ranks, kind="stable")
-    for unit, cluster in of.items():
-        labels[record[unit]] = record[cluster]
+    units = np.ones(n, np.int64), np.zeros(n, np.bool_)
+    of = _clustered(_ranked(pairs.take(np.concatenate(loose)), ranks), *units, method, empty)
+    merged = np.flatnonzero(of != np.arange(n))
+    labels[record[merged]] = record[of[merged]]
     return lowest(labels)
 
 
 def join_clusters(
-    pairs: Scored, old: np.ndarray, sizes: dict[int, int], numbers: np.ndarray, method: str
+    pairs: Scored,
+    old: np.ndarray,
+    sizes: dict[int, int],
+    numbers: np.ndarray,
+    method: str,
+    empty: Allocate = np.empty,
 ) -> np.ndarray:
     """Let new records join the clusters of old ones; the clusters of these stay as they are.
 
@@ -113,6 +128,7 @@ def join_clusters(
         sizes: Records of each of these clusters.
         numbers: int64[new]: those that clusters get, whose first record is the new one.
         method: As for `cluster_records`.
+        empty: Makes large arrays.
 
     Returns:
         int64[old and new]: the number of each one's cluster.
@@ -124,12 +140,11 @@ def join_clusters(
     """
     names, unit = np.unique(old, return_inverse=True)
     unit = np.concatenate([unit.reshape(-1), len(names) + np.arange(len(numbers))])
-    old_sizes = {k: sizes[name] for k, name in enumerate(names.tolist())}
+    size = np.ones(len(names) + len(numbers), np.int64)
+    size[: len(names)] = [sizes[name] for name in names.tolist()]
     x, y = unit[pairs.a], unit[pairs.b]
-    of = _clustered(
-        Scored(np.minimum(x, y), np.maximum(x, y), pairs.margin), old_sizes, set(old_sizes), method
-    )
-    unit = np.array([of.get(k, k) for k in unit.tolist()], np.int64)
+    ordered = Scored(np.minimum(x, y), np.maximum(x, y), pairs.margin)
+    unit = _clustered(ordered, size, np.arange(len(size)) < len(names), method, empty)[unit]
     named = np.concatenate([names, numbers])
     if not len(unit):
         return unit
@@ -189,94 +204,81 @@ def _ranked(pairs: Scored, ranks: np.ndarray) -> Scored:
 
 
 def _clustered(
-    pairs: Scored, sizes: dict[int, int], fixed: set[int], method: str
-) -> dict[int, int]:
-    """Merge units; of each that has a candidate, return a unit that names its cluster.
+    pairs: Scored, size: np.ndarray, fixed: np.ndarray, method: str, empty: Allocate
+) -> np.ndarray:
+    """Merge units; return int64[units]: of each one that names its cluster, a fixed one if any.
 
     Args:
         pairs: Between units; two units may have several.
-        sizes: Records of those units that have more than one.
-        fixed: Units that are not merged with one another.
+        size: int64[units]: records of each.
+        fixed: bool[units]: those that are not merged with one another.
         method: As for `cluster_records`.
+        empty: Makes large arrays.
     """
-    if method == "average":
-        return _average(pairs, sizes, fixed)
-    return _complete(pairs.take(np.flatnonzero(pairs.margin >= 0)), sizes, fixed)
+    average = method == "average"
+    # Pairs that are as far as others that are no candidates make no difference.
+    count = sum(int(np.count_nonzero(_useful(pairs, rows, average))) for rows in _rows(pairs))
+    a, b, margin = (empty(count, dtype) for dtype in (np.int32, np.int32, np.float64))
+    values, end = empty(count, np.int64), 0
+    for rows in _rows(pairs):
+        used = _useful(pairs, rows, average)
+        part = slice(end, end + int(np.count_nonzero(used)))
+        for column, of in zip((a, b, margin), pairs, strict=True):
+            column[part] = of[rows][used]
+        values[part] = _above(margin[part]) if average else 1
+        end = part.stop
+    between = _between(a, b, values, (size, fixed), empty)
+    if average:
+        working = empty(count, np.float64), empty((count, 2), np.int32)
+        merge_by_mean(between, -round(_FAR / _UNIT), *working)
+    else:
+        merge_complete(between, a, b, np.lexsort((b, a, -margin)))
+    of = between.of
+    while not np.array_equal(of, of[of]):
+        of = of[of]
+    return of.astype(np.int64)
 
 
-def _average(pairs: Scored, sizes: dict[int, int], fixed: set[int]) -> dict[int, int]:
-    """Merge the two units with the highest mean margin, while it is not below 0.
+def _rows(pairs: Scored) -> Iterator[slice]:
+    return batches(len(pairs.a))
 
-    A mean over the records of two clusters is never above the higher one of those of their parts.
-    So the heap's value of a pair of clusters is an upper bound, and is computed again when it is
-    the highest: exact, without all pairs being changed at each merge.
-    """
+
+def _useful(pairs: Scored, rows: slice, average: bool) -> np.ndarray:
+    margin = pairs.margin[rows]
+    return np.asarray(
+        (_above(margin) > 0 if average else margin >= 0) & (pairs.a[rows] != pairs.b[rows])
+    )
+
+
+def _above(margin: np.ndarray) -> np.ndarray:
+    """Return int64[]: how far log odds are above those of a pair that is no candidate."""
     far = -round(_FAR / _UNIT)
-    above = np.round(np.clip(pairs.margin, -_FAR, _NEAR) / _UNIT).astype(np.int64) - far
-    size = defaultdict(lambda: 1, sizes)
-    #: Sum of the margins above the lowest of two units.
-    near: dict[int, dict[int, int]] = defaultdict(dict)
-    for x, y, value in zip(pairs.a.tolist(), pairs.b.tolist(), above.tolist(), strict=True):
-        if x != y:
-            near[x][y] = near[y][x] = near[x].get(y, 0) + value
-    of = {unit: unit for unit in near}
-
-    def root(unit: int) -> int:
-        while of[unit] != unit:
-            of[unit] = of[of[unit]]
-            unit = of[unit]
-        return unit
-
-    def mean(x: int, y: int) -> float:
-        return near[x][y] / (size[x] * size[y]) + far
-
-    heap = [(-mean(x, y), x, y) for x in near for y in near[x] if x < y and mean(x, y) >= 0]
-    heapq.heapify(heap)
-    while heap:
-        bound, one, two = heapq.heappop(heap)
-        x, y = root(one), root(two)
-        if x == y or (x in fixed and y in fixed):
-            continue
-        now = mean(x, y)
-        if now < 0:
-            continue
-        if now < -bound:
-            heapq.heappush(heap, (-now, one, two))
-            continue
-        if y in fixed or (x not in fixed and len(near[x]) < len(near[y])):
-            x, y = y, x
-        of[y] = x
-        size[x] += size[y]
-        del near[x][y]
-        for other, value in near.pop(y).items():
-            if other != x:
-                del near[other][y]
-                near[x][other] = near[other][x] = near[x].get(other, 0) + value
-    return {unit: root(unit) for unit in list(of)}
+    return np.asarray(np.round(np.clip(margin, -_FAR, _NEAR) / _UNIT).astype(np.int64) - far)
 
 
-def _complete(pairs: Scored, sizes: dict[int, int], fixed: set[int]) -> dict[int, int]:
-    """Merge clusters along pairs from the most likely one down, if all their pairs are ones."""
-    a, b = pairs.a, pairs.b
-    members = {unit: [unit] for unit in np.unique([a, b]).tolist()}
-    size = {unit: sizes.get(unit, 1) for unit in members}
-    of = {unit: unit for unit in members}
-    #: Number of pairs between two clusters.
-    between: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for x, y in zip(a.tolist(), b.tolist(), strict=True):
-        between[x][y] += 1
-        between[y][x] += 1
-    for i in np.lexsort((b, a, -pairs.margin)).tolist():
-        x, y = sorted((of[int(a[i])], of[int(b[i])]))
-        if x == y or y in fixed or between[x][y] < size[x] * size[y]:
-            continue
-        size[x] += size[y]
-        for doc in members.pop(y):
-            of[doc] = x
-            members[x].append(doc)
-        for other, count in between.pop(y).items():
-            del between[other][y]
-            if other != x:
-                between[x][other] += count
-                between[other][x] += count
-    return of
+def _between(
+    a: np.ndarray,
+    b: np.ndarray,
+    values: np.ndarray,
+    units: tuple[np.ndarray, np.ndarray],
+    empty: Allocate,
+) -> Between:
+    """Return pairs as merging looks at them; ``units`` are sizes, and which ones are fixed."""
+    size, fixed = units
+    count, slots = len(size), 2 << max(len(a), 1).bit_length()
+    keys, sums = empty(slots, np.uint64), empty(slots, np.int64)
+    keys[...] = sums[...] = 0
+    between = Between(
+        np.arange(count, dtype=np.int32),
+        size.astype(np.int64),
+        fixed,
+        keys,
+        sums,
+        np.zeros(count + 1, np.int64),
+        np.full(count, -1, np.int32),
+        np.zeros(count, np.int32),
+        np.zeros(count, np.int64),
+        empty(2 * len(a), np.int32),
+    )
+    add_between(a, b, values, between)
+    return between
