@@ -87,11 +87,12 @@ def weigh_shared(one: set[int], two: set[int], weights: Any) -> float:
     return weigh_sets(one & two, weights)
 
 
-def rank_pairs(order: Sequence[int], a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """How many pairs before it each pair has in common with one of its records, at least."""
-    place = {pair: k for k, pair in enumerate(order)}
-
-    def before(pair: int, doc: int) -> int:
-        return sum(doc in (a[x], b[x]) for x in order if place[x] < place[pair])
-
-    return [min(before(pair, a[pair]), before(pair, b[pair])) for pair in range(len(a))]
+def keep_lowest(
+    keys: Sequence[int], a: Sequence[int], b: Sequence[int], room: Sequence[int]
+) -> list[list[int]]:
+    """The lowest keys of the pairs of each record, so many as there is room for, ascending."""
+    every: list[list[int]] = [[] for _ in room]
+    for key, x, y in zip(keys, a, b, strict=True):
+        every[x].append(key)
+        every[y].append(key)
+    return [sorted(of)[:most] for of, most in zip(every, room, strict=True)]

@@ -151,13 +151,17 @@ def test_sets_are_weighed() -> None:
         assert shared[pair] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_pairs_are_ranked(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(5))
+def test_the_lowest_keys_are_kept(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    pairs = np.unique(np.sort(rng.integers(0, 12, (60, 2)), axis=1), axis=0)
-    a, b = pairs[pairs[:, 0] < pairs[:, 1]].T.astype(np.int32)
-    order = rng.permutation(len(a))
-    out, counts = np.empty(len(a), np.int32), np.zeros(12, np.int32)
-    kernels.rank_pairs(order, a, b, counts, out)
-    assert out.tolist() == reference.rank_pairs(order.tolist(), a.tolist(), b.tolist())
-    assert counts.tolist() == np.bincount(np.append(a, b), minlength=12).tolist()
+    a, b = rng.integers(0, 12, (2, 200)).astype(np.int32)
+    keys, room = rng.integers(0, 50, 200).astype(np.uint64), rng.integers(0, 9, 12)
+    begin = np.append(0, np.cumsum(room))
+    heaps, filled = np.zeros(begin[-1], np.uint64), np.zeros(12, np.int64)
+    for part in (slice(0, 70), slice(70, 200)):
+        kernels.keep_lowest(keys[part], a[part], b[part], begin, filled, heaps)
+    expected = reference.keep_lowest(keys.tolist(), a.tolist(), b.tolist(), room.tolist())
+    for record, of in enumerate(expected):
+        found = heaps[begin[record] : begin[record] + filled[record]].tolist()
+        assert sorted(found) == of
+        assert not of or found[0] == of[-1]
