@@ -1,8 +1,10 @@
 """How much memory a run may take, needs, and took."""
 
+import mmap
 import re
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,6 +100,8 @@ def show_size(size: int) -> str:
     return f"{size} B"
 
 
+#: Seconds between two looks at memory that has a limit.
+_SOON = 0.01
 #: Limit and use of a container, in which its own limit counts.
 _LIMIT, _USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
 
@@ -254,15 +258,24 @@ class PrivatePeak:
         self._pause = pause
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="neardup-memory", daemon=True)
+        self._limit, self._let_go = sys.maxsize, lambda: None
         #: The peak so far, in bytes; 0 where it can't be measured.
         self.peak = 0
+
+    def relieve(self, limit: int, let_go: Callable[[], None]) -> None:
+        """Call ``let_go`` whenever more than so many bytes are resident, mapped files included."""
+        self._limit, self._let_go = limit, let_go
+        self._pause = min(self._pause, _SOON)
 
     def _watch(self) -> None:
         while not self._end.wait(self._pause):
             self._look()
 
     def _look(self) -> None:
-        self.peak = max(self.peak, _status("RssAnon"))
+        resident, shared = resident_memory()
+        self.peak = max(self.peak, resident - shared)
+        if resident > self._limit:
+            self._let_go()
 
     def __enter__(self) -> Self:
         self._look()
@@ -272,7 +285,16 @@ class PrivatePeak:
 
     def __exit__(self, *error: object) -> None:
         self._end.set()
+        self._limit = sys.maxsize
         self._look()
+
+
+def resident_memory() -> tuple[int, int]:
+    """Return the resident bytes of this process, and those of files among them; 0 but on Linux."""
+    with suppress(OSError, ValueError):
+        _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
+        return int(resident) * mmap.PAGESIZE, int(shared) * mmap.PAGESIZE
+    return 0, 0
 
 
 def _status(name: str) -> int:

@@ -142,7 +142,8 @@ def unpacked(words: np.ndarray) -> list[tuple[int, ...]]:
     kinds = np.uint64, np.uint64, np.uint64, np.int32
     rows = tuple(np.empty(count, kind) for kind in kinds)
     copies = tuple(np.empty(records, np.uint64) for _ in range(3))
-    made = run_records.unpack_runs(words, blocks, leaders, every, rows, copies)
+    tables = tables_for(leaders, records)
+    made = run_records.unpack_runs(words, blocks, tables, every, rows, copies)
     count, records, copied = made
     found = list(zip(*(column[:count].tolist() for column in rows), strict=True))
     of = {row[2]: row for row in found}
@@ -157,6 +158,13 @@ def unpacked(words: np.ndarray) -> list[tuple[int, ...]]:
                 at += step
     assert total == copied
     return sorted(found)
+
+
+def tables_for(leaders: int, copies: int) -> tuple[np.ndarray, np.ndarray]:
+    """Working memory of `unpack_runs`."""
+    counts = (leaders, copies) if leaders else (0, 0)
+    slots = [2 << (int(count) - 1).bit_length() if count else 0 for count in counts]
+    return np.zeros((slots[0], 3), np.uint64), np.zeros((slots[1], 3), np.uint64)
 
 
 def contents(
@@ -347,7 +355,8 @@ def sources(
     chosen = (group_of, members, ends[: count + 1])
     runs_of_rows = np.array(sizes, np.int32)
     base = position, runs_of_rows
-    later, total = equal_runs.follow_groups(base, chosen, of, firsts, after)
+    later = np.empty(count, np.bool_)
+    total = equal_runs.follow_groups(base, chosen, of, firsts, after, later)
 
     found = [np.empty(total, kind) for kind in SEGMENT]
     table = np.full((3, 0 if groups is None else 3), -1, np.int64)
@@ -357,6 +366,7 @@ def sources(
         (members, ends[: count + 1], after, later),
         words,
         (np.array([] if groups is None else groups, np.int32), others, limit, table),
+        np.empty(total, np.uint64),
         tuple(found),
     )
     return found, groups, others

@@ -278,7 +278,9 @@ def test_records_of_runs(seed: int) -> None:
             [np.empty(counts[1], np.uint64) for _ in range(3)],
         )
         chosen = seen, of_all
-        sizes = run_records.unpack_runs(words, blocks, counts[2], chosen, *map(tuple, both))
+        slots = [2 << count.bit_length() if counts[2] else 0 for count in (counts[2], counts[1])]
+        tables = tuple(np.zeros((each, 3), np.uint64) for each in slots)
+        sizes = run_records.unpack_runs(words, blocks, tables, chosen, *map(tuple, both))
         assert sizes == (len(rows), len(copies), sum(runs >> 32 for _, runs, _ in copies))
         for found, expected, size in zip(both, (rows, copies), sizes, strict=False):
             listed = list(zip(*(each[:size].tolist() for each in found), strict=True))

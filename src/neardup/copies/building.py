@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,11 +11,13 @@ import numpy as np
 from neardup.copies.asked import SOURCES, PassageSpec
 from neardup.copies.repeated.entered_documents import Corpus
 from neardup.copies.work import Work
-from neardup.files.scratch import Scratch
+from neardup.files.scratch import Scratch, Slabs
 from neardup.kernels.passages.following import bridge
 from neardup.kernels.passages.growing import grow, share_words
 from neardup.kernels.searching import blocks_of, first_not_below
 
+#: More documents than any passage has.
+_NEVER = 1 << 40
 #: Segments of repeated runs that a thread looks at together.
 _ROWS = 1 << 16
 
@@ -57,40 +60,44 @@ def build(
     begin = first_not_below(position, 0, len(position), np.uint64(old << 32))
     bounds, blocks = divided(position, begin), blocks_of(position, scratch.empty)
 
+    slabs, parts = Slabs(scratch.empty), deque[np.ndarray]()
+
     def grown(number: int) -> list[np.ndarray]:
         at, last, start = bounds[number], bounds[number + 1], 0
         made: list[np.ndarray] = []
+        out = np.empty((min(last - at, _ROWS) + 1, 6), np.uint64)
         while at < last:
-            out = np.empty((min(last - at, _ROWS) + 1, 6), np.uint64)
             span = (at, start), last
             count, at, start = grow(segments, blocks, *span, rule, boilerplate, out)
-            rows = scratch.empty((count, 6), np.uint64)
+            rows = work.arrays.empty((count, 6), np.uint64)
             rows[:] = out[:count]
             made.append(rows)
         return made
 
-    parts = [rows for made in work.pool.ordered(grown, range(len(bounds) - 1)) for rows in made]
-    every = scratch.empty((sum(map(len, parts)), 6), np.uint64)
+    for made in work.pool.ordered(grown, range(len(bounds) - 1)):
+        parts += [slabs.copy(rows.view(np.uint8).ravel()) for rows in made]
+    every = scratch.empty((sum(map(len, parts)) // (6 * 8), 6), np.uint64)
     filled = 0
     while parts:
-        rows = parts.pop(0)
+        rows = parts.popleft().view(np.uint64).reshape(-1, 6)
         every[filled : filled + len(rows)] = rows
         filled += len(rows)
+    columns = [scratch.empty(filled, np.uint64) for _ in range(4)]
+    for column, k in zip(columns, (0, 2, 3, 5), strict=True):
+        column[:] = every[:, k]
+    position, source, origin, text = columns
     starts = scratch.empty(corpus.documents + 1, np.int64)
     for low in range(0, len(starts), _ROWS):
         limits = np.arange(low, min(low + _ROWS, len(starts)), dtype=np.uint64) << np.uint64(32)
-        starts[low : low + _ROWS] = np.searchsorted(every[:, 0], limits)
+        starts[low : low + _ROWS] = np.searchsorted(position, limits)
     gained = scratch.empty(filled, np.int32)
     counts = Counts(*(scratch.empty(corpus.documents, np.int32) for _ in range(2)))
     share_words(every, starts, by_number(corpus, scratch), words, boilerplate, gained, *counts)
     size, holders = (scratch.empty(filled, np.int64) for _ in range(2))
     size[:], holders[:] = every[:, 1], every[:, 4]
     size += words - 1
-    common = holders >= boilerplate if boilerplate else np.zeros(filled, np.bool_)
-    columns = [scratch.empty(filled, np.uint64) for _ in range(4)]
-    for column, k in zip(columns, (0, 2, 3, 5), strict=True):
-        column[:] = every[:, k]
-    position, source, origin, text = columns
+    common = scratch.empty(filled, np.bool_)
+    np.greater_equal(holders, boilerplate or _NEVER, out=common)
     return Passages(position, size, source, origin, holders, common, gained, text), counts
 
 

@@ -11,16 +11,19 @@ from neardup.copies.repeated.spill import Spill
 from neardup.engines.clock import Clock
 from neardup.files.scratch import Disk, Scratch
 from neardup.json_values import JSON
-from neardup.memory_plan import PrivatePeak
+from neardup.memory_plan import BASE, THREAD, PrivatePeak
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
-#: Parts of the memory that rows of a kind, and arrays, may take before they go to files.
-SPILL_SHARE, SCRATCH_SHARE = 8, 4
+#: Parts of the free memory that rows of a kind may take before they go to files, that arrays as
+#: large as the corpus may, and those of the threads. Rows of two kinds are there at a time.
+SPILL_SHARE, SCRATCH_SHARE, _ARRAYS_SHARE = 6, 6, 3
 #: Bytes of memory for each partition that is begun, if these are more than usual.
 _BEGUN = 40 * 10**6
 #: Bytes that suffice for all but cached tokens, which take a half of the rest.
 _SUFFICES = 10**9
+#: Bytes of memory that are kept free for what comes between two looks at it, as a part of all.
+_RESERVE = 10
 
 
 @dataclass
@@ -37,7 +40,12 @@ class Work:
 
     def __post_init__(self) -> None:
         self.disk = Disk(self.folder)
-        self.scratch = Scratch(self.memory // SCRATCH_SHARE, self.disk)
+        self.scratch = Scratch(self.free // SCRATCH_SHARE, self.disk)
+        #: Makes arrays that a thread works with: where memory is short they are mapped too.
+        self.arrays = Scratch(self.free // _ARRAYS_SHARE, self.disk)
+        if self.private is not None:
+            limit = self.memory - self.memory // _RESERVE
+            self.private.relieve(limit, self.disk.let_go)
         self.rows = 0  # bytes of rows at the same time, in memory or in files, at most
         self.progress = Progress(self.state, self.manifest, self.memory)
         self._spills: list[Spill] = []
@@ -61,6 +69,12 @@ class Work:
         self.rows = max(self.rows, sum(spill.nbytes for spill in spills))
 
     @property
+    def free(self) -> int:
+        """Bytes for rows and arrays, less those of the process, threads and cached tokens."""
+        taken = BASE + self.pool.threads * THREAD + self.cached
+        return max(0, self.memory - taken)
+
+    @property
     def cached(self) -> int:
         """Bytes of tokens that may be kept from the first pass to the second."""
         return max(0, self.memory - _SUFFICES) // 2
@@ -69,7 +83,7 @@ class Work:
     def begun(self) -> int:
         """Partitions that may be begun; with more memory there is work while rows are written."""
         threads = self.pool.threads
-        return max(2 * threads + 1, min(12 * threads, self.memory // _BEGUN))
+        return max(2 * threads + 1, min(12 * threads, self.free // _BEGUN))
 
     @property
     def parts(self) -> int:
@@ -79,4 +93,4 @@ class Work:
     @property
     def spilled(self) -> int:
         """Bytes of rows of a kind that may be in memory."""
-        return self.memory // SPILL_SHARE
+        return self.free // SPILL_SHARE

@@ -1,5 +1,6 @@
 """Band keys to buckets, and buckets to pairs."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,11 +30,12 @@ class GroupingBuffers(NamedTuple):
     near_ends: np.ndarray  # int64[2**12 + 1]: where those of equal bits end
 
     @classmethod
-    def of(cls, n: int) -> "GroupingBuffers":
+    def of(cls, n: int, allocate: Callable[..., np.ndarray] = np.empty) -> "GroupingBuffers":
         """Make them for n keys; of the near ones, only as much is used as the largest part has."""
         parts, near = (np.empty((1 << bits) + 1, np.int64) for bits in (_PART_BITS, _NEAR_BITS))
-        keys, near_keys = np.empty(n, np.uint64), np.empty(n, np.uint64)
-        return cls(keys, np.empty(n, np.int32), parts, near_keys, np.empty(n, np.int32), near)
+        keys, near_keys = (allocate(n, np.dtype(np.uint64)) for _ in range(2))
+        docs, near_docs = (allocate(n, np.dtype(np.int32)) for _ in range(2))
+        return cls(keys, docs, parts, near_keys, near_docs, near)
 
 
 @inner

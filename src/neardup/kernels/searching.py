@@ -83,6 +83,25 @@ def first_above(values, low, high, value):
 
 
 @kernel
+def fill_order(values, ascending, order):
+    """Fill in the rows of values in ascending order; equal ones are together before, and stay so.
+
+    Args:
+        values: uint64[n].
+        ascending: uint64[n]: the same values, ascending.
+        order: int64[n] for the rows.
+    """
+    total = np.int64(values.shape[0])
+    at = np.int64(-1)
+    for row in range(total):
+        # Values are mostly a few ascending stretches: a row follows the one before.
+        at += 1
+        if at >= total or ascending[at] != values[row]:
+            at = first_not_below(ascending, np.int64(0), total, values[row])
+        order[at] = row
+
+
+@kernel
 def last_not_above(values, blocks, value):
     """Return the last row whose value is not above one; -1 where none is.
 

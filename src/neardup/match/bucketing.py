@@ -31,19 +31,23 @@ MAX_BUCKETS = 2**31 - 1
 GROUPING = 52
 
 
-def group(keys: np.ndarray, docs: np.ndarray | None = None) -> BandBuckets:
+def group(
+    keys: np.ndarray, docs: np.ndarray | None = None, allocate: Allocate = np.empty
+) -> BandBuckets:
     """Group the documents of one band by key, uint64[n]; takes at most 40 bytes for each.
 
-    ``docs`` are their numbers, int32[n], ascending; positions by default.
+    ``docs`` are their numbers, int32[n], ascending; positions by default. ``allocate`` makes the
+    arrays, which are longer than needed unless it is NumPy's.
     """
-    members = np.empty(len(keys), dtype=np.int32)
-    starts = np.empty(len(keys) // 2 + 1, dtype=np.int32)
-    count = kernels.group_keys(
-        np.ascontiguousarray(keys), kernels.GroupingBuffers.of(len(keys)), members, starts
-    )
-    starts = starts[: count + 1].copy()
+    members = allocate(len(keys), np.dtype(np.int32))
+    starts = allocate(len(keys) // 2 + 1, np.dtype(np.int32))
+    buffers = kernels.GroupingBuffers.of(len(keys), allocate)
+    count = kernels.group_keys(np.ascontiguousarray(keys), buffers, members, starts)
+    starts = starts[: count + 1]
     members = members[: starts[-1]]
-    return BandBuckets(members.copy() if docs is None else docs[members], starts)
+    if allocate is np.empty:
+        starts, members = starts.copy(), members.copy() if docs is None else members
+    return BandBuckets(members if docs is None else docs[members], starts)
 
 
 def bands_at_once(documents: int, pool: Pool, left: int) -> int:

@@ -23,6 +23,7 @@ from neardup.kernels.passages.equal_runs import (
     split_groups,
 )
 from neardup.kernels.passages.sources import sources_of_runs
+from neardup.kernels.searching import fill_order
 from neardup.match.bucketing import group
 
 #: Types of a table of segments, see `neardup.kernels.passages.run_segments`.
@@ -78,14 +79,14 @@ def segments_of(
         at_once: Rows that are sorted at once, about.
         fragments: Copies in stretches, if there are any.
     """
-    (high, low, position, sizes), copies = _sorted(runs, copied, allocate)
+    (high, low, position, sizes), copies = _sorted(runs, copied, allocate, at_once)
     total = len(position)
     group_of, members = (allocate(total, np.dtype(np.int32)) for _ in range(2))
     ends = allocate(total + 1, np.dtype(np.int64))
     group_of[:], ends[0], count = -1, 0, 0
     shares = -(-total // at_once)
     for number in range(shares):
-        rows, starts = _equal(high, number, shares)
+        rows, starts = _equal(high, (number, shares), allocate, at_once)
         count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
     if len(copies.positions):
         count = add_copied(group_of, copies.of, count, members, ends)
@@ -96,20 +97,19 @@ def segments_of(
         marked = with_copies(base, of_rows, fragments, taken)
     if marked:
         count = add_copied(group_of, taken, count, members, ends)
-    following = allocate(count, np.dtype(np.int32))
+    following, later = allocate(count, np.dtype(np.int32)), allocate(count, np.dtype(np.bool_))
     ends = ends[: count + 1]
-    later, size = follow_groups(
-        (position, sizes), (group_of, members, ends), copies.of, copies.firsts, following
-    )
+    chosen = group_of, members, ends
+    size = follow_groups((position, sizes), chosen, copies.of, copies.firsts, following, later)
     groups = members, ends, following, later
-    chains = _rows(CHAIN, 0, allocate)
+    chains, nothing = _rows(CHAIN, 0, allocate), np.empty(0, np.uint64)
     if marked:
-        rows = take_chains(base, of_rows, groups, taken, chains)
+        rows = take_chains(base, of_rows, groups, taken, nothing, chains)
         chains = _rows(CHAIN, rows, allocate)
-        take_chains(base, of_rows, groups, taken, chains)
+        take_chains(base, of_rows, groups, taken, allocate(rows, np.dtype(np.uint64)), chains)
         size -= rows
-    found = _rows(SEGMENT, size, allocate)
-    sources_of_runs(base, of_rows, groups, rule.words, _for_kernel(rule), found)
+    found, space = _rows(SEGMENT, size, allocate), allocate(size, np.dtype(np.uint64))
+    sources_of_runs(base, of_rows, groups, rule.words, _for_kernel(rule), space, found)
     return found, chains
 
 
@@ -127,14 +127,16 @@ class ChainShare(NamedTuple):
     segments: int
 
 
-def shares_of(chains: list[np.ndarray], fragments: Fragments, at_once: int) -> Iterator[ChainShare]:
+def shares_of(
+    chains: list[np.ndarray], fragments: Fragments, allocate: Allocate, at_once: int
+) -> Iterator[ChainShare]:
     """Yield shares that make so many segments together, or little more.
 
     ``chains`` are as `segments_of` returns them, of one or more parts, with all rows of each chain.
     """
-    if not bool(np.all(chains[0][1:] >= chains[0][:-1])):
-        order = np.argsort(chains[0], kind="stable")
-        chains = [values[order] for values in chains]
+    if falls(chains[0], at_once):
+        order = order_of(chains[0], allocate, at_once)
+        chains = [in_order(values, order, allocate) for values in chains]
     count = join_chains(*chains)
     rows, begin = tuple(values[:count] for values in chains), (0, 0)
     while begin[0] < count:
@@ -152,44 +154,98 @@ def expanded(
     """
     found = _rows(SEGMENT, share.segments, allocate)
     groups = _for_kernel(rule)
-    expand_chains(share.chains, fragments, share.begin, rule.words, groups, found)
+    space = allocate(share.segments, np.dtype(np.uint64))
+    expand_chains(share.chains, fragments, share.begin, rule.words, groups, space, found)
     return found
 
 
+def falls(values: np.ndarray, at_once: int) -> list[int]:
+    """Return the rows, two at most, whose value, uint64[], is below the one before."""
+    found = list[int]()
+    for low in range(0, len(values), at_once):
+        part = values[max(0, low - 1) : low + at_once]
+        rows = np.flatnonzero(part[1:] < part[:-1])[:2] + 1
+        found += (max(0, low - 1) + rows).tolist()
+        if len(found) > 1:
+            break
+    return found[:2]
+
+
+def order_of(values: np.ndarray, allocate: Allocate, at_once: int) -> np.ndarray:
+    """Return int64[n]: the rows of values, uint64[n], ascending.
+
+    Equal ones are next to each other, and stay so.
+    """
+    if len(values) <= at_once:
+        return np.argsort(values, kind="stable")
+    # NumPy would sort rows in memory of its own.
+    ascending = allocate(len(values), np.dtype(np.uint64))
+    ascending[:] = values
+    ascending.sort()
+    order = allocate(len(values), np.dtype(np.int64))
+    fill_order(values, ascending, order)
+    return order
+
+
+def in_order(values: np.ndarray, order: np.ndarray, allocate: Allocate) -> np.ndarray:
+    """Return values by their rows, int64[]."""
+    return values.take(order, out=allocate(len(order), values.dtype), mode="clip")
+
+
 def _sorted(
-    runs: list[np.ndarray], copied: tuple[list[np.ndarray], int], allocate: Allocate
+    runs: list[np.ndarray],
+    copied: tuple[list[np.ndarray], int],
+    allocate: Allocate,
+    at_once: int,
 ) -> tuple[list[np.ndarray], _Copies]:
     """Sort copies by the runs that they are copies of; runs are two ascending stretches or one.
 
     The first has the runs of the first pass, the second those of the second.
     """
-    falls = np.flatnonzero(runs[2][1:] < runs[2][:-1])
-    if len(falls) > 1:
-        order = np.argsort(runs[2])
-        runs, falls = [column[order] for column in runs], falls[:0]
-    total = len(runs[2])
-    of = np.full(total, -1, np.int32)
+    begins = falls(runs[2], at_once)
+    if len(begins) > 1:
+        order = order_of(runs[2], allocate, at_once)
+        runs, begins = [in_order(column, order, allocate) for column in runs], []
+    total, index = len(runs[2]), np.dtype(np.int64)
+    of, firsts = allocate(total, np.dtype(np.int32)), allocate(total + 1, index)
+    of[:], firsts[:] = -1, 0
     records, count = copied
-    firsts, copies = np.zeros(total + 1, np.int64), allocate(count, np.dtype(np.uint64))
+    copies = allocate(count, np.dtype(np.uint64))
     if count:
         order = np.empty(0, np.int64)
-        if not bool(np.all(records[2][1:] > records[2][:-1])):
-            order = np.argsort(records[2])
-        second = int(falls[0]) + 1 if len(falls) else 0
-        sort_copies(tuple(records), order, (runs[2], second), of, firsts, copies)
+        if falls(records[2], at_once):
+            order = order_of(records[2], allocate, at_once)
+        second = begins[0] if begins else 0
+        rows = allocate(len(records[2]), index)
+        sort_copies(tuple(records), order, (runs[2], second), rows, of, firsts, copies)
     return runs, _Copies(of, firsts, copies)
 
 
-def _equal(high: np.ndarray, number: int, shares: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of equal hashes, int32[], of a share of all hashes, and where each begins."""
+def _equal(
+    high: np.ndarray, share: tuple[int, int], allocate: Allocate, at_once: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of equal hashes, int32[], of a share of all hashes, and where each begins.
+
+    The share is a number, and of how many it is.
+    """
+    number, shares = share
     if shares == 1:
         return group(high)
-    kept = np.flatnonzero((high >> np.uint64(20)) % np.uint64(shares) == number).astype(np.int32)
-    values = high[kept]
-    if len(values) and bool(np.all(values == values[0])):  # of periodic text; sorted already
-        return kept, np.array([0, len(kept)], np.int32)
-    members, starts = group(values)
-    return kept[members], starts
+    # Periodic text may have all of its rows in one share.
+    kept, values = allocate(len(high), np.dtype(np.int32)), allocate(len(high), high.dtype)
+    count, are_equal = 0, True
+    for low in range(0, len(high), at_once):
+        part = high[low : low + at_once]
+        rows = np.flatnonzero((part >> np.uint64(20)) % np.uint64(shares) == number)
+        end = count + len(rows)
+        kept[count:end], values[count:end] = low + rows, part[rows]
+        are_equal = are_equal and bool(np.all(values[count:end] == values[0]))
+        count = end
+    kept, values = kept[:count], values[:count]
+    if count and are_equal:  # sorted already
+        return kept, np.array([0, count], np.int32)
+    members, starts = group(values, allocate=allocate)
+    return in_order(kept, members, allocate), starts
 
 
 def _for_kernel(rule: Rule) -> tuple[np.ndarray, bool, int, np.ndarray]:

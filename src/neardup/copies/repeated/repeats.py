@@ -8,7 +8,7 @@ to sort.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -28,7 +28,7 @@ from neardup.copies.repeated.known_text import (
 from neardup.copies.repeated.run_sources import RunSources
 from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.space import Space
-from neardup.copies.repeated.spill import Spill
+from neardup.copies.repeated.spill import Allocate, Spill
 from neardup.copies.work import Work
 from neardup.files.scratch import Slabs
 from neardup.io.source import changed
@@ -265,10 +265,11 @@ def _of_rows(tokens: list[Ragged], rows: np.ndarray) -> Iterator[tuple[int, int,
         begin, first = end, last
 
 
-def _with_equal_keys(keys: np.ndarray, rows: np.ndarray, contents: np.ndarray) -> np.ndarray:
-    """Return the rows, int64[], with a key, uint64[rows], that others have too."""
-    members, starts = group(keys)
-    found = np.empty(len(members), np.int64)
+def _with_equal_keys(columns: Sequence[np.ndarray], allocate: Allocate) -> np.ndarray:
+    """Return the rows, int64[], with a key that others have too; of keys, rows and contents."""
+    keys, rows, contents = columns
+    members, starts = group(keys, allocate=allocate)
+    found = allocate(len(members), np.dtype(np.int64))
     return found[: equal_contents(members, starts, contents, rows, found)]
 
 
@@ -392,7 +393,8 @@ class Anchors:
         count = 0
 
         def twice(part: int) -> np.ndarray:
-            return _with_equal_keys(*self._spill.take(part, self._finder.space.allocate))
+            allocate = self._finder.space.allocate
+            return _with_equal_keys(self._spill.take(part, allocate), allocate)
 
         self._spill.end()
         for rows in work.pool.ordered(twice, range(self._spill.parts), work.parts):

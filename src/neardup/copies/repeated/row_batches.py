@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -64,15 +64,10 @@ class Batches:
         first, last = self._bounds()[part : part + 2]
         return first, last
 
-    def block(self, part: int, column: int) -> np.ndarray:
-        """Return the rows of a part, uint8[], those of a single batch without a copy."""
-        first, last = self.limits(part)
-        values = self.columns[column]
-        if len(first) == 1:
-            return values[first[0] : last[0]].view(np.uint8)
-        found = np.empty(int((last - first).sum()) * values.itemsize, np.uint8)
-        self.copy(part, column, found)
-        return found
+    def blocks(self, part: int, column: int) -> Iterator[np.ndarray]:
+        """Yield the rows of a part, uint8[], batch by batch, without a copy."""
+        for first, last in zip(*self.limits(part), strict=True):
+            yield self.columns[column][first:last].view(np.uint8)
 
     def _bounds(self) -> np.ndarray:
         """Return int64[parts + 1, batches]: where the parts begin, and the end."""

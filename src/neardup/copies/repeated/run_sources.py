@@ -13,6 +13,7 @@ from neardup.copies.repeated.equal_rows import (
     ChainShare,
     Rule,
     expanded,
+    order_of,
     segments_of,
     shares_of,
 )
@@ -22,11 +23,18 @@ from neardup.copies.repeated.spill import RowBlocks, Spill
 from neardup.kernels.passages.anchoring import divide
 from neardup.kernels.passages.chains import Fragments, renumber
 from neardup.kernels.passages.run_records import count_rows, note_hashes, unpack_runs
-from neardup.kernels.passages.run_segments import join_segments, pack_segments, unpack_segments
+from neardup.kernels.passages.run_segments import (
+    are_ascending,
+    join_segments,
+    pack_segments,
+    unpack_segments,
+)
 
 _WORD, _SIZE = np.dtype(np.uint64), np.dtype(np.int32)
 #: Parts of segments are smaller than others by so much: the last one is waited for.
 _DIVIDED = 2
+#: Bytes of segments of a word of the corpus, is guessed.
+_WORD_BYTES = 10
 #: Words of a row of a segment.
 _ROW = 5
 #: Words of records for each word of bits by hash: a hash has two of them.
@@ -64,8 +72,10 @@ class RunSources:
         if self._fragments is not None:
             of, copies = self._fragments.of, len(self._fragments.copies)
             self._in_fragments = of if in_order else of[corpus.numbers]
-        # Parts of segments are ranges of documents.
-        parts = space.parts(_DIVIDED * (runs.nbytes + 40 * copies))
+        # Parts of segments are ranges of documents. A record may be of copies of many runs, whose
+        # segments take up to 40 bytes for each word.
+        words = int(corpus.tokens.sum(dtype=np.int64))
+        parts = space.parts(_DIVIDED * max(runs.nbytes + 40 * copies, _WORD_BYTES * words))
         self._share = -(-documents // parts)
         self._files = {
             "runs": runs,
@@ -102,7 +112,7 @@ class RunSources:
         chains, space, done = self._files["chains"], self._space, self._done["chains"]
         for part in range(done, chains.parts):
             columns = chains.take(part, space.allocate)
-            shares = list(shares_of(columns, fragments, space.at_once))
+            shares = list(shares_of(columns, fragments, space.allocate, space.at_once))
             for share in shares:
                 # Parts in front may have no share: they are done with the last one of this part.
                 done = part + 1 if share is shares[-1] else done
@@ -179,9 +189,15 @@ class RunSources:
         count, copied, leaders = count_rows(words, limits, *chosen)
         runs = [allocate(count, kind) for kind in (_WORD, _WORD, _WORD, _SIZE)]
         copies = [allocate(copied, _WORD) for _ in range(3)]
-        found = unpack_runs(words, limits, leaders, chosen, tuple(runs), tuple(copies))
+        tables = self._table(leaders), self._table(copied if leaders else 0)
+        found = unpack_runs(words, limits, tables, chosen, tuple(runs), tuple(copies))
         count, copied, total = found
         return [each[:count] for each in runs], ([each[:copied] for each in copies], total)
+
+    def _table(self, rows: int) -> np.ndarray:
+        """Return working memory for so many rows by their hashes; see `unpack_runs`."""
+        slots = 2 << (rows - 1).bit_length() if rows else 0
+        return self._space.allocate(3 * slots, _WORD).reshape(-1, 3)
 
     def _in_ranges(self, segments: tuple[np.ndarray, ...]) -> list[Divided]:
         """Return the words of segments."""
@@ -197,8 +213,10 @@ class RunSources:
 
     def _chains_in_ranges(self, chains: list[np.ndarray]) -> Divided:
         parts = self._files["chains"].parts
-        order, ends = np.empty(len(chains[0]), np.int64), np.empty(parts + 1, np.int64)
-        divide(chains[0] // np.uint64(self._share << 32), parts, order, ends)
+        count, ends = len(chains[0]), np.empty(parts + 1, np.int64)
+        ranges, order = (self._space.allocate(count, kind) for kind in (_WORD, np.dtype(np.int64)))
+        np.floor_divide(chains[0], np.uint64(self._share << 32), out=ranges)
+        divide(ranges, parts, order, ends)
         return [self._space.in_order(values, order) for values in chains], ends
 
     def _joined(self, part: int) -> tuple[list[Divided]]:
@@ -208,8 +226,10 @@ class RunSources:
         count = unpack_segments(words, np.empty((0, _ROW), np.uint64))
         rows = allocate(_ROW * count, _WORD).reshape(-1, _ROW)
         unpack_segments(words, rows)
-        if not bool(np.all(rows[1:, 0] > rows[:-1, 0])):
-            order, before = np.argsort(rows[:, 0]), rows
+        if not are_ascending(rows):
+            position = allocate(count, _WORD)
+            position[:] = rows[:, 0]
+            order, before = order_of(position, allocate, self._space.at_once), rows
             rows = allocate(_ROW * count, _WORD).reshape(-1, _ROW)
             before.take(order, axis=0, out=rows, mode="clip")
         size = _ROW * join_segments(rows)

@@ -14,9 +14,9 @@ from neardup.copies.work import Work
 #: 1 GB it is such a share of the memory.
 _PART, _PART_SHARE = 12 << 20, 80
 _MOST_PARTS = 1024
-#: Rows of a part that are sorted at once, and rows of an array in memory; or that share of the
-#: bytes of the memory, where this is less.
-_SORTED, _SORTED_SHARE = 1 << 21, 500
+#: Rows of a part that are sorted at once, at most; fewer where each thread, and one more, has no
+#: so many bytes for each of them.
+_SORTED, _SORTED_BYTES = 1 << 21, 200
 
 
 class Space:
@@ -29,13 +29,11 @@ class Space:
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.at_once = min(_SORTED, work.memory // _SORTED_SHARE)
+        self.at_once = max(1, min(_SORTED, work.free // work.parts // _SORTED_BYTES))
 
     def allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
         """Return an array for a part, which may be many times as large as others."""
-        return (
-            np.empty(rows, dtype) if rows <= self.at_once else self.work.scratch.empty(rows, dtype)
-        )
+        return self.work.arrays.empty(rows, dtype)
 
     def in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Return values by their rows, int64[]."""

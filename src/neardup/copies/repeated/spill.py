@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import accumulate, product
-from mmap import mmap
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -160,7 +159,8 @@ class Spill:
                     yield part, space[:filled]
                     filled = 0
                 if size > _WRITTEN:
-                    yield part, batches.block(part, number)
+                    for block in batches.blocks(part, number):
+                        yield part, block
                 elif size:
                     filled += batches.copy(part, number, space[filled:])
             yield part, space[:filled]
@@ -255,7 +255,8 @@ class Spill:
         """
         self.end()
         if self._flushes:
-            return np.frombuffer(mmap(self._opened().fileno(), self._end), self._columns[0])
+            pages = self._disk.map(self._opened().fileno(), self._end)
+            return np.frombuffer(pages, self._columns[0])
         batches = self._pending
         found = batches[0].columns[0] if len(batches) == 1 else self.take(0, allocate)[0]
         rows, self._pending, self._shared = self.rows, [], Batches([])

@@ -125,7 +125,7 @@ def with_copies(rows, copied, fragments, found):
 
 
 @kernel
-def take_chains(rows, copied, chains, taken, out):
+def take_chains(rows, copied, chains, taken, space, out):
     """Take out the chains with copies in stretches; return how many rows they have.
 
     Args:
@@ -134,6 +134,7 @@ def take_chains(rows, copied, chains, taken, out):
         chains: As `neardup.kernels.passages.sources.sources_of_runs` takes them; those that are
             taken out count as following another.
         taken: int32[n], the rows as `with_copies` marks them.
+        space: uint64[], as many as there are rows in ``out``: working memory.
         out: First position of the chain uint64[], position uint64[], and number of runs uint64[],
             of each of its positions; ascending within a chain. Nothing to get only the number.
     """
@@ -171,7 +172,7 @@ def take_chains(rows, copied, chains, taken, out):
                     out[1][count] = offsets[k] + step
                     count += 1
         if out[0].shape[0] > 0:
-            sort_stretches(out[1], begin, count)
+            sort_stretches(out[1], begin, count, space)
             for i in range(begin, count):
                 out[0][i], out[2][i] = out[1][begin], runs
             later[group] = True
@@ -290,7 +291,7 @@ def count_expanded(chains, fragments, at, most):
 
 
 @kernel
-def expand_chains(chains, fragments, at, words, groups, found):
+def expand_chains(chains, fragments, at, words, groups, space, found):
     """Add the copies of chains, and find their sources.
 
     Args:
@@ -299,6 +300,7 @@ def expand_chains(chains, fragments, at, words, groups, found):
         at: Where to begin, see `count_expanded`.
         words: Tokens of a run.
         groups: As `neardup.kernels.passages.sources.sources_of_runs` takes them.
+        space: Likewise.
         found: Six arrays of segments likewise, as long as `count_expanded` says.
     """
     first, position, runs = chains
@@ -322,7 +324,7 @@ def expand_chains(chains, fragments, at, words, groups, found):
                     found[0][count] = fragments.copies[j] + step
                     count += 1
             length = np.uint32(cuts[part + 1] - cuts[part])
-            sources_of_positions(before, count, length, words, groups, found)
+            sources_of_positions(before, count, length, words, groups, space, found)
             part += 1
         begin, part = end, np.int64(0)
 

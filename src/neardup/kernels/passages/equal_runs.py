@@ -95,7 +95,7 @@ def _row_of(runs, position):
 
 
 @kernel
-def sort_copies(columns, order, runs, of, firsts, out):
+def sort_copies(columns, order, runs, rows, of, firsts, out):
     """Sort copies by the row that they are copies of, stably.
 
     Args:
@@ -104,13 +104,13 @@ def sort_copies(columns, order, runs, of, firsts, out):
             that order.
         runs: uint64[runs], positions of rows, ascending up to a row and from that one on; and that
             row.
+        rows: int64[records], working memory.
         of: int32[runs] of -1 for the first row of those that are copied together with each.
         firsts: int64[runs + 1] of 0 for the first copy of each.
         out: uint64[copies] for the positions of copies.
     """
     origin, sizes, position = columns
     count = position.shape[0]
-    rows = np.empty(count, dtype=np.int64)
     for k in range(count):
         row = first = rows[k] = _row_of(runs, origin[k])
         firsts[first + 1] += np.int64(sizes[k] >> np.uint64(32))
@@ -121,16 +121,18 @@ def sort_copies(columns, order, runs, of, firsts, out):
             row += 1
     for first in range(firsts.shape[0] - 1):
         firsts[first + 1] += firsts[first]
-    fill = firsts.copy()
     for i in range(count):
         k = order[i] if order.shape[0] > 0 else i
         for i in range(sizes[k] >> np.uint64(32)):
-            out[fill[rows[k]]] = (position[k] ^ COPY) + np.uint64(i) * (sizes[k] & TOKEN)
-            fill[rows[k]] += 1
+            out[firsts[rows[k]]] = (position[k] ^ COPY) + np.uint64(i) * (sizes[k] & TOKEN)
+            firsts[rows[k]] += 1
+    for first in range(firsts.shape[0] - 1, 0, -1):  # each is the next one's now
+        firsts[first] = firsts[first - 1]
+    firsts[0] = 0
 
 
 @kernel
-def follow_groups(rows, groups, copied, copies, following):
+def follow_groups(rows, groups, copied, copies, following, later):
     """Find the group that has the runs just behind those of a group, all of them and no others.
 
     So the runs of a template are looked at once for all of them, and not one by one.
@@ -142,14 +144,15 @@ def follow_groups(rows, groups, copied, copies, following):
         copied: The first row of those that are copied together with each int32[n], -1 for none.
         copies: First copy of each such row int64[n + 1].
         following: int32[groups] for the group; -1 where there is none.
+        later: bool[groups] for which follow another one.
 
     Returns:
-        bool[groups], which follow another one; and how many rows the others have.
+        How many rows the others have.
     """
     position, sizes = rows
     group_of, members, ends = groups
     total = np.int64(0)
-    later = np.zeros(following.shape[0], dtype=np.bool_)
+    later[:] = False
     following[:] = -2  # not known so far
     # In the order of the rows: those of a group are far from each other.
     for row in range(position.shape[0]):
@@ -179,4 +182,4 @@ def follow_groups(rows, groups, copied, copies, following):
                 of = copied[members[i]]
                 if of >= 0:
                     total += copies[of + 1] - copies[of]
-    return later, total
+    return total

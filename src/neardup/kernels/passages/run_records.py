@@ -145,15 +145,6 @@ def count_rows(words, blocks, seen, documents):
 
 
 @inner
-def _empty_table(count, width):
-    """Return a table for so many rows by a hash: their values, and `NONE` in the last column."""
-    size = np.int64(2)
-    while size < 2 * count:
-        size *= 2
-    return np.full((size, width), NONE, dtype=np.uint64)
-
-
-@inner
 def _slot(table, key, other):
     """Return the slot of two values, the first of which is a hash, or the one that is free."""
     mask, last = np.uint64(table.shape[0] - 1), table.shape[1] - 1
@@ -164,10 +155,10 @@ def _slot(table, key, other):
 
 
 @inner
-def _leaders(words, blocks, count):
-    """Return both hashes and the position of each leader, in a table by the first hash."""
-    table = _empty_table(count, np.int64(3))
-    for block in range(blocks[0].shape[0] if count > 0 else 0):
+def _enter_leaders(words, blocks, table):
+    """Enter both hashes and the position of each leader, by the first hash."""
+    table[:, 2] = NONE
+    for block in range(blocks[0].shape[0] if table.shape[0] > 0 else 0):
         at, end = blocks[0][block], blocks[1][block]
         while at < end:
             if words[at] & COPY == 0 and words[at + 1] & EACH:
@@ -175,11 +166,10 @@ def _leaders(words, blocks, count):
                 table[slot, 0], table[slot, 1] = words[at + 2], words[at + 3]
                 table[slot, 2] = words[at]
             at += _size(words, at)
-    return table
 
 
 @kernel
-def unpack_runs(words, blocks, leaders, chosen, rows, copies):
+def unpack_runs(words, blocks, tables, chosen, rows, copies):
     """Read records; runs that have one hash, and a leader, are copies of its runs.
 
     A run with a hash of its own that no other has is left out, where nothing is a copy of it.
@@ -187,7 +177,9 @@ def unpack_runs(words, blocks, leaders, chosen, rows, copies):
     Args:
         words: uint64[] of records.
         blocks: As `note_hashes` takes them.
-        leaders: Number of leaders.
+        tables: Working memory by hashes, of leaders and of copies of these: uint64[slots, 3], slots
+            a power of 2, at least twice as many as leaders, and as records of copies; both have no
+            slots where there are no leaders.
         chosen: As `count_rows` takes it: ``seen`` and ``documents``.
         rows: Both halves of a hash and position uint64[n], and int32[n], how many runs it is of.
         copies: Position of the first run of the original, numbers of runs and of copies, and
@@ -199,8 +191,10 @@ def unpack_runs(words, blocks, leaders, chosen, rows, copies):
     high, low, position, sizes = rows
     seen, documents = chosen
     count = records = copied = np.int64(0)
-    table = _leaders(words, blocks, leaders)
-    moved = _empty_table(copies[0].shape[0] if leaders > 0 else np.int64(0), np.int64(3))
+    table, moved = tables
+    _enter_leaders(words, blocks, table)
+    moved[:, 2] = NONE
+    leaders = table.shape[0]
     for block in range(blocks[0].shape[0]):
         at, end = blocks[0][block], blocks[1][block]
         while at < end:

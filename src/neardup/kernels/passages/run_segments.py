@@ -87,6 +87,19 @@ def unpack_segments(words, rows):
 
 
 @kernel
+def are_ascending(rows):
+    """Whether rows ascend by their first column, each once.
+
+    Args:
+        rows: uint64[n, columns].
+    """
+    at = np.int64(1)
+    while at < rows.shape[0] and rows[at, 0] > rows[at - 1, 0]:
+        at += 1
+    return at >= rows.shape[0]
+
+
+@kernel
 def join_segments(rows):
     """Join segments that continue one another, in place; return how many are left.
 

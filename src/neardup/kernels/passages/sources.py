@@ -7,7 +7,7 @@ from neardup.kernels.passages.positions import NONE, document_of, is_earlier
 
 
 @kernel
-def sources_of_runs(rows, copies, chains, words, groups, found):
+def sources_of_runs(rows, copies, chains, words, groups, space, found):
     """Find the earlier positions of runs, and how many documents have them.
 
     Args:
@@ -21,6 +21,7 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
         groups: Group of each document int32[documents], -1 for none; whether sources are in
             other groups (else in the same one); documents from which on groups don't count for a
             run; working memory int64[3, groups] of -1. Without groups: no documents.
+        space: uint64[], as many as there are rows in ``found``: working memory.
         found: Six arrays of segments: one for the runs of a chain of groups at each of their
             positions; see `neardup.kernels.passages.run_segments`.
     """
@@ -46,11 +47,11 @@ def sources_of_runs(rows, copies, chains, words, groups, found):
         while other >= 0:
             runs += np.uint32(sizes[members[ends[other]]])
             other = np.int64(following[other])
-        sources_of_positions(begin, count, runs, words, groups, found)
+        sources_of_positions(begin, count, runs, words, groups, space, found)
 
 
 @kernel
-def sources_of_positions(begin, end, runs, words, groups, found):
+def sources_of_positions(begin, end, runs, words, groups, space, found):
     """Find the sources of runs that are equal, in some rows of a table of segments.
 
     Args:
@@ -59,24 +60,25 @@ def sources_of_positions(begin, end, runs, words, groups, found):
         runs: uint32, runs of each segment.
         words: Tokens of a run.
         groups: As `sources_of_runs` takes them.
+        space: Likewise.
         found: Six arrays; the positions are there, in any order.
     """
-    sort_stretches(found[0], begin, end)
+    sort_stretches(found[0], begin, end, space)
     _sources(begin, end, runs, words, found)
     if groups[0].shape[0] > 0 and found[5][begin] < groups[2]:
         _sources_in_groups(begin, end, words, groups, found)
 
 
 @kernel
-def sort_stretches(values, begin, end):
+def sort_stretches(values, begin, end, buffer):
     """Sort values that are a few ascending stretches, by merging these.
 
     Args:
         values: uint64[].
         begin: First row.
         end: Row after the last one.
+        buffer: Of the type of the values, as many as there are: working memory.
     """
-    buffer = np.empty(0, dtype=values.dtype)
     while True:
         at = begin
         while at < end:
@@ -84,8 +86,6 @@ def sort_stretches(values, begin, end):
             if middle == end:
                 break
             stop = _ascending(values, middle, end)
-            if buffer.shape[0] == 0:
-                buffer = np.empty(end - begin, dtype=values.dtype)
             size = middle - at
             for i in range(size):
                 buffer[i] = values[at + i]
