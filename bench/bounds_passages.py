@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from harness import DATA, NEARDUP, save, say, table
-
 from measure import anonymous, tree
 
 #: Seconds between two looks, and looks for each of all pages.

@@ -488,10 +488,11 @@ def test_bridges(seed: int) -> None:
     rng = random.Random(seed)
     passages, _ = passages_of(rng)
     gap = rng.randrange(8)
-    rows = np.array([row[:2] for row in passages], np.uint64).reshape(-1, 2)
-    numbers = np.empty(len(passages), np.int64)
+    position = np.array([row[0] for row in passages], np.uint64)
+    words = np.array([row[1] for row in passages], np.int64)
+    numbers, changed = (np.empty(len(passages), np.int64) for _ in range(2))
     there = np.array([row[2] for row in passages], np.uint64)
-    changed = following.bridge(rows, there, gap, numbers)
+    following.bridge(position, words, there, gap, numbers, changed)
     found = [None if number < 0 else number for number in numbers.tolist()]
     assert (found, changed.tolist()) == reference.bridge(passages, gap)
 

@@ -125,11 +125,11 @@ class Bridges(NamedTuple):
     changed: np.ndarray  # int64[passages]: changed words before it
 
 
-def bridges(passages: Passages, gap: int) -> Bridges:
+def bridges(passages: Passages, gap: int, scratch: Scratch) -> Bridges:
     """Join neighbouring passages from one source document over at most ``gap`` changed words."""
-    number = np.empty(len(passages.words), np.int64)
-    rows = np.column_stack([passages.position, passages.words.astype(np.uint64)])
-    return Bridges(number, bridge(rows, passages.source, gap, number))
+    found = Bridges(*(scratch.empty(len(passages.words), np.int64) for _ in range(2)))
+    bridge(passages.position, passages.words, passages.source, gap, *found)
+    return found
 
 
 class Largest(NamedTuple):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of, ragged_rows, strings_of
 from neardup.copies.asked import PassageSpec
-from neardup.copies.building import Largest, Passages, bridges
+from neardup.copies.building import Bridges, Largest
 from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.engines.metadata import joined
@@ -116,13 +116,10 @@ class PassageTable:
     found: FoundPassages
     offsets: Offsets
     inputs: Inputs
-    spec: PassageSpec
+    bridged: Bridges | None  # passages that are joined, where that is asked for
 
     def __post_init__(self) -> None:
         self._new_ids, self._every = ids_of(self.inputs)
-        self._bridge = None
-        if self.spec.bridge:
-            self._bridge = bridges(self.found.passages, self.spec.bridge).number
 
     def every(self, each: Each = map) -> Iterator[pa.Table]:
         """Yield all rows, in the order of the input; at least one table.
@@ -158,8 +155,8 @@ class PassageTable:
         if self.inputs.old is not None:
             columns["in_old"] = array_of(source < old)
             columns["origin_in_old"] = array_of(_document(rows.origin) < old)
-        if self._bridge is not None:
-            number = self._bridge[order]
+        if self.bridged is not None:
+            number = self.bridged.number[order]
             columns["bridge"] = array_of(number, null=number < 0)
         return pa.table(columns)
 
@@ -173,6 +170,7 @@ class DocumentTable:
         spec: What counts as copied.
         kept: bool[documents], the new ones, in the order of the input.
         largest: The source that each has most words from.
+        bridged: Passages that are joined, where that is asked for.
     """
 
     def __init__(
@@ -182,15 +180,18 @@ class DocumentTable:
         spec: PassageSpec,
         kept: np.ndarray,
         largest: Largest,
+        bridged: Bridges | None = None,
     ) -> None:
         self._found, self._inputs, self._spec, self._kept = found, inputs, spec, kept
         self._largest = largest
         self._new_ids, self._every = ids_of(inputs)
         self._changed: np.ndarray | None = None
-        if spec.bridge:
+        if bridged is not None:
             self._changed = np.zeros(len(found.tokens), np.int64)
-            joined_words = bridges(found.passages, spec.bridge).changed
-            np.add.at(self._changed, _document(found.passages.position), joined_words)
+            for low in range(0, len(bridged.changed), _STEP):
+                rows = slice(low, low + _STEP)
+                of = _document(found.passages.position[rows])
+                np.add.at(self._changed, of, bridged.changed[rows])
 
     def every(self, each: Each = map) -> Iterator[pa.Table]:
         """Yield a row for each document, in the order of the input; at least one table."""
@@ -247,24 +248,54 @@ class DocumentTable:
         return pa.table(columns)
 
 
+class _Texts(NamedTuple):
+    """Different texts of boilerplate."""
+
+    # Equal texts have equal characters at their sources; hashes of their words say which.
+    text: np.ndarray  # uint64[texts]: hash, ascending
+    words: np.ndarray  # int64[texts]
+    passages: np.ndarray  # int64[texts]: how many have it
+    documents: np.ndarray  # int64[texts]: that have it, at most
+    source: np.ndarray  # uint64[texts]: the first one in the order of the input
+
+    @classmethod
+    def none(cls) -> _Texts:
+        return cls(*(np.empty(0, kind) for kind in (np.uint64, *[np.int64] * 3, np.uint64)))
+
+    @classmethod
+    def of(cls, found: FoundPassages, order: np.ndarray) -> _Texts:
+        """Return those of some passages; ``order``, int64[], says which."""
+        passages, source = found.passages, in_input(found, found.passages.source[order])
+        count = np.ones(len(order), np.int64)
+        columns = passages.words[order], count, passages.documents[order]
+        return cls(passages.text[order], *columns, source).merged(cls.none())
+
+    def merged(self, others: _Texts) -> _Texts:
+        """Return these and others, each once."""
+        text, words, count, documents, source = map(np.concatenate, zip(self, others, strict=True))
+        text, first, number = np.unique(text, return_index=True, return_inverse=True)
+        total, most = np.zeros(len(text), np.int64), np.zeros(len(text), np.int64)
+        least = np.full(len(text), np.iinfo(np.uint64).max)
+        np.add.at(total, number, count)
+        np.maximum.at(most, number, documents)
+        np.minimum.at(least, number, source)
+        return _Texts(text, words[first], total, most, least)
+
+
 def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) -> pa.Table:
     """Return a row for each text of boilerplate, those first that take most words in all."""
-    passages: Passages = found.passages
     _, every = ids_of(inputs)
-    rows = Rows.of(found, np.flatnonzero(passages.common))
-    words = passages.words[rows.order]
-    # Equal texts have equal characters at their sources; hashes of their words say which.
-    _, first, number = np.unique(passages.text[rows.order], return_index=True, return_inverse=True)
-    count = np.bincount(number, minlength=len(first))
-    documents = np.zeros(len(first), np.int64)
-    np.maximum.at(documents, number, passages.documents[rows.order])
-    source = np.full(len(first), np.iinfo(np.uint64).max)
-    np.minimum.at(source, number, rows.source)
+    texts = _Texts.none()
+    for low in range(0, len(found.passages.position), _STEP):
+        order = low + np.flatnonzero(found.passages.common[low : low + _STEP])
+        if len(order):
+            texts = _Texts.of(found, order).merged(texts)
+    _, words, count, documents, source = texts
     # The first of the sources, in the order of the input.
-    best = np.lexsort((source, -words[first] * (count + 1)))
-    last = source + (words[first] - 1).astype(np.uint64)
+    best = np.lexsort((source, -words * (count + 1)))
+    last = source + (words - 1).astype(np.uint64)
     columns: dict[str, Any] = {
-        "words": array_of(words[first][best]),
+        "words": array_of(words[best]),
         "documents": array_of(documents[best]),
         "occurrences": array_of(count[best] + 1),
         "doc_id": every.take(array_of(_document(source)[best])),

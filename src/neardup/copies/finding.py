@@ -115,7 +115,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
             made = build(repeats, entered, spec, work, inputs.old_documents)
         return (*made[0], *made[1])
 
-    arrays = work.progress.found(passages)
+    arrays = work.progress.found(passages, work.scratch.empty)
     work.close_rows()
     split = len(Passages._fields)
     tokens = by_number(entered, work.scratch)
@@ -134,8 +134,7 @@ def _read_once(
     inputs: Inputs, anchors: Anchors, work: Work, advance: Callable[[int], None]
 ) -> None:
     """Find the anchors of the partitions that were not read before an interruption."""
-    before = work.progress.entered()
-    for entered in before:
+    for entered in work.progress.entered():
         inputs.all[entered.corpus].enter(entered.about, entered.table)
         anchors.enter(entered)
     if work.progress.is_marked:

@@ -81,9 +81,11 @@ class Offsets:
             filled, low = filled + count, high
         if not low:
             return
-        rest = np.arange(low, len(self.keys))
-        rows[filled : filled + len(rest)] = rest
-        rows = rows[: filled + len(rest)]
+        for begin in range(low, len(self.keys), _STEP):
+            rest = np.arange(begin, min(begin + _STEP, len(self.keys)))
+            rows[filled : filled + len(rest)] = rest
+            filled += len(rest)
+        rows = rows[:filled]
         unknown = self._scratch.empty(len(rows), np.uint64)
         np.take(self.keys, rows, out=unknown, mode="clip")
         self._unknown = rows, unknown

@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 
 from neardup.copies import copy_tables as tables
 from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.copies.building import largest_sources
+from neardup.copies.building import bridges, largest_sources
 from neardup.copies.copy_tables import DocumentTable, Each
 from neardup.copies.cuts import stretches as st
 from neardup.copies.cuts.text_cuts import TextCuts, texts_of
 from neardup.copies.finding import FoundPassages, Inputs, find, tell
 from neardup.copies.offsets import Offsets
+from neardup.copies.repeated.equal_rows import in_order, order_of
 from neardup.copies.step_before import step_before
 from neardup.copies.work import Work
 from neardup.files.scratch import Scratch
@@ -172,9 +173,7 @@ def make(
         if offsets.values.min(initial=0) < 0:  # of a word that is not there any more
             raise changed("the input")
         if cutting.whole is not None:
-            stretches = st.complete_units(
-                stretches, cutting.whole, inputs, found, tokeniser, work.pool
-            )
+            stretches = st.complete_units(stretches, cutting.whole, inputs, found, tokeniser, work)
         else:
             stretches = st.with_characters(stretches, offsets, work.scratch)
             if changes:
@@ -187,9 +186,12 @@ def make(
             "nowhere else"
         )
     dropped = st.dropped_documents(found, stretches, cutting, old)
-    lost = _lost_words(found, stretches, dropped, cutting, old)
+    lost = _lost_words(found, stretches, dropped, cutting, old, work)
     with work.clock.stage("make tables"):
-        documents = tables.DocumentTable(found, inputs, spec, ~dropped, largest.result())
+        bridged = None
+        if spec.bridge:
+            bridged = bridges(found.passages, spec.bridge, work.scratch)
+        documents = tables.DocumentTable(found, inputs, spec, ~dropped, largest.result(), bridged)
     made: dict[str, Callable[[Each], Iterator[pa.Table]]] = {"documents": documents.every}
     if spec.boilerplate:
         made["boilerplate"] = lambda each: iter([tables.boilerplate_table(found, offsets, inputs)])
@@ -228,36 +230,52 @@ def make(
     if cutting.cuts:
         new_ids, _ = tables.ids_of(inputs)
         made["cuts"] = lambda each: result.cuts.tables(new_ids)
-    made[_LARGEST] = lambda each: tables.PassageTable(found, offsets, inputs, spec).every(each)
+    made[_LARGEST] = lambda each: tables.PassageTable(found, offsets, inputs, bridged).every(each)
     tell(work.clock, found.notes)
     return result
 
 
 def _lost_words(
-    found: FoundPassages, stretches: st.Stretches, dropped: np.ndarray, cutting: CutSpec, old: int
+    found: FoundPassages,
+    stretches: st.Stretches,
+    dropped: np.ndarray,
+    cutting: CutSpec,
+    old: int,
+    work: Work,
 ) -> int:
     """Count cut words whose only occurrence is left out; with ``keep_sources`` keep it."""
     if not (cutting.cuts and dropped.any()):
         return 0
     by_number = np.zeros(len(found.tokens), np.bool_)
     by_number[found.numbers[old:]] = dropped
-    document = found.numbers[stretches.document].astype(np.uint64)
-    position = document << np.uint64(32) | stretches.position & np.uint64(0xFFFFFFFF)
-    order = np.argsort(position)
+    position, sizes = _by_number(found, stretches, work)
     lost = np.zeros(len(found.tokens), np.int64)
     needed = np.zeros(len(found.tokens), np.bool_)
     passages = found.passages
     columns = passages.position, passages.words, passages.source, passages.common
     while True:
-        rows = position[order], stretches.words[order]
         lost[:] = 0
         needed[:] = False
-        last_sources(*columns, *rows, by_number, lost, needed)
+        last_sources(*columns, position, sizes, by_number, lost, needed)
         if not (cutting.keep_sources and needed.any()):
             break
         by_number[needed] = False  # their own cut words have to stand somewhere too
     dropped[:] = by_number[found.numbers[old:]]
     return int(lost.sum())
+
+
+def _by_number(
+    found: FoundPassages, stretches: st.Stretches, work: Work
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return position, by number of the document, and words of stretches, ascending."""
+    count, allocate = len(stretches.position), work.arrays.empty
+    position = allocate(count, np.dtype(np.uint64))
+    for low in range(0, count, _STEP):
+        part = stretches.position[low : low + _STEP]
+        document = found.numbers[(part >> np.uint64(32)).astype(np.int64)].astype(np.uint64)
+        position[low : low + _STEP] = document << np.uint64(32) | part & np.uint64(0xFFFFFFFF)
+    order = order_of(position, allocate, _STEP)
+    return in_order(position, order, allocate), in_order(stretches.words, order, allocate)
 
 
 def _totals(inputs: Inputs, by: str, documents: DocumentTable) -> list[dict[str, Any]]:

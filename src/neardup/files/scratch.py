@@ -56,8 +56,8 @@ class Disk:
     def let_go(self) -> None:
         """Take the pages of mapped files out of the memory of this process, on Linux.
 
-        They stay in the page cache, and the system has to write and drop them when it needs memory.
-        Whoever uses them, even now, gets them back from there, which costs about a microsecond each.
+        They stay in the page cache, which the system writes and drops when it needs the memory.
+        Whoever uses them, even now, gets them back from there, about a microsecond for each.
         """
         if sys.platform == "linux":
             with self._lock:

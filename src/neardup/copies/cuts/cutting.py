@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,8 @@ def units(text: str, kind: str) -> Iterator[tuple[int, int]]:
     [(0, 4), (5, 15), (16, 20)]
     """
     first = 0
-    for last in [*(found.end() for found in _ENDS[kind].finditer(text)), len(text)]:
+    ends = (found.end() for found in _ENDS[kind].finditer(text))
+    for last in chain(ends, [len(text)]):
         inner = text[first:last]
         start = first + len(inner) - len(inner.lstrip())
         end = first + len(inner.rstrip())
@@ -49,8 +51,8 @@ def units(text: str, kind: str) -> Iterator[tuple[int, int]]:
 
 def complete(
     text: str, kind: str, words: Iterable[tuple[int, int]], copied: Iterable[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """Return the units of a text that have words, all of them copied.
+) -> Iterator[tuple[int, int]]:
+    """Yield the units of a text that have words, all of them copied.
 
     Args:
         text: The document.
@@ -60,7 +62,6 @@ def complete(
     """
     rows, every = iter(copied), iter(words)
     row, word = next(rows, None), next(every, None)
-    found: list[tuple[int, int]] = []
     for start, end in units(text, kind):
         count, all_copied = 0, True
         while word is not None and word[0] < end:
@@ -73,8 +74,7 @@ def complete(
                 break
             word = next(every, None)
         if count and all_copied:
-            found.append((start, end))
-    return found
+            yield start, end
 
 
 def apart(words: np.ndarray, first: int, size: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,9 +15,10 @@ from neardup.copies.copy_tables import in_input_order
 from neardup.copies.cuts.cutting import apart, complete
 from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
+from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
-from neardup.files.scratch import Scratch
+from neardup.files.scratch import Scratch, Slabs
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
@@ -24,6 +26,8 @@ from neardup.threads import Pool
 _LOW = np.uint64(0xFFFFFFFF)
 #: Stretches that are looked at together.
 _STEP = 1 << 18
+#: Words that are looked at together, but for those of a long document.
+_WORDS = 1 << 16
 
 
 class Stretches(NamedTuple):
@@ -144,7 +148,7 @@ def complete_units(
     inputs: Inputs,
     found: FoundPassages,
     tokeniser: Tokeniser,
-    pool: Pool,
+    work: Work,
 ) -> Stretches:
     """Return the complete lines, sentences or paragraphs of which all words would be cut."""
     old = inputs.old_documents
@@ -153,29 +157,35 @@ def complete_units(
     corpus = inputs.new
     ends = np.cumsum(corpus.counts)
 
-    def work(selected: PartitionRows) -> list[tuple[int, int, int, int, int]]:
-        units: list[tuple[int, int, int, int, int]] = []
+    def units_of(selected: PartitionRows) -> np.ndarray:
+        units = array("q")  # the four numbers of each
         for position, text, words in _words_of(selected, corpus, old, found, tokeniser):
             low, high = np.searchsorted(of, [position, position + 1]).tolist()
-            rows_cut = [
+            rows_cut = (
                 (int(words[first, 0]), int(words[first + size - 1, 1]))
                 for first, size in _apart(stretches, low, high, words)
                 if size
-            ]
-            for start, end in complete(text, unit, map(tuple, words.tolist()), rows_cut):
+            )
+            for start, end in complete(text, unit, _pairs(words), rows_cut):
                 first = int(np.searchsorted(words[:, 0], start))
                 last = int(np.searchsorted(words[:, 1], end, side="right"))
-                units.append((position, first, last - first, start, end))
-        return units
+                units.extend((position + old << 32 | first, last - first, start, end))
+        return np.array(units, np.int64).view(np.uint8)
 
-    rows: list[tuple[int, int, int, int, int]] = []
-    for units in pool.ordered(work, corpus.reader.again(ends, documents)):
-        rows += units
-    table = np.array(rows, np.int64).reshape(-1, 5)
-    position = (table[:, 0] + old).astype(np.uint64) << np.uint64(32) | table[:, 1].astype(
-        np.uint64
+    slabs = Slabs(work.scratch.empty)
+    every = work.pool.ordered(units_of, corpus.reader.again(ends, documents))
+    parts = [slabs.copy(units).view(np.int64).reshape(-1, 4) for units in every if len(units)]
+    total = sum(map(len, parts))
+    table = Stretches(
+        work.scratch.empty(total, np.uint64),
+        *(work.scratch.empty(total, np.int64) for _ in range(3)),
     )
-    return Stretches(position, table[:, 2], table[:, 3], table[:, 4])
+    filled = 0
+    for part in parts:
+        for column, values in zip(table, part.T, strict=True):
+            column[filled : filled + len(part)] = values
+        filled += len(part)
+    return table
 
 
 def _words_of(
@@ -188,15 +198,28 @@ def _words_of(
     """Yield documents: position, text, and int64[words, 2], where each word begins and ends."""
     assert selected.rows is not None
     positions = selected.first + selected.rows
-    counts = found.tokens[found.numbers[old + positions]].astype(np.int64)
-    rows = np.repeat(np.arange(len(positions)), 2 * counts)
-    begins = np.cumsum(2 * counts) - 2 * counts
-    asked = np.arange(int(2 * counts.sum())) - np.repeat(begins, 2 * counts)
+    every = found.tokens[found.numbers[old + positions]].astype(np.int64)
     texts = corpus.reader.texts(selected)
-    characters = ends_of(tokeniser, texts, rows, asked)
-    for row, position in enumerate(positions.tolist()):
-        words = characters[begins[row] : begins[row] + 2 * counts[row]].reshape(-1, 2)
-        yield position, texts[row].as_py(), words
+    ends = np.cumsum(every)
+    first = 0
+    while first < len(positions):  # a few documents at a time
+        behind = np.searchsorted(ends, ends[first] - every[first] + _WORDS, side="right")
+        last = max(first + 1, int(behind))
+        counts = every[first:last]
+        rows = np.repeat(np.arange(last - first), 2 * counts)
+        begins = np.cumsum(2 * counts) - 2 * counts
+        asked = np.arange(int(2 * counts.sum())) - np.repeat(begins, 2 * counts)
+        characters = ends_of(tokeniser, texts.slice(first, last - first), rows, asked)
+        for row, position in enumerate(positions[first:last].tolist()):
+            words = characters[begins[row] : begins[row] + 2 * counts[row]].reshape(-1, 2)
+            yield position, texts[first + row].as_py(), words
+        first = last
+
+
+def _pairs(words: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield rows of int64[words, 2], some thousand in memory together."""
+    for low in range(0, len(words), _WORDS):
+        yield from map(tuple, words[low : low + _WORDS].tolist())
 
 
 def _apart(

@@ -204,7 +204,7 @@ def _grown(
     largest = largest_sources(found, len(documents), Scratch())
     joined, changed = np.full(len(rows), -1, _I64), np.zeros(len(documents), _I64)
     if spec.bridge:
-        joined, more = bridges(found, spec.bridge)
+        joined, more = bridges(found, spec.bridge, Scratch())
         np.add.at(changed, number, more)
     return pack(
         np.ascontiguousarray(rows[:, 0]),

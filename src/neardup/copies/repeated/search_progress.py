@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.copies.repeated.known_text import COLUMNS
-from neardup.copies.repeated.spill import Flush, Spill, Stored
+from neardup.copies.repeated.spill import Allocate, Flush, Spill, Stored
 from neardup.json_values import JSON
 from neardup.state.run_state import RunState
 
@@ -21,7 +21,7 @@ _ANCHORS, _MARKED, _RUNS, _ROWS, _FOUND = "anchors", "marked", "runs", "rows", "
 #: Seconds of a first pass that is repeated: to store it would take up to a tenth of the run.
 _BRIEF = 5.0
 #: Bytes of arrays that are stored together.
-_TOGETHER = 64 << 20
+_TOGETHER = 4 << 20
 
 
 class Entered(NamedTuple):
@@ -117,12 +117,11 @@ class Progress:
             self._entered = []
             self._state.put(_MARKED, 1, np.ascontiguousarray(bits))
 
-    def entered(self) -> list[Entered]:
-        """Return the partitions of which the anchors are stored."""
+    def entered(self) -> Iterator[Entered]:
+        """Yield the partitions of which the anchors are stored."""
         if self._state is None:
-            return []
+            return
         steps = [(_ANCHORS, n) for n in sorted(self._state.done(_ANCHORS))]
-        found: list[Entered] = []
         for step in [*steps, *([(_MARKED, 0)] if self.is_marked else [])]:
             data, at = self._state.get(*step), 0
             about: Any = self._state.about(*step)
@@ -130,9 +129,8 @@ class Progress:
                 table = pa.ipc.open_stream(pa.py_buffer(data[at : at + size])).read_all()
                 at += size
                 stretches = np.frombuffer(data[at : at + rows * 8], np.uint64)
-                found.append(Entered(corpus, numbers, table, stretches.reshape(-1, COLUMNS)))
+                yield Entered(corpus, numbers, table, stretches.reshape(-1, COLUMNS))
                 at += rows * 8
-        return found
 
     @property
     def is_marked(self) -> bool:
@@ -208,8 +206,10 @@ class Progress:
 
     # The end.
 
-    def found(self, make: Callable[[], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
-        """Return arrays that ``make`` makes, or that it made before."""
+    def found(
+        self, make: Callable[[], tuple[np.ndarray, ...]], allocate: Allocate
+    ) -> tuple[np.ndarray, ...]:
+        """Return arrays that ``make`` makes, or that it made before, then copied to new ones."""
         if self._state is None:
             return make()
         done = self._state.done(_FOUND)
@@ -218,14 +218,16 @@ class Progress:
             self._waiting = None
             batch, number = list[np.ndarray](), 0
             for array in arrays:
-                batch.append(array)
-                if sum(each.nbytes for each in batch) > _TOGETHER:
+                # Small ones together; a large one is not copied.
+                if batch and sum(each.nbytes for each in [*batch, array]) > _TOGETHER:
                     number += 1
                     self._put_arrays(number, batch)
                     batch = []
+                batch.append(array)
             self._put_arrays(0, batch)  # the last one: where it is, all are
             return arrays
-        return tuple(chain.from_iterable(map(self._arrays, [*sorted(done - {0}), 0])))
+        stored = chain.from_iterable(map(self._arrays, [*sorted(done - {0}), 0]))
+        return tuple(_copied(array, allocate) for array in stored)
 
     def _put_arrays(self, number: int, arrays: list[np.ndarray]) -> None:
         assert self._state is not None
@@ -265,6 +267,12 @@ class Progress:
         if not self._state.manifest:
             self._state.manifest = self._manifest
         self._state.put(stage, number, b"".join(streams), {**about, "partitions": partitions})
+
+
+def _copied(array: np.ndarray, allocate: Allocate) -> np.ndarray:
+    found = allocate(len(array), array.dtype)
+    found[:] = array
+    return found
 
 
 def _packed(table: pa.Table) -> bytes:

@@ -8,28 +8,26 @@ from neardup.kernels.searching import first_above
 
 
 @kernel
-def bridge(passages, sources, gap, numbers):
-    """Number passages that are joined over a few changed words; return the changed words.
+def bridge(passages, sizes, sources, gap, numbers, changed):
+    """Number passages that are joined over a few changed words.
 
     Args:
-        passages: uint64[passages, 2], position and words, ascending.
+        passages: uint64[passages], position, ascending.
+        sizes: int64[passages], words.
         sources: uint64[passages], position of the source.
         gap: Words between two passages at most, in the document and in the source.
         numbers: int64[passages] for the number of the joined ones, from 0; -1 for a single passage.
-
-    Returns:
-        int64[passages]: changed words before each passage.
+        changed: int64[passages] for the changed words before each passage.
     """
-    changed = np.zeros(passages.shape[0], dtype=np.int64)
     number = np.int64(-1)
     for i in range(passages.shape[0]):
-        numbers[i] = -1
-        if i == 0 or document_of(passages[i, 0]) != document_of(passages[i - 1, 0]):
+        numbers[i], changed[i] = -1, 0
+        if i == 0 or document_of(passages[i]) != document_of(passages[i - 1]):
             continue
         if document_of(sources[i]) != document_of(sources[i - 1]) or sources[i] < sources[i - 1]:
             continue
-        words = np.int64(passages[i - 1, 1])
-        here = np.int64(passages[i, 0] - passages[i - 1, 0]) - words
+        words = sizes[i - 1]
+        here = np.int64(passages[i] - passages[i - 1]) - words
         there = np.int64(sources[i] - sources[i - 1]) - words
         if here > gap or there > gap:
             continue
@@ -38,7 +36,6 @@ def bridge(passages, sources, gap, numbers):
             numbers[i - 1] = number
         numbers[i] = number
         changed[i] = max(np.int64(0), here)
-    return changed
 
 
 @kernel
