@@ -41,10 +41,15 @@ _ITEM_BYTE = 16
 _INDEXED = 1000
 #: Of each record of a linkage, and of each byte of its fields.
 _RECORD, _FIELD_BYTE = 2500, 60
-#: Of a search for passages: the process; tables and their writers; and of each thread, once and by
-#: the anchors of its texts. Inputs from so many bytes on have tables and partitions of usual size.
-_PASSAGES, _TABLES, _OF_THREAD, _OF_ANCHORS = 100_000_000, 200_000_000, 40_000_000, 900_000_000
-_USUAL_TABLES, _USUAL_INPUT = 64 << 20, 256 << 20
+#: Of a search for passages, besides the process: tables and their writers, of inputs from so many
+#: bytes on; each thread that has a partition of so many bytes; and each byte of a large partition.
+_TABLES, _USUAL_TABLES, _SEARCHER, _SEARCHED, _SEARCHED_BYTE = (
+    60_000_000,
+    64 << 20,
+    45_000_000,
+    8 << 20,
+    6,
+)
 #: Of a band key.
 KEY = 8
 #: Share of the memory above the minimum that documents are cached in, which are not read again; and
@@ -75,17 +80,18 @@ def memory_of(memory: int | str | None) -> int | None:
     return None if memory is None else parse_size(memory, "memory")
 
 
-def least_for_passages(size: int, words: int, threads: int) -> int:
+def least_for_passages(size: int, threads: int) -> int:
     """Return the private bytes that a search for passages takes by itself, about.
 
-    Args:
-        size: Bytes of the input; of a small one, each thread has little at a time.
-        words: Tokens of a run: the fewer, the more anchors a text has.
-        threads: Number of threads.
+    ``size`` is the bytes of the input; of a small one, few threads have something to do.
     """
-    tables, share = min(1.0, size / _USUAL_TABLES), min(1.0, size / _USUAL_INPUT)
-    of_threads = threads * share * (_OF_THREAD + _OF_ANCHORS // words)
-    return _PASSAGES + int(tables * _TABLES + of_threads)
+    busy = min(float(threads), size / _SEARCHED)
+    return BASE + int(min(1.0, size / _USUAL_TABLES) * _TABLES + busy * _SEARCHER)
+
+
+def least_for_texts(size: int) -> int:
+    """Return the same for one thread and texts of so many bytes that are read together."""
+    return BASE + THREAD + _SEARCHED_BYTE * size
 
 
 def show_size(size: int) -> str:
@@ -258,14 +264,13 @@ class PrivatePeak:
         self._pause = pause
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="neardup-memory", daemon=True)
-        self._limit, self._let_go = sys.maxsize, lambda: None
+        self._also: Callable[[], None] | None = None
         #: The peak so far, in bytes; 0 where it can't be measured.
         self.peak = 0
 
-    def relieve(self, limit: int, let_go: Callable[[], None]) -> None:
-        """Call ``let_go`` whenever more than so many bytes are resident, mapped files included."""
-        self._limit, self._let_go = limit, let_go
-        self._pause = min(self._pause, _SOON)
+    def also(self, look: Callable[[], None]) -> None:
+        """Look more often, and call this each time: it keeps the memory within a limit."""
+        self._also, self._pause = look, min(self._pause, _SOON)
 
     def _watch(self) -> None:
         while not self._end.wait(self._pause):
@@ -274,8 +279,8 @@ class PrivatePeak:
     def _look(self) -> None:
         resident, shared = resident_memory()
         self.peak = max(self.peak, resident - shared)
-        if resident > self._limit:
-            self._let_go()
+        if self._also is not None:
+            self._also()
 
     def __enter__(self) -> Self:
         self._look()
@@ -285,7 +290,7 @@ class PrivatePeak:
 
     def __exit__(self, *error: object) -> None:
         self._end.set()
-        self._limit = sys.maxsize
+        self._also = None
         self._look()
 
 

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from neardup.errors import SpecError, spelled
@@ -112,6 +112,8 @@ class Pool:
 
             empty = numpy.empty
         self.empty = empty
+        #: Whether an item of `ordered` takes so much memory that no other is worked on meanwhile.
+        self.is_large: Callable[[object], bool] = lambda item: False
         self._begin()
 
     def _begin(self) -> None:
@@ -168,7 +170,12 @@ class Pool:
         waiting: deque[Future[B]] = deque()
         try:
             for item in items:
+                is_large = self.is_large(item)
+                if is_large:
+                    wait(waiting)
                 waiting.append(self._executor.submit(work, item))
+                if is_large:
+                    wait(waiting)
                 if len(waiting) >= most:
                     yield waiting.popleft().result()
             while waiting:

@@ -93,7 +93,7 @@ def test_the_disk_is_that_of_the_run(
 def test_too_little_memory_is_refused(tmp_path: Path, command: Command) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f'{{"text": "some words of note {n}"}}\n' for n in range(50)))
-    says = "is 1 MB; at least 101 MB are needed (estimated: 2 threads, runs of 3 words)"
+    says = "is 1 MB; at least 231 MB are needed (estimated: one thread)"
     for out in (None, tmp_path / "out"):
         with pytest.raises(SpecError, match=re.escape(says)):
             neardup.passages(path, words=3, memory="1MB", threads=2, out=out)
@@ -103,8 +103,24 @@ def test_too_little_memory_is_refused(tmp_path: Path, command: Command) -> None:
         ["plan", path, "--passages", 3],
     ):
         said = command(*options, "--memory", "1MB", "--threads", 2)
-        assert said.code == 2 and f"--memory {says}" in said.err and "fewer threads" in said.err
-        assert command(*options, "--memory", "101MB", "--threads", 2).code == 0
+        assert said.code == 2 and f"--memory {says}" in said.err and "more memory" in said.err
+        assert command(*options, "--memory", "231MB", "--threads", 2).code == 0
+
+
+def test_a_large_text_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"text": "some words of a long text " * 10**6}))
+    says = re.escape("is 400 MB; at least 411 MB are needed (estimated: texts of 26 MB that")
+    with pytest.raises(SpecError, match=says):
+        neardup.passages(path, memory="400MB")
+
+
+def test_as_many_threads_work_as_fit(tmp_path: Path, command: Command) -> None:
+    path = tmp_path / "a.jsonl"
+    line = json.dumps({"text": "some words of a text " * 5000})
+    path.write_text(f"{line}\n" * 400)  # 42 MB
+    said = command("passages", path, "-o", tmp_path / "out", "--memory", "400MB", "--threads", 16)
+    assert said.code == 0 and "2 of 16 threads, as the memory allows" in said.err
 
 
 def test_many_threads_need_more_than_the_default(tmp_path: Path) -> None:
@@ -113,6 +129,6 @@ def test_many_threads_need_more_than_the_default(tmp_path: Path) -> None:
     asked = PassageRequest(
         Inputs(InputCorpus.open(path, Reading())), PassageSpec(), CutSpec(), threads=300
     )
-    assert asked.least > MEMORY
+    assert asked.least(300) > MEMORY
     with asked.work(Clock()) as given:
-        assert given.memory == asked.least
+        assert given.memory == asked.least(300)

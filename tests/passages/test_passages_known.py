@@ -77,8 +77,10 @@ def test_every_run_is_in_a_stretch_listed_or_left(seed: int) -> None:
         contents, space = np.empty(count, np.uint64), np.empty(len(tokens) + 1, np.uint64)
         anchors = keys, since, counts
         contents_of_anchors(tokens, offsets, none, anchors, words, space, contents)
+        kinds = np.int32, np.int32, np.bool_
+        more = tuple(np.empty(len(keys), kind) for kind in kinds)
         rows, _, found = match_known(
-            tokens, offsets, (*anchors, contents), (done, first), (words, gram), known, out
+            tokens, offsets, (*anchors, contents), (done, first), (words, gram), known, more, out
         )
         content_of |= enumerate(contents.tolist(), start=first)
         number = 0

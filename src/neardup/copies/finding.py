@@ -14,7 +14,7 @@ from neardup.arrays import numbers
 from neardup.copies.asked import PassageSpec
 from neardup.copies.building import Counts, Passages, build, by_number
 from neardup.copies.repeated.equal_rows import Groups
-from neardup.copies.repeated.repeats import Anchors, Finder
+from neardup.copies.repeated.repeats import Again, Anchors, Finder
 from neardup.copies.short_documents import short_notes
 from neardup.copies.work import Work
 from neardup.corpora.corpus import InputCorpus
@@ -83,7 +83,7 @@ class FoundPassages(NamedTuple):
 
 def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     """Find the passages of a corpus."""
-    tokeniser = Tokeniser(spec.shingle)
+    tokeniser = Tokeniser(spec.shingle, work.arrays.empty)
     finder = Finder(spec.words, tokeniser, work)
     sizes = [corpus.reader.source.total_bytes or 0 for corpus in inputs.all]
     anchors = finder.anchors(sum(sizes))
@@ -149,6 +149,7 @@ def _read_once(
         def every(corpus: InputCorpus = corpus, done: int = done) -> Iterator[Partition]:
             for number, partition in corpus.reader.partitions():
                 if number >= done:
+                    work.check(partition)
                     partition.ask()
                     yield partition
 
@@ -158,9 +159,7 @@ def _read_once(
             advance(size)
 
 
-def _again(
-    inputs: Inputs, begin: int, advance: Callable[[int], None]
-) -> Iterator[tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]]:
+def _again(inputs: Inputs, begin: int, advance: Callable[[int], None]) -> Iterator[Again]:
     first = 0
     for corpus in inputs.all:
         for number, partition in corpus.reader.partitions():
@@ -173,7 +172,7 @@ def _again(
 
             if first + number >= begin:
                 partition.ask()
-                yield first + number, texts
+                yield Again(first + number, partition, texts)
             advance(count)
         first += len(corpus.counts)
 

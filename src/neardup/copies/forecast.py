@@ -23,7 +23,6 @@ from neardup.memory_plan import least_for_passages, show_size
 from neardup.report.numbers import counted, percent
 from neardup.report.summary_text import NO_DOCUMENTS
 from neardup.results.shown import Shown
-from neardup.threads import available_cores
 
 #: Documents, bytes of text and partitions that are looked at, at most.
 _DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
@@ -93,7 +92,7 @@ def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits)
     seconds = read + took * documents / max(1, len(table))
     rows = {"rows": work.rows, "in_memory": work.spilled}
     plan = _estimate(counts | rows, (documents, text, scale), seconds, limits)
-    least = least_for_passages(plan.text, spec.words, limits.threads or available_cores())
+    least = least_for_passages(plan.text, 1)
     return replace(plan, memory=max(plan.memory, least))
 
 

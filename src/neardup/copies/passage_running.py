@@ -29,7 +29,6 @@ from neardup.output.writing import (
     complete_outputs,
     finish_outputs,
 )
-from neardup.report.numbers import counted
 from neardup.result_record import read_record
 from neardup.spec import plain_values
 from neardup.state.output_folder import STAGED, check_folder
@@ -70,28 +69,38 @@ class PassageRequest:
         """Return the same, and the form of the steps that are stored until the run ends."""
         return self.manifest() | {"stored_form": _STORED_FORM}
 
-    @property
-    def least(self) -> int:
-        """The private bytes that a run takes by itself, about."""
+    def least(self, threads: int) -> int:
+        """The private bytes that a run with so many threads takes by itself, about."""
         size = sum(corpus.reader.source.total_bytes or 0 for corpus in self.inputs.all)
-        return least_for_passages(size, self.spec.words, self.threads or available_cores())
+        return least_for_passages(size, threads)
 
     def check(self) -> None:
         """Raise SpecError where the memory that is allowed does not suffice."""
         check_threads(self.threads)
         if self.memory is not None:
-            threads = counted(self.threads or available_cores(), "thread")
-            what = f"{threads}, runs of {self.spec.words} words"
-            require_memory(self.memory, self.least, what, "allow more memory, or use fewer threads")
+            require_memory(self.memory, self.least(1), "one thread", "allow more memory")
+
+    def resources(self) -> tuple[int, int]:
+        """Return the memory in bytes, and the number of threads that it suffices for."""
+        threads = self.threads or available_cores()
+        if self.memory is None:
+            return max(MEMORY, self.least(threads)), threads
+        while threads > 1 and self.least(threads) > self.memory:
+            threads -= 1
+        return self.memory, threads
 
     @contextmanager
     def work(
         self, clock: Clock, folder: Path | None = None, state: RunState | None = None
     ) -> Iterator[Work]:
-        with Pool(self.threads) as pool, PrivatePeak() as peak:
+        memory, threads = self.resources()
+        if threads < (every := self.threads or available_cores()):
+            note = f"{threads} of {every} threads, as the memory allows"
+            clock.emit(Event("find anchors", note=note))
+        with Pool(threads) as pool, PrivatePeak() as peak:
             manifest = None if state is None else self.state_manifest()
-            memory = self.memory or max(MEMORY, self.least)
-            with closing(Work(pool, clock, memory, folder, state, manifest, peak)) as work:
+            arguments = pool, clock, memory, folder, state, manifest, peak
+            with closing(Work(*arguments, is_limit=self.memory is not None)) as work:
                 yield work
 
 

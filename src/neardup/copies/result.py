@@ -150,7 +150,7 @@ def make(
 ) -> Result:
     """Find the passages of a corpus, and decide which words are cut."""
     found = find(inputs, spec, work)
-    old, tokeniser = inputs.old_documents, Tokeniser(spec.shingle)
+    old, tokeniser = inputs.old_documents, Tokeniser(spec.shingle, work.arrays.empty)
     stretches = st.no_stretches()
     # Else no two words share a character.
     changes = (spec.nfkc or spec.strip_accents) and cutting.whole is None

@@ -10,8 +10,17 @@ from neardup.copies.repeated.search_progress import Progress
 from neardup.copies.repeated.spill import Spill
 from neardup.engines.clock import Clock
 from neardup.files.scratch import Disk, Scratch
+from neardup.io.source import Partition
 from neardup.json_values import JSON
-from neardup.memory_plan import BASE, THREAD, PrivatePeak
+from neardup.memory_plan import (
+    BASE,
+    THREAD,
+    PrivatePeak,
+    least_for_texts,
+    require_memory,
+    resident_memory,
+    show_size,
+)
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
@@ -22,8 +31,18 @@ SPILL_SHARE, SCRATCH_SHARE, _ARRAYS_SHARE = 6, 6, 3
 _BEGUN = 40 * 10**6
 #: Bytes that suffice for all but cached tokens, which take a half of the rest.
 _SUFFICES = 10**9
+#: Bytes of memory for rows and arrays, at least.
+_LEAST = 16 * 10**6
+#: Bytes of a partition from which on its texts take more memory than a thread has.
+_LARGE = 12 << 20
 #: Bytes of memory that are kept free for what comes between two looks at it, as a part of all.
 _RESERVE = 10
+
+
+def is_large(item: object) -> bool:
+    """Whether an item is a partition, or has one, that takes much memory."""
+    size = getattr(getattr(item, "partition", item), "size", None)
+    return isinstance(size, int) and size > _LARGE
 
 
 @dataclass
@@ -37,18 +56,32 @@ class Work:
     state: RunState | None = None  # of a run that can be resumed
     manifest: Mapping[str, JSON] | None = None  # settings and inputs of the result
     private: PrivatePeak | None = None  # watches the memory
+    is_limit: bool = False  # the memory was asked for: what needs more is refused
 
     def __post_init__(self) -> None:
-        self.disk = Disk(self.folder)
+        self.disk = Disk(self.folder, self._look)
         self.scratch = Scratch(self.free // SCRATCH_SHARE, self.disk)
         #: Makes arrays that a thread works with: where memory is short they are mapped too.
         self.arrays = Scratch(self.free // _ARRAYS_SHARE, self.disk)
+        self.pool.is_large = is_large
         if self.private is not None:
-            limit = self.memory - self.memory // _RESERVE
-            self.private.relieve(limit, self.disk.let_go)
+            self.private.also(self._look)
         self.rows = 0  # bytes of rows at the same time, in memory or in files, at most
         self.progress = Progress(self.state, self.manifest, self.memory)
         self._spills: list[Spill] = []
+
+    def _look(self) -> None:
+        """Let go of mapped files where little memory is left."""
+        if resident_memory()[0] > self.memory - self.memory // _RESERVE:
+            self.disk.let_go()
+
+    def check(self, partition: Partition) -> None:
+        """Raise SpecError where the memory does not suffice for the texts of a partition."""
+        if not self.is_limit:
+            return
+        least = least_for_texts(partition.size)
+        what = f"texts of {show_size(partition.size)} that are read together"
+        require_memory(self.memory, least, what, "allow more memory, or split the text")
 
     def close_later(self, spill: Spill) -> Spill:
         """Close the files of rows at the end, if an error comes before; return the rows."""
@@ -72,7 +105,7 @@ class Work:
     def free(self) -> int:
         """Bytes for rows and arrays, less those of the process, threads and cached tokens."""
         taken = BASE + self.pool.threads * THREAD + self.cached
-        return max(0, self.memory - taken)
+        return max(_LEAST, self.memory - taken)
 
     @property
     def cached(self) -> int:

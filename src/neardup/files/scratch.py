@@ -30,11 +30,12 @@ Shape = int | tuple[int, ...]
 class Disk:
     """Counts the bytes of temporary files, and the most that there were at the same time.
 
-    ``folder`` is that of the files; None for the system's folder for temporary files.
+    ``folder`` is that of the files; None for the system's folder for temporary files. ``look``
+    is called before a large array is made, and may `let_go`.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | None = None, look: Callable[[], None] = lambda: None) -> None:
+        self.folder, self.look = folder, look
         # Arrays may be given up while a number is added, in the same thread.
         self._lock = threading.RLock()
         self._now = self.most = 0
@@ -118,6 +119,7 @@ class Scratch:
         with self._lock:
             in_memory = self.fits(size)
             self.used += size if in_memory else 0
+        self._disk.look()
         flat = np.empty(size, np.uint8) if in_memory else np.frombuffer(self._map(size), np.uint8)
         if not in_memory:
             self.disk.add(size)

@@ -1,7 +1,7 @@
 """Texts to tokens and their stems, tokens to shingles, shingles to sets."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -21,9 +21,10 @@ _NOWHERE = np.empty(0, dtype=np.int64)
 _NOT_ASKED = np.empty(0, dtype=np.uint32)
 _NO_HASHES = np.empty((0, 2), dtype=np.uint64)
 #: Bytes of a large document that go together, and those that are searched for a space behind.
-_TOGETHER, _NEAR = 4 << 20, 4096
-#: Working arrays above this size are not kept for the next call.
-_KEPT_BYTES = 64 << 20
+_TOGETHER, _NEAR = 1 << 20, 4096
+#: Working arrays above this size are not kept for the next call; where somebody else makes large
+#: ones, those of the other size.
+_KEPT_BYTES, _LARGE_BYTES = 64 << 20, 4 << 20
 
 
 def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
@@ -105,8 +106,9 @@ class _Workspace(threading.local):
 
     words: kernels.WordBuffers | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, allocate: Callable[..., np.ndarray] | None = None) -> None:
         self._arrays: dict[str, np.ndarray] = {}
+        self._allocate = allocate
 
     def array(self, name: str, dtype: type[np.generic], size: int) -> np.ndarray:
         """Return this thread's array of that name and one dtype, uninitialised.
@@ -115,6 +117,8 @@ class _Workspace(threading.local):
         """
         array = self._arrays.get(name)
         if array is None or len(array) < size:
+            if self._allocate is not None and size * np.dtype(dtype).itemsize > _LARGE_BYTES:
+                return self._allocate(size, np.dtype(dtype))
             array = np.empty(size + size // 4 + 1024, dtype=dtype)
             if array.nbytes <= _KEPT_BYTES:
                 self._arrays[name] = array
@@ -122,12 +126,17 @@ class _Workspace(threading.local):
 
 
 class Tokeniser:
-    """Turns texts into tokens and shingles, batch by batch; for many threads at once."""
+    """Turns texts into tokens and shingles, batch by batch; for many threads at once.
 
-    def __init__(self, spec: ShingleSpec) -> None:
+    ``allocate`` makes working arrays of large documents; without it they are those of NumPy.
+    """
+
+    def __init__(
+        self, spec: ShingleSpec, allocate: Callable[..., np.ndarray] | None = None
+    ) -> None:
         check_shingle(spec)
         self.spec = spec
-        self.workspace = _Workspace()
+        self.workspace = _Workspace(allocate)
         self._alphabet = kernels.alphabet(spec.keep_case)
         self._lower = np.uint8(0 if spec.keep_case else 32)
         self._stemmer = Stemmer(spec.stem, spec.keep_case) if spec.stem else None

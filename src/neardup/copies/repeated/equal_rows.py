@@ -38,6 +38,10 @@ def rows_of(segments: Sequence[np.ndarray]) -> np.ndarray:
     return np.column_stack([position, runs | documents << np.uint64(32), first, origin, latest])
 
 
+#: Rows that are looked at together.
+_STEP = 1 << 18
+
+
 class Groups(NamedTuple):
     """Which documents are compared with each other."""
 
@@ -86,7 +90,7 @@ def segments_of(
     group_of[:], ends[0], count = -1, 0, 0
     shares = -(-total // at_once)
     for number in range(shares):
-        rows, starts = _equal(high, (number, shares), allocate, at_once)
+        rows, starts = _equal(high, (number, shares), allocate)
         count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
     if len(copies.positions):
         count = add_copied(group_of, copies.of, count, members, ends)
@@ -134,7 +138,7 @@ def shares_of(
 
     ``chains`` are as `segments_of` returns them, of one or more parts, with all rows of each chain.
     """
-    if falls(chains[0], at_once):
+    if falls(chains[0]):
         order = order_of(chains[0], allocate, at_once)
         chains = [in_order(values, order, allocate) for values in chains]
     count = join_chains(*chains)
@@ -159,11 +163,11 @@ def expanded(
     return found
 
 
-def falls(values: np.ndarray, at_once: int) -> list[int]:
+def falls(values: np.ndarray) -> list[int]:
     """Return the rows, two at most, whose value, uint64[], is below the one before."""
     found = list[int]()
-    for low in range(0, len(values), at_once):
-        part = values[max(0, low - 1) : low + at_once]
+    for low in range(0, len(values), _STEP):
+        part = values[max(0, low - 1) : low + _STEP]
         rows = np.flatnonzero(part[1:] < part[:-1])[:2] + 1
         found += (max(0, low - 1) + rows).tolist()
         if len(found) > 1:
@@ -202,7 +206,7 @@ def _sorted(
 
     The first has the runs of the first pass, the second those of the second.
     """
-    begins = falls(runs[2], at_once)
+    begins = falls(runs[2])
     if len(begins) > 1:
         order = order_of(runs[2], allocate, at_once)
         runs, begins = [in_order(column, order, allocate) for column in runs], []
@@ -213,7 +217,7 @@ def _sorted(
     copies = allocate(count, np.dtype(np.uint64))
     if count:
         order = np.empty(0, np.int64)
-        if falls(records[2], at_once):
+        if falls(records[2]):
             order = order_of(records[2], allocate, at_once)
         second = begins[0] if begins else 0
         rows = allocate(len(records[2]), index)
@@ -222,7 +226,7 @@ def _sorted(
 
 
 def _equal(
-    high: np.ndarray, share: tuple[int, int], allocate: Allocate, at_once: int
+    high: np.ndarray, share: tuple[int, int], allocate: Allocate
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of equal hashes, int32[], of a share of all hashes, and where each begins.
 
@@ -234,8 +238,8 @@ def _equal(
     # Periodic text may have all of its rows in one share.
     kept, values = allocate(len(high), np.dtype(np.int32)), allocate(len(high), high.dtype)
     count, are_equal = 0, True
-    for low in range(0, len(high), at_once):
-        part = high[low : low + at_once]
+    for low in range(0, len(high), _STEP):
+        part = high[low : low + _STEP]
         rows = np.flatnonzero((part >> np.uint64(20)) % np.uint64(shares) == number)
         end = count + len(rows)
         kept[count:end], values[count:end] = low + rows, part[rows]

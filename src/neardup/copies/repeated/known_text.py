@@ -32,6 +32,8 @@ _MORE = 1 << 19
 #: Words of records, and keys, that space is kept for.
 _LARGE = 1 << 20
 _U64 = np.dtype(np.uint64)
+#: Types of the working memory of `match_known`.
+_SPACE = np.dtype(np.int32), np.dtype(np.int32), np.dtype(np.bool_)
 #: Types of keys, rows and contents of anchors.
 _KEPT = _U64, np.dtype(np.int64), _U64
 
@@ -158,6 +160,7 @@ class PartitionText:
             tuple(self._begin.tolist()),
             (self._words, RunLength(self._words).gram),
             self._known,
+            tuple(self._made(count, *_SPACE)),
             (*kept, listed[0], listed[1], counts, listed[2], stretches),
         )
         self._filled += rows

@@ -31,8 +31,14 @@ from neardup.copies.repeated.space import Space
 from neardup.copies.repeated.spill import Allocate, Spill
 from neardup.copies.work import Work
 from neardup.files.scratch import Slabs
-from neardup.io.source import changed
-from neardup.kernels.passages.anchoring import divide, equal_contents, mark, needed_anchors
+from neardup.io.source import Partition, changed
+from neardup.kernels.passages.anchoring import (
+    divide,
+    equal_contents,
+    mark,
+    needed_anchors,
+    read_marks,
+)
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
 from neardup.sketch.beginnings import Part, beginnings
@@ -54,17 +60,25 @@ class Batch(NamedTuple):
     anchors: RunAnchors
 
 
+class Again(NamedTuple):
+    """A partition that is read again."""
+
+    number: int
+    partition: Partition
+    texts: Callable[[np.ndarray], pa.LargeStringArray]  # of some rows, int64[]
+
+
 class Marked(NamedTuple):
     """Some of all anchors."""
 
     bits: np.ndarray  # uint8[anchors / 4]: two bits for each, see `mark`
     anchors: int
 
-    def of(self, first: int, last: int) -> np.ndarray:
+    def of(self, first: int, last: int, allocate: Allocate = np.empty) -> np.ndarray:
         """Return uint8[last - first]: 0, or the mark of the anchor, see `equal_contents`."""
-        bits = np.unpackbits(self.bits[first >> 2 : (last + 3) >> 2], bitorder="little")
-        lower, higher = bits.reshape(-1, 2)[first & 3 :][: last - first].T
-        return np.asarray(lower + np.uint8(2) * higher)
+        found = allocate(last - first, np.dtype(np.uint8))
+        read_marks(self.bits, first, found)
+        return found
 
 
 class Finder:
@@ -98,7 +112,7 @@ class Finder:
         self,
         corpus: Corpus,
         marked: Marked,
-        read: Callable[[int], Iterator[tuple[int, Callable[[np.ndarray], pa.LargeStringArray]]]],
+        read: Callable[[int], Iterator[Again]],
         groups: Groups | None = None,
         boilerplate: int = 0,
         check: Callable[[], None] = lambda: None,
@@ -108,8 +122,7 @@ class Finder:
         Args:
             corpus: All documents.
             marked: Anchors with keys that others have, as `Anchors.marked` returns them.
-            read: Yields the number of each partition from one on, and what reads rows of it,
-                int64[].
+            read: Yields each partition from one on.
             groups: Which documents are compared with each other; None for all.
             boilerplate: Documents from which on groups don't count for a run; 0 for never.
             check: Raises an error if the texts are others now; is called once they were read.
@@ -127,19 +140,20 @@ class Finder:
         begins = np.append(0, np.cumsum(sizes, dtype=np.int64))  # anchors before each partition
         done, runs = self.work.progress.partitions, self.runs
 
-        def work(
-            item: tuple[int, Callable[[np.ndarray], pa.LargeStringArray]],
-        ) -> tuple[int, tuple[np.ndarray, np.ndarray] | None]:
-            number, texts = item
+        def work(item: Again) -> tuple[int, tuple[np.ndarray, np.ndarray] | None]:
+            number, _, texts = item
             first, last = starts[number], starts[number + 1]
-            chosen = marked.of(int(begins[number]), int(begins[number + 1]))
+            limits = int(begins[number]), int(begins[number + 1])
+            chosen = marked.of(*limits, self.space.allocate)
             counts = corpus.anchors[first:last]
             needed = np.empty(len(counts), np.int64)
             needed_anchors(chosen, counts, needed)
             rows = np.flatnonzero(needed)
             if not len(rows):
                 return number, None
-            of_rows = chosen[np.repeat(needed > 0, counts)]
+            of_rows = chosen
+            if len(rows) < len(counts):
+                of_rows = chosen[np.repeat(needed > 0, counts)]
             needed = needed[rows]
             found = self.cache.pop(number, rows)
             batches = (

@@ -15,8 +15,8 @@ from neardup.copies.work import Work
 _PART, _PART_SHARE = 12 << 20, 80
 _MOST_PARTS = 1024
 #: Rows of a part that are sorted at once, at most; fewer where each thread, and one more, has no
-#: so many bytes for each of them.
-_SORTED, _SORTED_BYTES = 1 << 21, 200
+#: so many bytes for each of them, but not fewer than the last number.
+_SORTED, _SORTED_BYTES, _FEWEST = 1 << 21, 200, 1 << 14
 
 
 class Space:
@@ -29,7 +29,7 @@ class Space:
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.at_once = max(1, min(_SORTED, work.free // work.parts // _SORTED_BYTES))
+        self.at_once = min(_SORTED, max(_FEWEST, work.free // work.parts // _SORTED_BYTES))
 
     def allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
         """Return an array for a part, which may be many times as large as others."""

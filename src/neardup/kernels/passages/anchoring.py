@@ -247,6 +247,20 @@ def mark(bits, rows):
 
 
 @kernel
+def read_marks(bits, first, found):
+    """Read the marks of consecutive anchors.
+
+    Args:
+        bits: uint8[], as `mark` sets them.
+        first: Number of the first anchor.
+        found: uint8[anchors] for the marks.
+    """
+    for i in range(found.shape[0]):
+        bit = 2 * (first + i)
+        found[i] = bits[bit >> 3] >> (bit & 7) & 3
+
+
+@kernel
 def needed_anchors(marked, counts, needed):
     """Count the anchors of each document up to its last marked one, and the one behind.
 

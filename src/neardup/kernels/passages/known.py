@@ -64,7 +64,7 @@ def no_known(slots: int, tokens: int, near: np.ndarray) -> Known:
 
 
 @kernel
-def match_known(tokens, offsets, anchors, begin, size_of, known, out):
+def match_known(tokens, offsets, anchors, begin, size_of, known, space, out):
     """Find the stretches of some documents that are known, and say what becomes of each anchor.
 
     An anchor of which all runs are in stretches is left out. Of a document with stretches, anchors
@@ -82,6 +82,7 @@ def match_known(tokens, offsets, anchors, begin, size_of, known, out):
         begin: Numbers of the first document and of its first anchor.
         size_of: Tokens of a run, and of a gram, see `window_anchors`.
         known: Known so far; documents are added.
+        space: Working memory: int32[anchors], int32[anchors] and bool[anchors].
         out: Keys uint64[], rows int64[], see `DONE`, and hashes of all tokens uint64[] of the
             anchors that are kept, space for those of the fragments too; keys uint64[], first runs
             int32[], counts int32[documents] and uint8[] of anchors in the form of
@@ -101,9 +102,7 @@ def match_known(tokens, offsets, anchors, begin, size_of, known, out):
     known_keys, slots, stored, fragments, of_fragments, known_anchors, filled, near = known
     mask = np.uint64(known_keys.shape[0] - 1)
     # Runs of each anchor that are in no stretch; whether its key was seen.
-    low = np.empty(keys.shape[0], dtype=np.int32)
-    high = np.empty(keys.shape[0], dtype=np.int32)
-    hit = np.empty(keys.shape[0], dtype=np.bool_)
+    low, high, hit = space
     kept = entries = found = anchor = np.int64(0)
     for d in range(offsets.shape[0] - 1):
         start, size = offsets[d], offsets[d + 1] - offsets[d]
