@@ -11,6 +11,7 @@ import pytest
 
 import neardup
 from common import Command, write_lines
+from neardup import memory_plan
 from neardup.copies import work
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
@@ -123,7 +124,10 @@ def test_as_many_threads_work_as_fit(tmp_path: Path, command: Command) -> None:
     assert said.code == 0 and "2 of 16 threads, as the memory allows" in said.err
 
 
-def test_many_threads_need_more_than_the_default(tmp_path: Path) -> None:
+def test_many_threads_need_more_than_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_plan, "_SEARCHER", 10**9)
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"text": "some words of a long text " * 10**6}))
     asked = PassageRequest(

@@ -77,7 +77,7 @@ class Work:
 
     def check(self, partition: Partition) -> None:
         """Raise SpecError where the memory does not suffice for the texts of a partition."""
-        if not self.is_limit:
+        if not (self.is_limit and is_large(partition)):
             return
         least = least_for_texts(partition.size)
         what = f"texts of {show_size(partition.size)} that are read together"
