@@ -119,7 +119,7 @@ class Scratch:
         with self._lock:
             in_memory = self.fits(size)
             self.used += size if in_memory else 0
-        self._disk.look()
+        self.disk.look()
         flat = np.empty(size, np.uint8) if in_memory else np.frombuffer(self._map(size), np.uint8)
         if not in_memory:
             self.disk.add(size)
