@@ -27,7 +27,7 @@ WAYS: tuple[tuple[str, ...], ...] = (
     ("--cut", "--whole", "sentence", "--drop-below", "5", "--keep-sources", "--bridge", "2"),
 )
 #: So little that rows go to files at once, see `killing`.
-COMMON = ("--id", "id", "--words", "6", "--memory", "150MB", "--by", "who")
+COMMON = ("--id", "id", "--words", "6", "--memory", "240MB", "--by", "who")
 
 
 def rows(seed: int, count: int) -> list[dict[str, Any]]:
@@ -106,7 +106,7 @@ def test_killed_runs_end_with_the_same_bytes(
                 time.sleep(rng.random() * seconds)
                 process.kill(signal.SIGKILL)
                 process.wait()
-            resume = ("--resume", "--memory", rng.choice(["150MB", "400MB"]))
+            resume = ("--resume", "--memory", rng.choice(["240MB", "400MB"]))
         for stage in ("anchors", "marked", "runs", "rows", "found", "written"):
             stages[stage] = stages.get(stage, 0) + (stage in _done(out))
         forge.run(*command(notes, out, way), *(resume or ("--resume",))).check()
