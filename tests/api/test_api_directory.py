@@ -153,10 +153,6 @@ def test_a_result_in_memory_is_asked_elsewhere(
         assert batch.pairs_with_texts().to_pydict() == expected[1][2]
         assert copies.clean().to_pydict() == expected[2][1]
         assert copies.explain("n20", texts=True).render() == expected[2][2]
-    # The other place has an input of the same name: the output would be in the folder of this one.
-    monkeypatch.chdir(made / "there")
-    with pytest.raises(OutputError, match="would be replaced|is an input"):
-        run.save(made / "here" / "notes.jsonl")
 
 
 def test_an_index_is_changed_elsewhere(
@@ -170,16 +166,16 @@ def test_an_index_is_changed_elsewhere(
     index = neardup.Index.open("index")
     count = len(index)
     monkeypatch.chdir(tmp_path / "namesakes")
-    for number in range(6):  # segments are made, and merged
-        texts = [f"text {number} {i} of a batch that is new" for i in range(2000)]
-        index.add(texts, ids=[f"{number}-{i}" for i in range(2000)])
-    index.compact(purge=True)
-    assert index.remove(["0-0"]) == 1 and index.check() == []
+    for number in range(3):  # segments are made, and merged
+        texts = [f"text {number} {i} of a batch that is new" for i in range(200)]
+        index.add(texts, ids=[f"{number}-{i}" for i in range(200)])
+        index.compact(purge=number == 2)
+    assert index.remove(["0-0"]) == [] and index.check() == []
     index.backup("copy")
     index.close()
     assert index.path == tmp_path / "index"
-    assert len(neardup.Index.open(tmp_path / "index")) == count + 11_999
-    assert len(neardup.Index.open(tmp_path / "namesakes" / "copy")) == count + 11_999
+    assert len(neardup.Index.open(tmp_path / "index")) == count + 599
+    assert len(neardup.Index.open(tmp_path / "namesakes" / "copy")) == count + 599
     assert files_of(tmp_path / "namesakes" / "index") == {
         name.partition("/")[2]: data for name, data in namesake.items()
     }

@@ -16,6 +16,7 @@ from neardup.api.arguments import checked
 from neardup.arrays import array_of, numbers
 from neardup.engines.identifiers import id_array
 from neardup.errors import ColumnError, FormatError, InputNotFoundError, OutputError
+from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing_path
 from neardup.io.opening import Reading
 from neardup.io.source import Source
@@ -93,10 +94,12 @@ def save_signatures(
     recipe = Recipe(made, Spec(scheme=scheme).scheme, seed, num_hashes, 1)
     how = (input_format, encoding_errors, delimiter, max_document)
     reading = Reading(text, id, *how, items=made.unit == "item")
+    given = GivenPath.of(out)
     opened, _ = reading.open_sized(source)
-    path = _checked_file(Path(out), opened, overwrite)
+    with given.in_messages():
+        path = _checked_file(given.path, opened, overwrite)
     count = 0
-    with Pool(threads) as pool, replacing_path(path) as partial:
+    with given.in_messages(), Pool(threads) as pool, replacing_path(path) as partial:
         writer: pq.ParquetWriter | None = None
         schema: pa.Schema | None = None
         try:
@@ -157,7 +160,7 @@ def _checked_file(path: Path, source: Source, overwrite: bool) -> Path:
     if path.is_dir() or not path.parent.is_dir():
         raise OutputError(f"{path} is no file in a folder that is there", "name another file")
     if path.exists():
-        inputs = [Path(file.path).resolve() for file in source.files if not file.is_remote]
+        inputs = [file.given.path.resolve() for file in source.files if not file.is_remote]
         if path.resolve() in inputs:
             raise OutputError(f"{path} is an input", "name another file")
         if not overwrite:

@@ -475,6 +475,9 @@ class PassageRecord(OfCorpus):
         agree("by_year", (self.by_year is UNSET) == (self.by_month is UNSET), "by_month")
         dated = self.by_year is not UNSET
         agree("by_year", not dated or self.spec.order_by is not None, "spec.order_by")
+        drops = (self.cut.drop_above, self.cut.drop_below) != (None, None)
+        lost = self.counts.cut_words_left_nowhere is not UNSET
+        agree("counts.cut_words_left_nowhere", lost == (cut and drops), "cut.drop_above")
         self.require_tables({"passages": True, "documents": True, "cuts": cut}, "cut")
         self.require_tables({"boilerplate": self.spec.boilerplate > 0}, "spec.boilerplate")
 
@@ -527,7 +530,7 @@ class FieldMembers(Part):
 
 class LinkSettings(Part):
     fields: list[FieldMembers]
-    block_at: float | None
+    block_at: float
     recall: float
     similarity: str
     decide_at: float
@@ -555,7 +558,7 @@ class LinkCounts(Part):
     compared: Count
     not_compared: Count
     left_out: Count
-    each: Count | None
+    each: Count
     copies: Count
     common_shingles: Count
     bands: Count

@@ -1,13 +1,15 @@
 """The checkpoint that a job continues from."""
 
 import json
+import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from neardup.errors import ResumeError
+from neardup.files.given_path import GivenPath
 from neardup.json_values import differences
 
 
@@ -16,6 +18,17 @@ def hadoop_file(spark: SparkSession, path: str) -> tuple[Any, Any]:
     context: Any = spark.sparkContext
     name = context._jvm.org.apache.hadoop.fs.Path(path)
     return name, name.getFileSystem(context._jsc.hadoopConfiguration())
+
+
+def placed(spark: SparkSession, path: str) -> str:
+    """Return a path for Spark: a local one is absolute, by the directory of this process.
+
+    The process of Spark stays in the directory in which it was started.
+    """
+    name, system = hadoop_file(spark, path)
+    if name.isAbsolute() or system.getUri().getScheme() != "file":
+        return path
+    return os.fspath(GivenPath.of(path))
 
 
 def without_history(df: DataFrame) -> DataFrame:
@@ -35,6 +48,11 @@ class Checkpoint(NamedTuple):
 
     df: DataFrame
     folder: str | None
+
+    @classmethod
+    def of(cls, df: DataFrame, folder: str | None) -> Self:
+        """Return that of a job, in a folder that stays what it is now."""
+        return cls(df, None if folder is None else placed(df.sparkSession, folder))
 
     def begin(self, about: dict[str, Any]) -> None:
         """Store the settings of the job; raise ResumeError if another job was begun here."""

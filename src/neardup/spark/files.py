@@ -16,10 +16,11 @@ import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
 from neardup.errors import FormatError, OutputError
+from neardup.files.given_path import GivenPath
 from neardup.io import paths
 from neardup.io.writers import write_tables
 from neardup.result_record import RECORD
-from neardup.spark.checkpoint import hadoop_file
+from neardup.spark.checkpoint import hadoop_file, placed
 from neardup.spark.spark_errors import worker_errors
 from neardup.state.about_work import about_work
 from neardup.state.output_folder import Write, locked_folder, write_record
@@ -96,7 +97,8 @@ def read(spark: SparkSession, inputs: list[str], format: str | None = None) -> D
     """
     format = format or format_of(inputs[0])
     reader = _with_options(spark.read, format, _STRICT)
-    found: DataFrame = reader.load(inputs if format != "delta" else inputs[0])
+    names = [placed(spark, name) for name in inputs]
+    found: DataFrame = reader.load(names if format != "delta" else names[0])
     return found
 
 
@@ -171,10 +173,11 @@ def locked(
         ResumeError: Another process, or thread, of this machine is at work in it.
     """
     if single_file:
-        with locked_folder(Path(folder), False, [RECORD]) as write_folder:
+        with locked_folder(GivenPath.of(folder), False, [RECORD]) as write_folder:
             yield partial(_write_files, write_folder)
         return
-    with ExitStack() as holding:
+    given, folder = GivenPath.of(folder), placed(spark, folder)
+    with given.in_messages(), ExitStack() as holding:
         here = _local(spark, folder)
         if here is not None:
             RunState.refuse_used(here / RUN_FOLDER)

@@ -160,7 +160,7 @@ def dedup(
     ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [], private_ids)
     steps.warn_of_bands(spec, ids.documents)
     df = df.withColumn(id, column(id).cast(ids.type)) if ids.type != kind else df
-    store = Checkpoint(given, checkpoint)
+    store = Checkpoint.of(given, checkpoint)
     about = {"spec": spec.as_dict(), "recipe": recipe.as_dict(), "private_ids": private_ids}
     job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
     store.begin({**about, **job, "input": {"documents": ids.documents, "hash": ids.digest}})

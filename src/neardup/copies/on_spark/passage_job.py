@@ -230,7 +230,7 @@ class _Job:
             checks.check_types(against, self.text, self.id, grouping)
             _check_same_types(df, against, [self.id, *grouping.values()])
         steps.check_executors(df.sparkSession)
-        store = Checkpoint(df, checkpoint)
+        store = Checkpoint.of(df, checkpoint)
         corpora = [c for c in (against, df) if c is not None]
         names = [self.text, *spec.columns]
         ids = [
