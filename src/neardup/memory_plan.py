@@ -43,7 +43,7 @@ _INDEXED = 1000
 _RECORD, _FIELD_BYTE = 2500, 60
 #: Of a search for passages, besides the process: tables and their writers, of inputs from so many
 #: bytes on; each thread that has a partition of so many bytes; and each byte of a large partition.
-_TABLES, _USUAL_TABLES, _SEARCHER, _SEARCHED, _SEARCHED_BYTE = (
+_TABLES, _USUAL_TABLES, _SEARCHER, _PART, _PART_BYTE = (
     60_000_000,
     64 << 20,
     45_000_000,
@@ -85,13 +85,13 @@ def least_for_passages(size: int, threads: int) -> int:
 
     ``size`` is the bytes of the input; of a small one, few threads have something to do.
     """
-    busy = min(float(threads), size / _SEARCHED)
+    busy = min(float(threads), size / _PART)
     return BASE + int(min(1.0, size / _USUAL_TABLES) * _TABLES + busy * _SEARCHER)
 
 
 def least_for_texts(size: int) -> int:
     """Return the same for one thread and texts of so many bytes that are read together."""
-    return BASE + THREAD + _SEARCHED_BYTE * size
+    return BASE + THREAD + _PART_BYTE * size
 
 
 def show_size(size: int) -> str:

@@ -264,7 +264,7 @@ def cut_stream(
     line_end = re.compile(b"[%s]" % ends)
     buffer = np.empty(partition_bytes + PAD, np.uint8)
     left = position = start = skipped = blank = 0
-    searched = 0  # bytes at the start of the buffer in which no record ends
+    without_end = 0  # bytes at the start of the buffer in which no record ends
     capacity, line, final = partition_bytes, 1, False
     with _reading(file) as (raw, stream):
         while not final:
@@ -275,7 +275,7 @@ def cut_stream(
             buffer[filled : filled + PAD] = 0
             known = line if buffered else None
             end = 0
-            if filled and (final or line_end.search(view_of(buffer, searched, filled))):
+            if filled and (final or line_end.search(view_of(buffer, without_end, filled))):
                 end = last_end(Raw(buffer, filled), final, position, known)
             is_empty = buffered and not final and _is_blank(buffer, end or filled, spaces)
             if is_empty:
@@ -287,10 +287,10 @@ def cut_stream(
                 blank = 0
             if not end and not final and filled <= limit.size:
                 # The last byte again: it may be half of a line end.
-                searched = max(filled - 1, 0)
+                without_end = max(filled - 1, 0)
                 left, capacity = filled, min(2 * filled, limit.size + 1)
                 continue
-            searched = 0
+            without_end = 0
             if not end and not final:
                 is_header = limit.delimiter is not None and not position
                 if not limit.skips or is_header:

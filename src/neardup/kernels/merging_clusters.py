@@ -1,6 +1,6 @@
 """Clusters of records, merged by the pairs between them: by their mean, or if all of them are ones.
 
-What is known of two units is in a hash table, and the units next to each one in lists that are
+The pairs between two units are in a hash table, and the units next to each one in lists that are
 chained when units are merged: memory is linear in the pairs, and time nearly so.
 """
 
@@ -55,7 +55,7 @@ def _take(between, key):
     if keys[slot] == np.uint64(0):
         return np.int64(0)
     found = sums[slot]
-    # Those behind it move up, so that none is behind an empty slot.
+    # Those behind it move up: none may be behind an empty slot.
     hole, at = slot, (slot + 1) & mask
     while keys[at] != np.uint64(0):
         mixed = keys[at] * _MIX

@@ -285,16 +285,16 @@ def keep_lowest(keys, a, b, begin, filled, heaps):
         keys: uint64[pairs]: keys of pairs.
         a: int32[pairs]: the one record of each.
         b: int32[pairs]: the other.
-        begin: int64[records + 1]: where the keys of each record begin; those of some have no room.
+        begin: int64[records + 1]: where the keys of each record begin; some records keep none.
         filled: int64[records]: keys that each has so far.
         heaps: uint64[]: the keys; where those of a record begin is its highest one.
     """
     for i in range(keys.shape[0]):
         for record in (np.int64(a[i]), np.int64(b[i])):
-            low, room = begin[record], begin[record + 1] - begin[record]
-            if room == 0 or (filled[record] == room and keys[i] >= heaps[low]):
+            low, capacity = begin[record], begin[record + 1] - begin[record]
+            if capacity == 0 or (filled[record] == capacity and keys[i] >= heaps[low]):
                 continue
-            if filled[record] < room:
+            if filled[record] < capacity:
                 at = filled[record]
                 filled[record] += 1
                 while at > 0 and heaps[low + (at - 1) // 2] < keys[i]:
@@ -302,9 +302,9 @@ def keep_lowest(keys, a, b, begin, filled, heaps):
                     at = (at - 1) // 2
             else:
                 at = np.int64(0)
-                while 2 * at + 1 < room:
+                while 2 * at + 1 < capacity:
                     child = 2 * at + 1
-                    if child + 1 < room and heaps[low + child + 1] > heaps[low + child]:
+                    if child + 1 < capacity and heaps[low + child + 1] > heaps[low + child]:
                         child += 1
                     if heaps[low + child] <= keys[i]:
                         break

@@ -206,8 +206,8 @@ def _expanded(answer: RunAnswer, edges: Edges, total: int, empty: Allocate) -> T
         similarity = edges.similarity[rows]
         ends = np.cumsum(sizes[a] * sizes[b])
         begins = ends - sizes[a] * sizes[b]
-        for some in batches(int(ends[-1])):
-            numbers = np.arange(some.start, some.stop)
+        for part in batches(int(ends[-1])):
+            numbers = np.arange(part.start, part.stop)
             pair = np.searchsorted(ends, numbers, side="right")
             i, j = np.divmod(numbers - begins[pair], sizes[b][pair])
             put(order[starts[a][pair] + i], order[starts[b][pair] + j], similarity[pair])

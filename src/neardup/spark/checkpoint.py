@@ -51,7 +51,7 @@ class Checkpoint(NamedTuple):
 
     @classmethod
     def of(cls, df: DataFrame, folder: str | None) -> Self:
-        """Return that of a job, in a folder that stays what it is now."""
+        """Return that of a job, in a folder that is absolute from now on."""
         return cls(df, None if folder is None else placed(df.sparkSession, folder))
 
     def begin(self, about: dict[str, Any]) -> None:
