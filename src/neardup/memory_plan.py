@@ -29,7 +29,7 @@ _SKETCH = 120
 EDGES = 256_000_000
 #: Of each byte of the texts of a row group while it is written, and bytes of texts in one: the
 #: records that wait, their encoded pages, and the tables after them.
-_WRITTEN, _GROUP = 5, 32 << 20
+_WRITTEN, _GROUP = 6, 32 << 20
 #: Of each document: ranks, answers, order, marks, and memory to group one band.
 DOCUMENT = 80
 #: Of each document of a corpus that is read once: its id, a mark, and memory to check ids.
@@ -157,11 +157,21 @@ class MemoryPlan:
     keys: int  # bytes of all band keys
     arrays: int  # bytes of arrays before they are mapped to files
     cached: int  # bytes of documents that are cached
+    each: int = DOCUMENT  # bytes that a document needs until the end
 
     def check(self) -> None:
         """Raise SpecError where the memory does not suffice for one thread."""
         if self.memory < self.minimum:
             require_memory(self.memory, self.minimum, f"{self.workload.documents:,} documents")
+
+    def check_read(self, documents: int) -> None:
+        """Raise SpecError where more documents were read than the memory suffices for.
+
+        How many there are is not known of pipes, and hardly of what is compressed well.
+        """
+        if documents > self.workload.documents:
+            minimum = BASE + THREAD + self.each * documents
+            require_memory(self.memory, minimum, f"{documents:,} documents read so far, or more")
 
 
 def require_memory(
@@ -214,7 +224,7 @@ def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
 def plan_decontamination(train: Workload, items: int, memory: int | None) -> MemoryPlan:
     """Divide the memory for test items with so many bytes of text, and for a training corpus."""
     more = items * _ITEM_BYTE + train.documents * (_READ - DOCUMENT)
-    return plan_memory(replace(train, columns=train.columns + more), memory)
+    return replace(plan_memory(replace(train, columns=train.columns + more), memory), each=_READ)
 
 
 def plan_against(
@@ -223,7 +233,8 @@ def plan_against(
     """Divide the memory for a batch, and old documents with so many bytes of text."""
     indexed = (batch.documents + old_documents) * _INDEXED + 2 * (batch.text + old_text)
     more = indexed - batch.documents * DOCUMENT
-    return plan_memory(replace(batch, columns=batch.columns + more), memory)
+    each = _INDEXED + 2 * (batch.text // max(1, batch.documents))
+    return replace(plan_memory(replace(batch, columns=batch.columns + more), memory), each=each)
 
 
 def plan_records(records: int, size: int, threads: int, memory: int | None) -> int:

@@ -295,6 +295,7 @@ def _against(
         plan = plan_against(load, *size, old.memory)
         if old.memory is not None:
             plan.check()
+            corpus.check = plan.check_read
         if before is not None:
             with clock.stage("index the old corpus"):
                 known = index_of_old(before, opened)

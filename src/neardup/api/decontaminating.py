@@ -214,7 +214,7 @@ def decontaminate(
         plan = plan_decontamination(corpus.workload(threads, asked.shingle), size, allowed)
         if allowed is not None:
             plan.check()
-            threads = plan.threads
+            threads, corpus.check = plan.threads, plan.check_read
         scratch = Scratch(plan.arrays, Disk(None if folder is None else folder.path.parent))
         with show_progress(progress), Pool(threads) as pool:
             with naming("test_"):

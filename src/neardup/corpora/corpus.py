@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,6 +56,7 @@ class InputCorpus:
         missing: Documents of each partition without text.
         extra: Other columns that are read.
         how: How it is read, in JSON values.
+        check: Refuses a number of documents that the memory does not suffice for.
     """
 
     reader: Reader
@@ -66,6 +67,8 @@ class InputCorpus:
     skipped: int = 0
     missing: list[int] = field(default_factory=list)
     how: dict[str, Any] = field(default_factory=dict)
+    check: Callable[[int], None] | None = None
+    _documents: int = 0
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
     _columns: list[pa.Table] = field(default_factory=list)
     _unique: Ids = None
@@ -90,7 +93,7 @@ class InputCorpus:
     @property
     def documents(self) -> int:
         """Documents that were read."""
-        return sum(self.counts)
+        return self._documents
 
     def read(self, partition: Partition) -> Documents:
         """Read a partition; for any thread."""
@@ -126,6 +129,9 @@ class InputCorpus:
         file, start, count, skipped, missing = about
         self.partitions.append((file, start))
         self.counts.append(count)
+        self._documents += count
+        if self.check is not None:
+            self.check(self._documents)
         self.skipped += skipped
         self.missing.append(missing)
         if self.id_column:

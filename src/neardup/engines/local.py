@@ -172,6 +172,7 @@ class _Sketching:
         self._free = beginning.plan.cached if job.source.format != "text" else 0
         self._lock = threading.Lock()
         load = beginning.plan.workload
+        self._check = beginning.plan.check_read
         self._small = load.rows * (load.num_bands + _WORDS) * KEY * _TOGETHER <= _TOGETHER_BYTES
 
     def run(self, shard: Shard | None = None) -> list[PartitionMetadata]:
@@ -186,6 +187,7 @@ class _Sketching:
             return []  # others have sketched it
         found: list[PartitionMetadata] = []
         total = size = 0
+        read = sum(entry.documents for entry in there.values())
         with job.clock.stage("read and sketch", job.source.total_bytes, "bytes") as advance:
 
             def items() -> Iterator[tuple[int, Partition, Documents | None]]:
@@ -208,10 +210,13 @@ class _Sketching:
                         store.put(number, keys, part.pack())
                 for _, part, _ in batch:
                     size += part.table.nbytes
+                    read += len(part.table)
                     found.append(part)
                     advance(part.size)
                 if size > _METADATA:
                     found.clear()
+                if shard is None:
+                    self._check(read)
         if shard is not None:
             store.note(f"shard {shard}", json.dumps({"partitions": total}))
         return [] if there or shard is not None or size > _METADATA else found

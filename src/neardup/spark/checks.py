@@ -41,7 +41,9 @@ def check_types(df: DataFrame, text: str, id: str, ordered: Mapping[str, str]) -
             message = f"`{setting}` is {name!r}, and there is no such column"
             raise ColumnError(message, f"there are {', '.join(types) or 'none'}")
     if types[text] != "string":
-        raise ColumnError(f"column {text!r} is of type {types[text]}; expected string")
+        # Spark gives the type void, or double for NaN, to a column without a value.
+        hint = "cast it to string; NaN becomes text by that, so replace it by null before"
+        raise ColumnError(f"column {text!r} is of type {types[text]}; expected string", hint)
     if not _IDS.fullmatch(types[id]):
         raise ColumnError(f"column {id!r} is of type {types[id]}; expected string or integers")
     for name in ordered.values():

@@ -95,17 +95,21 @@ def check_folder(
         if path.exists() or path.is_symlink():
             _check_existing(path, overwrite, writes, resume)
         existing = next(each for each in [path, *path.parents] if each.exists())
-        if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+        if not writable and existing.exists():  # (a run that ends now removes what it made)
             raise OutputError(
                 f"{existing} is not a folder that can be written", "name another output"
             )
 
 
 def _check_existing(out: Path, overwrite: bool, writes: Iterable[str], resume: bool) -> None:
-    if not out.is_dir():
+    if not out.is_dir() and os.path.lexists(out):
         raise OutputError(f"{out} exists and is not a folder", "name another output")
     RunState.refuse_used(out / RUN_FOLDER)
-    there = {path.name for path in out.iterdir()}
+    try:
+        there = {path.name for path in out.iterdir()}
+    except FileNotFoundError:  # a run that ended at this moment has removed it
+        return
     begun = RUN_FOLDER in there
     interrupted = RunState.exists(out / RUN_FOLDER)
     record = read_record(out)

@@ -61,8 +61,8 @@ class RunState(AbstractContextManager["RunState"]):
             try:
                 return cls._create(folder, overwrite, resumable)
             except OutputError as error:
-                # A run that ends at this moment removes the folder.
-                if not isinstance(error.__cause__, FileNotFoundError):
+                # A run that ends at this moment removes the folder; others make it.
+                if not isinstance(error.__cause__, (FileNotFoundError, FileExistsError)):
                     raise
         return cls._create(folder, overwrite, resumable)
 

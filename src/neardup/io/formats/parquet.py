@@ -345,15 +345,15 @@ def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int)
     leaves = _leaves(about)
     strings = [name for name in strings if name in leaves]
     try:
-        with opened.opened() as plain, opened.opened(strings) as reader:
+        with opened.opened(strings) as reader:
             for number in range(about.num_row_groups):
                 group = about.row_group(number)
                 size = max(group.total_byte_size, _ROW_BYTES * group.num_rows)
-                seen = _first_row(plain, reader, number, strings)
+                seen = _first_row(opened, reader, number, strings)
                 for name in strings:
                     chunk = group.column(leaves[name])
                     if _is_longer(chunk, opened.plain):
-                        size += _measured_bytes(plain, number, name)
+                        size += _measured_bytes(opened, number, name)
                     elif chunk.has_dictionary_page:
                         first = seen and seen.column(seen.schema.names.index(name))
                         size += _repeated_bytes(reader, number, name, first, size, partition_bytes)
@@ -367,24 +367,26 @@ def _kind(type: Any) -> str:
 
 
 def _first_row(
-    plain: pq.ParquetFile, reader: pq.ParquetFile, group: int, names: Sequence[str]
+    opened: _ParquetFile, reader: pq.ParquetFile, group: int, names: Sequence[str]
 ) -> pa.RecordBatch | None:
     """Return the first row of a row group, with dictionaries unless a column has none for Arrow."""
     try:
         return _look(reader, group, names)
     except DAMAGE:
-        _look(plain, group, names)
+        with opened.opened() as plain:
+            _look(plain, group, names)
     leaves, about = _leaves(reader.metadata), reader.metadata.row_group(group)
     others = [n for n in names if not _DELTA & {*about.column(leaves[n]).encodings}]
     return _look(reader, group, others)
 
 
-def _measured_bytes(reader: pq.ParquetFile, group: int, name: str) -> int:
+def _measured_bytes(opened: _ParquetFile, group: int, name: str) -> int:
     """Bytes of the values of a column, which are decoded a few at a time."""
-    batches = reader.iter_batches(
-        _MEASURED_ROWS, row_groups=[group], columns=[name], use_threads=False
-    )
-    return sum(map(bytes_of, batches))
+    with opened.opened() as reader:
+        batches = reader.iter_batches(
+            _MEASURED_ROWS, row_groups=[group], columns=[name], use_threads=False
+        )
+        return sum(map(bytes_of, batches))
 
 
 def _paths(about: pq.FileMetaData) -> list[str]:
