@@ -167,7 +167,7 @@ class MemoryPlan:
     def check_read(self, documents: int) -> None:
         """Raise SpecError where more documents were read than the memory suffices for.
 
-        How many there are is not known of pipes, and hardly of what is compressed well.
+        The number is not known for pipes, and hardly for files that are compressed well.
         """
         if documents > self.workload.documents:
             minimum = BASE + THREAD + self.each * documents

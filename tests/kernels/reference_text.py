@@ -256,6 +256,11 @@ def first_above(values: Sequence[int], low: int, value: int) -> int:
     return bisect_right(values, value, low)
 
 
+def fill_order(values: Sequence[int]) -> list[int]:
+    """The rows of values in ascending order, equal ones as they are."""
+    return sorted(range(len(values)), key=lambda row: values[row])
+
+
 def last_not_above(values: Sequence[int], value: int) -> int:
     """The last place whose value is not larger."""
     return bisect_right(values, value) - 1

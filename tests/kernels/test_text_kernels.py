@@ -229,6 +229,17 @@ def test_searching(values: list[int], value: int) -> None:
         assert searching.first_above(*of) == reference.first_above(values, low, value)
 
 
+@given(st.lists(st.integers(0, 60), max_size=40, unique=True), st.data())
+@settings(max_examples=20 if SLOW else 200, deadline=None)
+def test_rows_in_ascending_order(different: list[int], data: st.DataObject) -> None:
+    """Equal values are next to each other, in stretches that ascend or not."""
+    times = data.draw(st.lists(st.integers(1, 4), min_size=40, max_size=40))
+    values = [value for value, many in zip(different, times, strict=False) for _ in range(many)]
+    array, order = np.array(values, np.uint64), np.empty(len(values), np.int64)
+    searching.fill_order(array, np.sort(array), order)
+    assert order.tolist() == reference.fill_order(values)
+
+
 @given(
     st.lists(
         st.one_of(

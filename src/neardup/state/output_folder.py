@@ -96,7 +96,7 @@ def check_folder(
             _check_existing(path, overwrite, writes, resume)
         existing = next(each for each in [path, *path.parents] if each.exists())
         writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-        if not writable and existing.exists():  # (a run that ends now removes what it made)
+        if not writable and existing.exists():  # (a run that ends now removes its folders)
             raise OutputError(
                 f"{existing} is not a folder that can be written", "name another output"
             )
