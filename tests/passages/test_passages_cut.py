@@ -438,7 +438,7 @@ def test_threads_and_memory_give_the_same_bytes(tmp_path: Path, kernels: None) -
     )
     found = []
     for number, options in enumerate(
-        ({"threads": 1}, {"threads": 8}, {"memory": "200MB", "threads": 1})
+        ({"threads": 1}, {"threads": 8}, {"memory": "240MB", "threads": 1})
     ):
         out = tmp_path / str(number)
         neardup.passages(path, id="id", words=4, cut=True, out=out, **options)  # type: ignore[arg-type]

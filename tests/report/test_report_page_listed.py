@@ -13,6 +13,7 @@ from page_visit import Visit
 
 import neardup
 from common import Command
+from neardup.result_record.schema import SparkCounts, SparkRecord
 
 WORDS = [f"w{k}" for k in range(60)]
 HOSTILE = "<script>window.__pwned=1</script>"
@@ -119,8 +120,13 @@ def spark_folder(path: Path) -> Path:
 
     pq.write_table(found, path / "clusters.parquet")
     record = json.loads((path / "run.json").read_text())
-    record["command"] = "spark"
-    (path / "run.json").write_text(json.dumps(record))
+    record |= {"command": "spark", "source": None, "secret_ids": False, "private_ids": False}
+    record["frame"] = {"text": ["text"], "id": "id", "input_format": "json"}
+    record["output"] = {"clean": True, "annotate": False, "tables": "parquet", "format": "json"}
+    of_spark = {name: record[name] for name in SparkRecord.__struct_fields__}
+    counts = record["counts"]
+    of_spark["counts"] = {n: counts[n] for n in SparkCounts.__struct_fields__ if n in counts}
+    (path / "run.json").write_text(json.dumps(of_spark))
     return path
 
 
