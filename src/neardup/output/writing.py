@@ -133,18 +133,18 @@ def write_outputs(
             if outcome.answer.edges is not None:
                 _write_table(outcome, staged, writing.tables, "edges")
         values = record(outcome) | more()
-        write_record(staged, "recluster" if "recluster" in values else "dedup", values)
-    return complete_outputs(out, state, staged)
+        command = "recluster" if "recluster" in values else "dedup"
+        found = write_record(staged, command, values)
+    complete_outputs(out, state, staged)
+    return found
 
 
-def complete_outputs(out: Path, state: RunState, staged: Path) -> dict[str, Any]:
-    """Publish the files of a run, all of which are in a folder; return the record."""
+def complete_outputs(out: Path, state: RunState, staged: Path) -> None:
+    """Publish the files of a run, all of which are in a folder."""
     with system_errors(staged):
         sync_folder(staged)
     state.put(_WRITTEN, 0, about={path.name: stamp(path) for path in staged.iterdir()})
-    found = finish_outputs(out, state)
-    assert found is not None
-    return found
+    publish(staged, out)
 
 
 def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:

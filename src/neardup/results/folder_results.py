@@ -42,7 +42,7 @@ class FolderResults(Results):
 
     Args:
         folder: Where they are.
-        record: Their record, if it is known; else it is read.
+        record: Their record, if this process has just written it; else it is read, and checked.
     """
 
     #: Where they are.
@@ -60,11 +60,12 @@ class FolderResults(Results):
         name = str(self.location)
         self.name = name.rstrip("/") if self.folder is None else str(Path(name))
         self._opened_in = current_directory()
-        if record is None:
-            with self._reading(RECORD) as file:
-                data = file.read()
-            record = header_of(data, f"{self.name}/{RECORD}")
-        self.record = record
+        if record is not None:
+            self.record = record
+            return
+        with self._reading(RECORD) as file:
+            data = file.read()
+        self.record = header_of(data, f"{self.name}/{RECORD}")
         if self.commands:
             self._check()
 

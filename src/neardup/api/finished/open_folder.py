@@ -90,7 +90,7 @@ def _run(folder: Url | GivenPath) -> Any:
             from neardup.api.comparing_corpora import Against
             from neardup.results.other_folders import AgainstFolder
 
-            return Against(AgainstFolder(folder, record))
+            return Against(AgainstFolder(folder))
         case "decontaminate":
             from neardup.api.decontaminating import Decontamination
 
@@ -106,11 +106,11 @@ def _run(folder: Url | GivenPath) -> Any:
         case "spark":
             from neardup.results.other_folders import SparkFolder
 
-            return FromSpark(SparkFolder(folder, record))
+            return FromSpark(SparkFolder(folder))
         case "spark --passages":
             from neardup.api.copying import PassageRun
             from neardup.copies.passage_results import SparkPassages
 
-            return PassageRun(SparkPassages(folder, record))
+            return PassageRun(SparkPassages(folder))
         case _:
-            return Run(FolderResults(folder, record))
+            return Run(FolderResults(folder))
