@@ -245,7 +245,7 @@ def plan_records(records: int, size: int, threads: int, memory: int | None) -> i
     """
     minimum = BASE + threads * THREAD + records * _RECORD + size * _FIELD_BYTE
     if memory is not None:
-        require_memory(memory, minimum, f"{records:,} records")
+        require_memory(memory, minimum, f"{records:,} records, or more")
     return max(0, available_memory(memory) - minimum)
 
 

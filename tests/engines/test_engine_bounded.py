@@ -19,7 +19,7 @@ import pytest
 import neardup
 from bench.notes import Family, SynthSpec, write
 from common import Command
-from neardup.engines.beginning import begin, check_documents
+from neardup.engines.beginning import Head, begin, check_documents
 from neardup.engines.job import Job, Resources
 from neardup.engines.local import _Sketching
 from neardup.engines.reading import Reader
@@ -371,3 +371,20 @@ def test_the_peak_is_of_this_process_alone() -> None:
     code = "from neardup.memory_plan import peak_memory; print(peak_memory())"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 1e6 < int(found.stdout) < parents.nbytes
+
+
+def test_few_large_documents_are_read_before_the_run_begins(tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    path.write_text((json.dumps({"text": "word " * 200_000}) + "\n") * 60)
+    head = Head.of(Reader(open_source(path, Columns(), partition_bytes=1 << 20)), ())
+    assert 16 << 20 <= sum(found.text.nbytes for found in head.read) < 18 << 20
+    assert not head.complete and 2 < head.scale(path.stat().st_size) < 5
+
+
+def test_documents_are_counted_while_they_are_read(tmp_path: Path, command: Command) -> None:
+    """The first ones may be large, and the others small."""
+    path, large = tmp_path / "notes.jsonl", json.dumps({"text": "word " * 8000}) + "\n"
+    path.write_text(large * 600 + (json.dumps({"text": "a"}) + "\n") * 3_000_000)
+    done = command("dedup", path, "-o", tmp_path / "out", "--memory", "470MB")
+    assert done.code == 2 and "documents read so far, or more" in done.error
+    assert not (tmp_path / "out").exists()

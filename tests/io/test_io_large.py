@@ -183,6 +183,37 @@ def test_a_bomb_takes_no_memory(tmp_path: Path, name: str, skip: bool) -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst", "a.jsonl"])
+def test_blank_lines_without_end(tmp_path: Path, name: str) -> None:
+    """Of a compressed file, of which no length is known, they are refused; a plain one ends."""
+    path = tmp_path / name
+    raw = b'{"text":"a"}\n' + b"\n" * (8 << 20) + b'{"text":"b"}\n'
+    path.write_bytes(PACKED.get(path.suffix, bytes)(raw))
+    source = opened(path, 1 << 16, max_document=1 << 20)
+    if name == "a.jsonl":
+        assert texts_of(source) == ["a", "b"]
+        return
+    with pytest.raises(FormatError, match="more than 1,048,576 bytes of blank lines"):
+        texts_of(source)
+
+
+def test_a_page_of_equal_values_takes_no_memory(tmp_path: Path) -> None:
+    """The indices of 20 million values, in a file of 1 kB, are not read at once."""
+    rows = 20_000_000
+    indices = pa.array(np.zeros(rows, np.int32))
+    table = pa.table({"text": pa.DictionaryArray.from_arrays(indices, pa.array(["a b c"]))})
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, row_group_size=rows, write_statistics=False)
+    del table, indices
+    tracemalloc.start()
+    try:
+        first = next(iter(opened(path, 1 << 16).partitions()))
+        assert set(first.read(()).text.to_pylist()) == {"a b c"}
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()
+
+
 def test_frames_and_settings() -> None:
     table = pa.table({"text": ["a", "b" * 101]})
     with pytest.raises(FormatError, match="record 2: a text of more than 100 bytes"):

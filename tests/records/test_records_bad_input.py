@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +224,12 @@ def test_large_records(tmp_path: Path, command: Command) -> None:
     assert answer.code == 1 and found in answer.error and SECRET not in answer.err
     assert "`max_document` is" in refused(SpecError, path, max_document="2GB")
     assert command(*link, "--max-document", "1kB").code == 0
+
+
+def test_memory_is_checked_while_records_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may be small, and its records many."""
+    indices = pa.array([0] * 2_000_000, pa.int32())
+    table = pa.table({"name": pa.DictionaryArray.from_arrays(indices, pa.array(["ann bell"]))})
+    message = refused(SpecError, table, memory="600MB")
+    found = re.search(r"estimated: ([0-9,]+) records, or more", message)
+    assert found and int(found[1].replace(",", "")) < 2_000_000

@@ -25,8 +25,8 @@ from neardup.threads import available_cores
 #: Documents of a run: they are numbered by int32.
 MAX_DOCUMENTS = 2**31 - 1
 
-#: Documents by which the memory is estimated.
-_FIRST = 512
+#: Documents by which the memory is estimated, or fewer with so many bytes: they wait in memory.
+_FIRST, _FIRST_BYTES = 512, 16 << 20
 
 
 @dataclass
@@ -40,10 +40,11 @@ class Head:
     @classmethod
     def of(cls, reader: Reader, columns: tuple[str, ...]) -> Head:
         """Read partitions until there are some documents."""
-        head = cls([], reader.partitions())
-        while head.documents < _FIRST and (found := next(head.rest, None)):
+        head, size = cls([], reader.partitions()), 0
+        while head.documents < _FIRST and size < _FIRST_BYTES and (found := next(head.rest, None)):
             number, partition = found
             head.parts.append((number, partition, partition.read(columns)))
+            size += head.read[-1].text.nbytes
         following = list(itertools.islice(head.rest, 1))
         head.rest, head.complete = itertools.chain(following, head.rest), not following
         return head

@@ -1,6 +1,6 @@
 """Inputs that are read as one table: ground truth, and records that are linked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -24,13 +24,17 @@ def read_parts(path: str, names: list[str]) -> Iterator[pa.Table]:
 
 
 def read_table(
-    source: object, name: str, how: Reading = PLAIN, needed: Sequence[str] | None = ()
+    source: object,
+    name: str,
+    how: Reading = PLAIN,
+    needed: Sequence[str] | None = (),
+    check: Callable[[pa.Table], None] | None = None,
 ) -> pa.Table:
     """Read all columns of an input, see `open_source`; those of CSV are strings.
 
     ``name`` is that of the source, for messages; the columns of ``how`` are ignored. ``needed`` are
     columns without which CSV with one column only seems to have another delimiter; None for any
-    two.
+    two. ``check`` is called with each part that was read, and may refuse to go on.
     """
     tables = []
     limit = parse_size(how.max_document, "max_document")
@@ -44,6 +48,8 @@ def read_table(
                 check_delimiter(opened.files[partition.file], tables[-1].column_names, needed)
         elif isinstance(partition, TablePartition):
             tables.append(partition.load(None))
+        if check is not None:
+            check(tables[-1])
     # Without rows there are no partitions, but most formats have columns.
     schemas = (opened.layout(file).schema for file in range(len(opened.files)))
     return joined_tables(tables, lambda: common_schema(filter(None, schemas)), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -111,7 +112,8 @@ def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) 
         InputError: The records can't be used; its subclasses say why.
         SpecError: ``memory``, bytes, does not suffice for them.
     """
-    records = read_records(given, spec)
+    check = functools.partial(plan_records, threads=pool.threads, memory=memory)
+    records = read_records(given, spec, check)
     use_memory(records, pool, memory)
     return block_records(records, spec, pool)
 

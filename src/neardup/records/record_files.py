@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -66,7 +67,9 @@ class Source(NamedTuple):
     reading: Reading = Reading()
 
 
-def read_records(given: Source, spec: LinkSpec) -> Records:
+def read_records(
+    given: Source, spec: LinkSpec, check: Callable[[int, int], object] = lambda records, size: None
+) -> Records:
     """Read one or two files, or frames.
 
     Those without records and without columns have empty ones.
@@ -74,6 +77,7 @@ def read_records(given: Source, spec: LinkSpec) -> Records:
     Args:
         given: The files or tables.
         spec: Whose fields are read.
+        check: Refuses a number of records, with so many bytes of fields, while they are read.
 
     Raises:
         ColumnError: A column is missing, or has lists or objects.
@@ -82,13 +86,21 @@ def read_records(given: Source, spec: LinkSpec) -> Records:
     """
     a, b, id, reading = given
     names, tables = [], []
+    read = [0, 0]
+
+    def count(table: pa.Table) -> None:
+        fields = [name for name in spec.names if table.column_names.count(name) == 1]
+        read[0] += table.num_rows
+        read[1] += sum(table.column(name).nbytes for name in fields)
+        check(read[0], read[1])
+
     for which, source in (("first", a), ("second", b)):
         if source is None:
             continue
         is_file = isinstance(source, str | os.PathLike)
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
-        table = read_table(source, name, reading, _needed(id, spec))
+        table = read_table(source, name, reading, _needed(id, spec), count)
         tables.append(_checked(table, name, id, spec, reading.encoding_errors))
     sizes = [table.num_rows for table in tables]
     if sum(sizes) > 2**31 - 2:

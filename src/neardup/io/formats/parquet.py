@@ -37,6 +37,7 @@ _STRINGS = ("string", "large_string", "binary", "large_binary")
 _DELTA = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
 _DIFFERENCES = "DELTA_BYTE_ARRAY"
 _MEASURED_ROWS = 64  # decoded at a time, where nothing says how long they are
+_INDICES = 1 << 22  # into a dictionary, read at a time
 #: Arrow has dictionaries only of strings with offsets of 32 bits. Older versions can't be asked.
 _IS_ASKED = "binary_type" in inspect.signature(pq.ParquetFile).parameters
 _NO_DICTIONARIES: dict[str, Any] = {"binary_type": pa.large_binary()} if _IS_ASKED else {}
@@ -478,7 +479,7 @@ def _repeated_bytes(
     chunk = reader.metadata.row_group(group).column(_leaves(reader.metadata)[name])
     if chunk.total_uncompressed_size - int(lengths.sum()) <= _LOOK_BYTES:
         # Few values, if any, are no indices.
-        found, _, is_all = total(rows, rows)
+        found, _, is_all = total(min(rows, _INDICES), rows)
         if is_all:
             return found
     about = _LOOK_BYTES // max(1, int(lengths.mean()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.incoming import ids_as_stored
 from neardup.match.verifying import similarities
+from neardup.memory_plan import plan_records
 from neardup.records.blocks.field_blocks import Asked, add_field_blocks, of_one_field
 from neardup.records.blocks.record_blocks import (
     Block,
@@ -88,7 +90,8 @@ def link_new(
     spec = store.spec
     fields = ", ".join(spec.names)
     with hint_instead(f"the fields of the index are {fields}; `id` names the ids", "fields"):
-        records = read_records(given._replace(id=given.id or store.id), spec)
+        check = functools.partial(plan_records, threads=pool.threads, memory=memory)
+        records = read_records(given._replace(id=given.id or store.id), spec, check)
     use_memory(records, pool, memory)
     features = store.features(records.columns, pool)
     keys = store.keys(features, records.columns, pool)
