@@ -386,5 +386,5 @@ def test_documents_are_counted_while_they_are_read(tmp_path: Path, command: Comm
     path, large = tmp_path / "notes.jsonl", json.dumps({"text": "word " * 8000}) + "\n"
     path.write_text(large * 600 + (json.dumps({"text": "a"}) + "\n") * 3_000_000)
     done = command("dedup", path, "-o", tmp_path / "out", "--memory", "470MB")
-    assert done.code == 2 and "documents read so far, or more" in done.error
+    assert done.code == 2 and "documents read so far, or more" in done.err
     assert not (tmp_path / "out").exists()
