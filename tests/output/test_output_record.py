@@ -6,6 +6,7 @@ import copy
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,45 @@ def test_every_key_of_every_record(name: str, here: Path, tmp_path: Path) -> Non
     assert refused > 300 and accepted < refused / 10
 
 
+@pytest.mark.parametrize("name", MADE)
+def test_other_texts(name: str, here: Path, tmp_path: Path) -> None:
+    """A name that nobody knows is refused, or shown as it is."""
+    folder = tmp_path / name
+    shutil.copytree(here / name, folder)
+    record = json.loads((folder / "run.json").read_bytes())
+    for keys in keys_of(record):
+        made = copy.deepcopy(record)
+        inside: Any = made
+        for key in keys[:-1]:
+            inside = inside[key]
+        if isinstance(inside[keys[-1]], str):
+            inside[keys[-1]] = "seventeen"
+            (folder / "run.json").write_text(json.dumps(made))
+            with suppress(InputError):
+                assert str(neardup.open(folder)), keys
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (("counts", "documents"), 7),
+        (("counts", "kept"), 7),
+        (("source", "partition_documents"), "7"),
+        (("source", "partition_documents"), ""),
+        (("recipe", "rows"), 0),
+    ],
+)
+def test_numbers_that_contradict_others(
+    keys: tuple[str, str], value: object, here: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(here / "dedup", tmp_path / "run")
+    record = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    record[keys[0]][keys[1]] = value
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="does not agree with"):
+        neardup.open(tmp_path / "run")
+
+
 def _check_named(error: InputError, keys: Keys, what: str) -> None:
     key = next(key for key in reversed(keys) if isinstance(key, str))
     if what == "text" and keys == ("command",):
@@ -178,6 +218,9 @@ NO_RECORDS = {
     b'{"command": %s}' % (b"9" * 5000): "a number of too many digits",
     b'{"command": "dedup"}': "at files: missing",
     b'{"command": "dedup", "files": {"../notes.jsonl": null}}': "at files",
+    b'{"command": "dedup", "files": {"clean": ["../../notes.jsonl"]}}': "at files.clean",
+    b'{"command": "dedup", "files": {}, "format": [4]}': "at format: expected int",
+    b'{"command": "dedup", "files": {}}': "at format: missing",
     b'{"command": "x", "files": {}}': "at command: 'x' is no command of this version",
 }
 

@@ -14,6 +14,9 @@ Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 Number = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 #: A file or a folder in the output folder: nothing is reached through it that is elsewhere.
 Name = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[^/\\\x00]+$")]
+#: A file in such a folder, relative to it.
+Inner = Annotated[str, Meta(pattern=r"(?s)^(?!/)(?!(.*/)?\.{1,2}(/|$))[^\x00]+$")]
+Files = dict[Name, Count | list[Inner] | None]
 Format = Literal["jsonl", "parquet", "csv", "tsv", "arrow", "text"]
 Columns = Annotated[list[str], Meta(min_length=1)]
 Numbers = Annotated[str, Meta(pattern=r"^(\d{1,18}( \d{1,18})*)?$")]
@@ -34,7 +37,8 @@ class Header(Struct, kw_only=True):
     """Members of every record, of any version."""
 
     command: str
-    files: dict[Name, Count | list[str] | None]
+    files: Files
+    format: Count | UnsetType = UNSET
 
 
 class Shingle(Part):
@@ -84,6 +88,9 @@ class RecipeMembers(Part):
     rows: Count
     versions: RecipeVersions
 
+    def __post_init__(self) -> None:
+        agree("rows", (self.rows == 0) == (self.num_bands == 0), "num_bands")
+
 
 class Bands(Part):
     num_bands: Count
@@ -112,6 +119,11 @@ class InputSource(Part):
 
     def __post_init__(self) -> None:
         agree("inputs", len(self.inputs) in (0, self.files), "files")
+
+    def require_documents(self, key: str, count: int) -> None:
+        """Refuse a source, a member of this key, that has other documents than were counted."""
+        total = sum(map(int, self.partition_documents.split()))
+        agree(f"{key}.partition_documents", total == count, "the number of documents")
 
 
 class Frame(Part):
@@ -160,7 +172,7 @@ class Record(Part):
     """Members of every record."""
 
     command: str
-    files: dict[Name, Count | list[str] | None]
+    files: Files
     format: Count
     date: datetime.datetime
     versions: Versions
@@ -194,15 +206,26 @@ class OfCorpus(Record):
     secret_ids: bool
     private_ids: bool
     output: Any
+    counts: Any
 
     def __post_init__(self) -> None:
         super().__post_init__()
         agree("source", (self.source is None) != (self.frame is None), "frame")
+        if self.source is not None:
+            self.source.require_documents("source", self.counts.documents)
         self.require_corpus("clean", self.output.clean)
 
 
-class DedupCounts(Part):
+class KeptCounts(Part, kw_only=True):
     documents: Count
+    kept: Count
+    removed: Count
+
+    def __post_init__(self) -> None:
+        agree("documents", self.kept + self.removed == self.documents, "kept and removed")
+
+
+class DedupCounts(KeptCounts):
     empty: Count
     short: Count
     tokens: Count
@@ -215,8 +238,6 @@ class DedupCounts(Part):
     pairs_compared: Count
     pairs_ruled_out: Count
     not_compared: Count
-    kept: Count
-    removed: Count
     clusters: Count
     clusters_of_two_or_more: Count
     largest_cluster: Count
@@ -271,13 +292,10 @@ class ReclusterRecord(DedupRecord, kw_only=True):
     recluster: Again
 
 
-class AgainstCounts(Part):
-    kept: Count
-    removed: Count
+class AgainstCounts(KeptCounts):
     clusters: Count
     clusters_of_two_or_more: Count
     largest_cluster: Count
-    documents: Count
     skipped: Count
     similar_to_old: Count
     old_documents: Count
@@ -316,6 +334,8 @@ class AgainstRecord(OfCorpus):
         agree("counts.matches", (counts.matches is not UNSET) == self.old_only, "old_only")
         found = counts.old_documents_found is not UNSET
         agree("counts.old_documents_found", found == self.old_only, "old_only")
+        if isinstance(self.old, OldCorpus) and self.old.source is not None:
+            self.old.source.require_documents("old.source", counts.old_documents)
         self.require_corpus("removed", self.output.removed)
         self.require_tables({"clusters": True, "matches": self.old_only}, "old_only")
 
@@ -329,11 +349,8 @@ class ContainSettings(Part):
     mask: str | None
 
 
-class ContainCounts(Part):
-    documents: Count
+class ContainCounts(KeptCounts):
     skipped: Count
-    kept: Count
-    removed: Count
     contaminated: Count
     only_by_short_items: Count
     test_items: Count
@@ -470,6 +487,8 @@ class PassageRecord(OfCorpus):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.against is not None:
+            self.against.require_documents("against", self.counts.old_documents)
         by, cut = self.spec.by, self.cut.copied or self.cut.boilerplate
         agree("by_value", (self.by_value is not UNSET) == (by is not None), "spec.by")
         agree("by_year", (self.by_year is UNSET) == (self.by_month is UNSET), "by_month")
@@ -490,12 +509,9 @@ class OfSpark(Record):
     output: SparkOutput
 
 
-class SparkCounts(Part):
-    documents: Count
+class SparkCounts(KeptCounts):
     empty: Count
     short: Count
-    kept: Count
-    removed: Count
     clusters: Count
     clusters_of_two_or_more: Count
     largest_cluster: Count
@@ -574,7 +590,7 @@ class LinkCounts(Part):
 
 class LinkThreshold(Part):
     value: float
-    kind: str
+    kind: Literal["index", "valley", "shoulder", "default", "few", "matches"]
     bottom: float | None
     modes: tuple[float, float] | None
     histogram: list[Count]

@@ -79,7 +79,7 @@ class FolderResults(Results):
                 f"{' or '.join(self.commands)}",
                 "name another folder, or open this one with neardup.open",
             )
-        if (found := self.record.get("format")) != FORMAT:
+        if (found := self.record.get("format", FORMAT)) != FORMAT:
             which = f"made by another version of neardup (format {found}, this one has {FORMAT})"
             raise InputError(f"{path}: {which}", self.again)
         require_members(self.record, path)

@@ -50,8 +50,8 @@ def open_links(folder: GivenPath) -> Linked:
             f"{folder} was made by neardup {record['command']}, not by neardup link",
             "name the output folder of neardup link",
         )
-    if record.get("format") != FORMAT:
-        found = f"(format {record.get('format')}, this one has {FORMAT})"
+    if (found := record.get("format", FORMAT)) != FORMAT:
+        found = f"(format {found}, this one has {FORMAT})"
         raise FormatError(
             f"{folder / RECORD}: made by another version of neardup {found}",
             "link the records again",
