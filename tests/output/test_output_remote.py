@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -158,6 +160,20 @@ def test_interrupted_without_a_folder(store: Store, tmp_path: Path) -> None:
         neardup.dedup(path, out=f"s3://{BUCKET}/begun", progress=stop)
     assert "with `work`" in caught.value.hint
     assert not store.files("begun")
+
+
+def test_the_folder_of_a_killed_run_is_removed(
+    store: Store, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next run, whatever that one is."""
+    place = tmp_path / "temporary"
+    monkeypatch.setenv("TMPDIR", str(place))
+    program = "import os, sys, neardup\ndef end(event): os._exit(9)\n"
+    program += "neardup.dedup(sys.argv[1], out=sys.argv[2], progress=end)"
+    arguments = [str(notes), f"s3://{BUCKET}/killed"]
+    killed = subprocess.run([sys.executable, "-c", program, *arguments], check=False, timeout=120)
+    assert killed.returncode == 9 and list(place.glob("neardup-output-*/result"))
+    neardup.dedup(notes, id="id", out=f"s3://{BUCKET}/after a kill")
 
 
 def test_an_output_in_an_input_folder_is_refused(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import neardup
 from neardup.api.indexes.index_folders import settings_of
 from neardup.api.indexes.index_warming import warm
 from neardup.errors import DependencyError
+from neardup.files.temporary_folder import temporary_folder
 from neardup.spec import preset
 
 _WORDS = [f"word{number}" for number in range(12)]
@@ -40,8 +40,8 @@ def warmup() -> Warmed:
     Raises:
         OutputError: A temporary folder can't be written.
     """
-    with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
-        _run_all(Path(folder))
+    with temporary_folder("warmup") as folder:
+        _run_all(folder)
     return _stored()
 
 

@@ -6,12 +6,11 @@ every arithmetic step (Numba widens, NumPy wraps). They know nothing of files, s
 
 import atexit
 import os
-import shutil
-import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from neardup.announcing import listen_to_compiler
+from neardup.files.temporary_folder import temporary_folder
 
 
 def _find_cache() -> None:
@@ -27,14 +26,10 @@ def _find_cache() -> None:
     if "NUMBA_CACHE_DIR" not in os.environ and not any(
         p.is_dir() and os.access(p, os.W_OK | os.X_OK) for p in writable
     ):
-        folder = tempfile.mkdtemp(prefix="neardup-kernels-")
-        os.environ["NUMBA_CACHE_DIR"] = folder
-        atexit.register(_remove, folder, os.getpid())
-
-
-def _remove(folder: str, process: int) -> None:
-    if os.getpid() == process:  # not in a process that was forked
-        shutil.rmtree(folder, ignore_errors=True)
+        until_the_end = ExitStack()
+        folder = until_the_end.enter_context(temporary_folder("kernels"))
+        os.environ["NUMBA_CACHE_DIR"] = str(folder)
+        atexit.register(until_the_end.close)
 
 
 def _remove_stale() -> None:

@@ -3,15 +3,16 @@
 import io
 import os
 import shutil
-import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from neardup.errors import NeardupError, OutputError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors
+from neardup.files.temporary_folder import keep as keep_folder
+from neardup.files.temporary_folder import temporary_folder
 from neardup.io import remote
 from neardup.io.remote_errors import failed
 from neardup.output.writing import OUTPUTS
@@ -91,14 +92,12 @@ def _work_folder(work: GivenPath | None, resume: bool) -> Iterator[GivenPath]:
         raise SpecError(
             "`resume` needs the folder in which the run was interrupted", "name it with `work`"
         )
-    folder = Path(tempfile.mkdtemp(prefix="neardup-"))
-    with ExitStack() as undo:
-        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+    with temporary_folder("output") as folder:
         try:
             yield GivenPath(str(folder))
         except NeardupError as error:
             if (folder / _RESULT / RECORD).exists():  # all is done but the copy, which is not lost
-                undo.pop_all()
+                keep_folder(folder)
                 error.hint = f"the output is in {folder / _RESULT}; copy it, or remove it"
             elif "resume=True" in error.hint:
                 error.hint = "name a folder with `work`, and resume the run from there"

@@ -18,13 +18,13 @@ import msgspec
 
 from neardup.api.indexes.index_folders import opened_core
 from neardup.errors import InputNotFoundError, StoreError
+from neardup.files.temporary_folder import temporary_folder
 from neardup.index.catalogue import Options
 from neardup.index.location import FolderIdentity
 from neardup.serve.group_commit import Decider
 from neardup.serve.http import metrics
 from neardup.serve.loading import compiling_is_logged, load_kernels
 from neardup.serve.messages import Done, Reply
-from neardup.serve.service_folder import service_folder
 from neardup.serve.settings import DATABASE, Settings
 from neardup.serve.writer import WorkerLink, Writer
 
@@ -75,7 +75,7 @@ def run(settings: Settings, address: Address) -> None:
         )
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     _raise_files()
-    with service_folder() as folder, listening(address) as server, compiling_is_logged():
+    with temporary_folder("serve") as folder, listening(address) as server, compiling_is_logged():
         metrics.start(folder)
         uvloop.run(_Supervisor(settings, server, address.workers).run())
 
