@@ -14,6 +14,7 @@ import pytest
 import neardup
 from common import SECRET, some_rows, write_lines
 from neardup.errors import (
+    ArgumentError,
     DuplicateIdError,
     InputError,
     InputNotFoundError,
@@ -43,6 +44,26 @@ def test_a_first_query_does_not_import_pandas() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_file_is_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a file as a string: a document of that id, unless the text may be a column."""
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "notes.jsonl", [{"body": "a b c d"}])
+    index = small()
+    with pytest.raises(ArgumentError, match="is a file, and was given as the id") as caught:
+        index.add("notes.jsonl", text="body")
+    assert "pathlib.Path" in caught.value.hint
+    for given in ({"id": "key"}, {"ids": ["a"]}, {"delimiter": ";"}):
+        with pytest.raises(ArgumentError, match="is for several documents") as caught:
+            index.add("notes.jsonl", "body", **given)
+        assert "pathlib.Path" in caught.value.hint
+    with pytest.raises(ArgumentError, match="is for several documents"):
+        index.add_if_new("a", "one text", ids=["a"])
+    assert index.add("notes.jsonl", "a text of several words") == 1
+    assert index.add("none.jsonl", "word") == 1
+    assert index.add_if_new("third", "word of others").kept
+    assert index.ids().to_pylist() == ["notes.jsonl", "none.jsonl", "third"]
 
 
 def test_a_query_is_exact_and_in_order() -> None:

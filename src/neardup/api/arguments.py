@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import os
+import re
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar, cast
@@ -28,6 +29,10 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "str | ShingleSpec": ("a string or a ShingleSpec", (str, ShingleSpec)),
     "str | os.PathLike[str]": ("a path", (str, os.PathLike)),
 }
+
+
+_FILE_HINT = "give a pathlib.Path to read a file"
+_NAME = re.compile(r"\w+")
 
 
 class _Text(str):
@@ -77,9 +82,21 @@ def is_one_document(source: object, text: object, **several: object) -> bool:
         if value is not None:
             raise ArgumentError(
                 f"`{name}` is for several documents, and one was given by its id and its text",
-                f"leave `{name}` out, or give lists",
+                f"leave `{name}` out, or give lists; {_FILE_HINT}",
             )
     return True
+
+
+def refuse_column(source: object, text: object) -> None:
+    """Refuse one document whose id is the name of a file, and whose text may be that of a column.
+
+    Raises:
+        ArgumentError: It is so.
+    """
+    # Not pathlib's: names that are too long are no files to os.path.
+    if isinstance(source, str) and _NAME.fullmatch(str(text)) and os.path.isfile(source):  # noqa: PTH113
+        what = f"{source} is a file, and was given as the id of a document"
+        raise ArgumentError(what, f"{_FILE_HINT}, or add the document in lists")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:

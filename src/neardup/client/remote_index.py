@@ -10,7 +10,7 @@ from typing import Any, Self, cast, overload
 import numpy as np
 import pyarrow as pa
 
-from neardup.api.arguments import by_preset, checked, is_one_document
+from neardup.api.arguments import by_preset, checked, is_one_document, refuse_column
 from neardup.api.indexes.indexing import Index
 from neardup.arrays import ArrowArray, array_of
 from neardup.client.transport import Transport
@@ -212,6 +212,7 @@ class RemoteIndex:
         how = (input_format, encoding_errors, delimiter, max_document)
         several = {"ids": ids, "id": id, "input_format": input_format, "delimiter": delimiter}
         if is_one_document(source, text, **several):
+            refuse_column(source, text)
             one = {"id": checked_id(source), "text": self._one(text), "on_conflict": on_conflict}
             return int(self._transport.call("add", one, again=False)["added"])
         reading = Reading(text, id, *how, items=self._items)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import pyarrow as pa
 
-from neardup.api.arguments import by_preset, checked, is_one_document
+from neardup.api.arguments import by_preset, checked, is_one_document, refuse_column
 from neardup.api.indexes.index_folders import (
     Durable,
     copy_index,
@@ -461,6 +461,7 @@ class Index:
         how = (input_format, encoding_errors, delimiter, max_document)
         several = {"ids": ids, "id": id, "input_format": input_format, "delimiter": delimiter}
         if is_one_document(source, text, **several):
+            refuse_column(source, text)
             return self._insert([self._one(source, text)], on_conflict)
         reading = Reading(text, id, *how, items=self._items)
         batches = batches_of(source, ids, reading)
