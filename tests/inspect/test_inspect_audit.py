@@ -262,9 +262,18 @@ def test_it_is_left_in_the_folder_until_the_next_run(source: Path, tmp_path: Pat
     (out / "run.json").write_bytes(record.replace(b'"format"', b' "format"'))
     assert stored_audit(results) is None
     (out / "run.json").write_bytes(record)
+    written = (out / "audit.json").read_bytes()
     for damaged in (b"", b"[]", b'{"of": 1}', b"\xff"):
         (out / "audit.json").write_bytes(damaged)
         assert stored_audit(results) is None
+    whole = json.loads(written)
+    for key in whole:
+        others = {name: value for name, value in whole.items() if name != key}
+        for made in (others, {**whole, key: {"x": "x"}}):
+            (out / "audit.json").write_text(json.dumps(made))
+            assert stored_audit(results) is None, key
+    (out / "audit.json").write_bytes(written)
+    assert stored_audit(results) == found.as_dict()
     run(source, spec, out, overwrite=True)
     assert not (out / "audit.json").exists()
     # What can't be left there is returned all the same.

@@ -16,7 +16,7 @@ from neardup.engines.clock import Clock, Event, Listener
 from neardup.engines.job import Resources
 from neardup.errors import InputError, SpecError
 from neardup.files.private_files import replacing
-from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, PairList, Tally
+from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, CurveClass, PairList, Tally
 from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
 from neardup.intervals import estimate
 from neardup.json_values import plain_id
@@ -24,6 +24,7 @@ from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.memory_plan import PrivatePeak, Workload, plan_memory, show_size
 from neardup.result_record import AUDIT
+from neardup.result_record.decoding import require
 from neardup.results.results import Results
 from neardup.results.shown import Shown
 from neardup.sketch.texts import Ragged
@@ -74,7 +75,7 @@ class Audit(Shown):
     expected_recall: float | None
     missed: list[dict[str, Any]]
     missed_pairs: int
-    curve: list[dict[str, Any]]
+    curve: list[CurveClass]
     removed: int
     removed_checked: int
     wrong_removed: int
@@ -136,13 +137,15 @@ def store_audit(results: Results, made: Audit, listener: Listener | None) -> Non
 def stored_audit(results: Results) -> dict[str, Any] | None:
     """Return the last audit that was left in the folder of a run; None where there is none.
 
-    One of an earlier run in the same folder, or of another version, is none.
+    One of an earlier run in the same folder, of another version, or that is damaged, is none.
     """
     if results.folder is None:
         return None
     try:
         stored: dict[str, Any] = json.loads((results.folder / AUDIT).read_text(encoding="utf-8"))
         same = stored.pop("of") == _digest(results.folder) and stored["format"] == FORMAT
+        require(stored, Audit, AUDIT)
+        same = same and all(0 <= line["similarity"] <= 1 for line in stored["curve"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return stored if same else None

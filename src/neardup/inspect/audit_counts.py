@@ -1,7 +1,7 @@
 """Counts of an audit: integers, which threads may add to in any order, one at a time."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -15,6 +15,20 @@ COUNTER_BYTES = 360
 LISTED = 10_000
 #: Similarities and probabilities are summed up as integral multiples of one over this.
 _SCALE = 100_000_000
+
+
+class CurveClass(TypedDict):
+    """Pairs of a class of similarity: how many share a bucket, predicted and observed."""
+
+    begin: float
+    end: float
+    similarity: float
+    pairs: int
+    documents: int
+    predicted: float
+    observed: float
+    observed_low: float
+    observed_high: float
 
 
 def class_limits(threshold: float, lowest: float) -> np.ndarray:
@@ -72,7 +86,7 @@ class Tally:
         neighbours = int(self.neighbours.sum())
         return self._expected / _SCALE / neighbours if neighbours else None
 
-    def curve(self) -> Iterator[dict[str, Any]]:
+    def curve(self) -> Iterator[CurveClass]:
         """Yield the classes of similarity that have pairs.
 
         Intervals are of a probability over all draws of the hash functions, of which the run is
