@@ -98,6 +98,21 @@ def test_a_process_that_is_at_work_and_one_that_died(place: Path, command: Comma
     assert command("dedup", "A.jsonl", "-o", "OUT", "--overwrite").code == 0
 
 
+def test_a_result_that_is_not_finished(place: Path, command: Command) -> None:
+    """The hint says whether a run is at work, and whether it can be resumed."""
+    calls = ("report OUT -o page.html", "explain OUT n1", "recluster OUT -o NEW")
+    for resumable, how in ((True, "with --resume"), (False, "command again")):
+        state = RunState.create(place / "OUT" / ".run", overwrite=True, resumable=resumable)
+        with state:
+            for call in calls:
+                answer = command(*words(call))
+                assert answer.code == 1 and "a run is at work there: wait for it" in answer.err
+        for call in calls:
+            answer = command(*words(call))
+            assert "a run was interrupted there" in answer.err and how in answer.err, call
+            assert ("--resume" in answer.err) == resumable
+
+
 def test_a_run_has_its_folder_before_it_reads(
     place: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from neardup.engines.identifiers import id_array
 from neardup.engines.reading import Reader
-from neardup.errors import InputError, InputNotFoundError, NeardupError
+from neardup.errors import InputError, InputNotFoundError, NeardupError, ResumeError
 from neardup.files.given_path import GivenPath, current_directory
 from neardup.io.opening import Reading
 from neardup.io.paths import find_files
@@ -30,7 +30,7 @@ from neardup.result_record.decoding import header_of, require_command, require_m
 from neardup.results.results import Results, Selection
 from neardup.sketch.sketcher import Sketcher
 from neardup.state.about_work import FORMAT
-from neardup.state.run_state import RUN_FOLDER
+from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 
 #: Further errors that damaged tables and records raise.
@@ -126,7 +126,7 @@ class FolderResults(Results):
             return InputNotFoundError(f"{self.name}: no such folder", "check the path")
         hint = "name the output folder of a command"
         if self.folder is not None and (self.folder / RUN_FOLDER).exists():
-            hint = "a run was interrupted there: give its command again, with --resume"
+            hint = _hint_of_unfinished(self.folder / RUN_FOLDER)
         elif self.folder is not None and (self.folder.parent / RECORD).is_file():
             hint = f"did you mean {Path(self.name).parent}?"
         return InputNotFoundError(f"{self.name}: no finished run of neardup is there", hint)
@@ -283,3 +283,13 @@ class FolderResults(Results):
     def ends(self) -> np.ndarray:
         counts = self._about["partition_documents"].split()
         return np.cumsum(np.array(counts, dtype=np.int64))
+
+
+def _hint_of_unfinished(run: Path) -> str:
+    """Return the remedy for a folder in which a run is at work, or was interrupted."""
+    try:
+        RunState.refuse_used(run)
+    except ResumeError:
+        return "a run is at work there: wait for it"
+    how = ", with resume=True" if RunState.exists(run) else ""
+    return f"a run was interrupted there: give its command again{how}"
