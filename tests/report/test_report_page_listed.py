@@ -13,6 +13,7 @@ from page_visit import Visit
 
 import neardup
 from common import Command
+from neardup.errors import InputError
 from neardup.result_record.schema import SparkCounts, SparkRecord
 
 WORDS = [f"w{k}" for k in range(60)]
@@ -128,6 +129,23 @@ def spark_folder(path: Path) -> Path:
     of_spark["counts"] = {n: counts[n] for n in SparkCounts.__struct_fields__ if n in counts}
     (path / "run.json").write_text(json.dumps(of_spark))
     return path
+
+
+def test_a_record_of_spark_that_is_damaged(tmp_path: Path) -> None:
+    path = spark_folder(tmp_path / "spark") / "run.json"
+    whole = json.loads(path.read_text())
+    for key, member, value in (
+        ("files", "clean", None),
+        ("output", "clean", False),
+        ("spec", "order_by", "date"),
+        ("counts", "kept", 9),
+    ):
+        made = {name: value for name, value in whole[key].items() if name != member}
+        if value is not None:
+            made[member] = value
+        path.write_text(json.dumps({**whole, key: made}))
+        with pytest.raises(InputError, match="does not agree with"):
+            neardup.open(path.parent)
 
 
 def test_a_folder_of_spark(tmp_path: Path, visit: Callable[..., Visit]) -> None:

@@ -508,6 +508,12 @@ class OfSpark(Record):
     private_ids: bool
     output: SparkOutput
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # A folder, or one file.
+        clean = any(name.partition(".")[0] == "clean" for name in self.files)
+        agree("files.clean", clean == self.output.clean, "output.clean")
+
 
 class SparkCounts(KeptCounts):
     empty: Count
@@ -527,6 +533,10 @@ class SparkRecord(OfSpark):
     recipe: RecipeMembers
     bands: Bands | None
     counts: SparkCounts
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        agree("spec.order_by", self.spec.order_by is None, "command")
 
 
 class SparkPassageRecord(OfSpark):
