@@ -521,11 +521,9 @@ class SparkCounts(KeptCounts):
     clusters: Count
     clusters_of_two_or_more: Count
     largest_cluster: Count
-    similar_to_old: Count | UnsetType = UNSET
-    tokens: Count | UnsetType = UNSET
-    shingles: Count | UnsetType = UNSET
+    tokens: Count
+    shingles: Count
     edges: Count | UnsetType = UNSET
-    old_documents: Count | UnsetType = UNSET
 
 
 class SparkRecord(OfSpark):
