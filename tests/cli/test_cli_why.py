@@ -84,7 +84,7 @@ def test_an_audit_that_finds_what_was_missed(command: Command, tmp_path: Path) -
 def test_what_an_audit_refuses(run: Path, command: Command, tmp_path: Path) -> None:
     for arguments, says in (
         (("--sample", "0"), "--sample is 0"),
-        (("--memory", "9"), "--memory is 9 B; a sample with"),
+        (("--memory", "9"), "--memory is 9 B; at least"),
     ):
         refused = command("audit", run, *arguments)
         assert refused.code in (1, 2) and says in refused.error

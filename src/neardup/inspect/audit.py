@@ -22,7 +22,7 @@ from neardup.intervals import estimate
 from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import make_sets, similarities, taken
-from neardup.memory_plan import PrivatePeak, Workload, plan_memory, show_size
+from neardup.memory_plan import PrivatePeak, Workload, plan_memory, require_memory
 from neardup.result_record import AUDIT
 from neardup.result_record.decoding import require
 from neardup.results.results import Results
@@ -168,10 +168,9 @@ def _memory_check(results: Results, sample: int, memory: int | None, threads: in
     def check(shingles: int, each: int = _PER_SHINGLE) -> None:
         working = plan.minimum + (threads - 1) * plan.thread
         needed = working + each_document * documents + shingles * each
-        if needed > plan.memory:
-            what = f"a sample with {shingles:,} shingles needs at least {show_size(needed)}"
-            hint = "allow more memory, use fewer threads, or draw a smaller `sample`"
-            raise SpecError(f"`memory` is {show_size(plan.memory)}; {what}", hint)
+        what = f"a sample with {shingles:,} shingles"
+        remedy = "allow more memory, use fewer threads, or draw a smaller `sample`"
+        require_memory(plan.memory, needed, what, remedy)
 
     check(documents * int(counts["shingles"]) // filled, SHINGLE_BYTES)
     return check
