@@ -113,6 +113,18 @@ def is_text(type: pa.DataType) -> bool:
     return str(value) in ("string", "large_string", "string_view")
 
 
+def is_binary(type: pa.DataType) -> bool:
+    """Whether values of this Arrow type are bytes, as Parquet has strings of some writers."""
+    value = cast(Any, type).value_type if pa.types.is_dictionary(type) else type
+    return str(value) in ("binary", "large_binary", "binary_view")
+
+
+def strings_of_bytes(column: Any) -> Any:
+    """Return a column of bytes as one of strings, which are not known to be UTF-8."""
+    chunks = [chunk.view(pa.large_string()) for chunk in column.cast(pa.large_binary()).chunks]
+    return pa.chunked_array(chunks, pa.large_string())
+
+
 def without_nan(column: Any) -> Any:
     """Return an Arrow column of floats with null for NaN; as float32 where it is float16."""
     import pyarrow.compute as _pc

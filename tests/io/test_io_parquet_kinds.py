@@ -15,7 +15,7 @@ from io_samples import opened, rows_of, texts_of
 
 import neardup
 from fuzz import parquet_files as files
-from neardup.errors import ColumnError, FormatError
+from neardup.errors import ColumnError, EncodingError, FormatError
 
 _WORDS = ["the quick brown fox jumps over the lazy dog"]
 DELTA = ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"]
@@ -164,6 +164,31 @@ def test_repeated_values_of_the_type_dictionary_have_their_real_size(tmp_path: P
         pq.write_table(pa.table({"text": texts}), path)
         sizes = [part.read().text.nbytes for part in opened(path, 1 << 20).partitions()]
         assert sum(sizes) > 70_000_000 and max(sizes) < 4 << 20
+
+
+@pytest.mark.parametrize("kind", ["binary", "large_binary", "binary_view", "dictionary"])
+def test_texts_that_are_noted_as_bytes(tmp_path: Path, kind: str) -> None:
+    """Some writers do not note that a column has strings."""
+    texts = [*("ä text of eight words with one that differs " + w for w in "abab"), None, ""]
+    array = pa.array([t if t is None else t.encode() for t in texts], pa.binary())
+    column = array.dictionary_encode() if kind == "dictionary" else array.cast(kind)
+    path, same = tmp_path / "a.parquet", tmp_path / "a.jsonl"
+    pq.write_table(pa.table({"text": column, "born": column}), path)
+    same.write_text("".join(json.dumps({"text": t, "born": t}) + "\n" for t in texts))
+    for ask in (
+        lambda source: neardup.dedup(source).clusters.drop_columns("file"),
+        lambda source: neardup.passages(source, words=4).passages,
+        lambda source: neardup.decontaminate(source, ["a text of eight words with one"]).matches,
+        lambda source: neardup.link(source, fields=["text", "born"]).clusters,
+    ):
+        assert ask(path).equals(ask(same))
+    run = neardup.dedup(path, out=tmp_path / "out")
+    (clean,) = (tmp_path / "out/clean").iterdir()
+    assert pq.read_schema(clean).field("text").type == pq.read_schema(path).field("text").type
+    assert run.clean().column("text")[0].as_py() == texts[0]
+    pq.write_table(pa.table({"text": [b"bad \xff"]}), path)
+    with pytest.raises(EncodingError, match="record 1: column 'text' is not valid UTF-8"):
+        neardup.dedup(path)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,14 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import first_value, is_text, large_strings, strings_of
+from neardup.arrays import (
+    first_value,
+    is_binary,
+    is_text,
+    large_strings,
+    strings_of,
+    strings_of_bytes,
+)
 from neardup.errors import ColumnError, EncodingError, FormatError, spelled
 from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import Columns, Documents
@@ -128,6 +135,9 @@ def documents_of(
     bad = np.zeros(table.num_rows, np.bool_)
     for name in dict.fromkeys((*columns.text, *asked)):
         column = table.column(name)
+        if name in columns.text and is_binary(column.type):
+            column = strings_of_bytes(column)
+            table = table.set_column(table.schema.get_field_index(name), name, column)
         if columns.items and name in columns.text and not is_valid(column):
             raise _wrong_item(column, f"column {name!r}", where)
         if is_text(column.type) and not is_valid(column):

@@ -11,7 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of, is_text, nulls_if_empty, numbers, without_nan
+from neardup.arrays import (
+    array_of,
+    is_binary,
+    is_text,
+    nulls_if_empty,
+    numbers,
+    strings_of_bytes,
+    without_nan,
+)
 from neardup.errors import ColumnError, DuplicateIdError, InputError
 from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
 from neardup.io.input_tables import read_table
@@ -142,6 +150,8 @@ def _checked(
             hint = "name the columns that are compared with `fields`, that of the ids with `id`"
             raise missing_column(name, column, table.column_names, hint=hint)
         values = nulls_if_empty(table.column(column))
+        if column != id and is_binary(values.type):
+            values = strings_of_bytes(values)
         table = table.set_column(table.column_names.index(column), column, values)
         kind = values.type
         if pa.types.is_nested(kind):
