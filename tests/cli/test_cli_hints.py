@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import inspect
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 
 import neardup
 from common import SECRET, Answer, Command, write_lines
+from neardup.cli import main
 from neardup.errors import NeardupError
 
 ROWS = [
@@ -107,22 +110,33 @@ COMMANDS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
 _TEXTS = ("compare", "stop")
 
 
-@pytest.fixture
-def folder(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_lines(tmp_path / "good.jsonl", ROWS)
-    Path("good.csv").write_text(TABLE, encoding="utf-8")
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Path:
+    folder = tmp_path_factory.mktemp("hints")
+    write_lines(folder / "good.jsonl", ROWS)
+    (folder / "good.csv").write_text(TABLE, encoding="utf-8")
     for name, (content, _, _) in FILES.items():
-        Path(name).write_bytes(content)
-    for made in (
+        (folder / name).write_bytes(content)
+    made = (
         ("dedup", "good.jsonl", "-o", "run", "--id", "id", "--quiet"),
         ("link", "good.csv", *_FIELDS, "-o", "linked", "--index", "records", "--quiet"),
         ("blocks", "good.csv", *_FIELDS, "-o", "pairs.parquet", "--quiet"),
         ("index", "create", "texts"),
         ("index", "add", "texts", "good.jsonl", "--id", "id"),
-    ):
-        assert command(*made).code == 0
-    return tmp_path
+    )
+    with contextlib.chdir(folder):
+        for words in made:
+            main([*words])
+    return folder
+
+
+@pytest.fixture
+def folder(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy, since some commands change the indexes."""
+    copy = tmp_path / "here"
+    shutil.copytree(files, copy)
+    monkeypatch.chdir(copy)
+    return copy
 
 
 def options_in(text: str) -> set[str]:
