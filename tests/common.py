@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 #: Stands in the texts of bad inputs: no message may quote it.
 SECRET = "zebrafinch"
 
@@ -37,6 +39,11 @@ class Answer:
 
 
 Command = Callable[..., Answer]
+
+
+def tries(few: T, many: T) -> T:
+    """What a test tries, or how often: many things by `make kills` and `make fuzz`."""
+    return many if "NEARDUP_MANY" in os.environ else few
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
