@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from common import tries
 from fuzz import crashes, engines, indexes, kernels, options, readers, runner, state
 from fuzz.paths import FUZZ
 
@@ -22,13 +23,13 @@ SEEDS = sorted(
 )
 #: Cases of each target, all in this process.
 CASES: dict[Any, int] = {
-    readers: 400,
-    kernels: 40,
-    options: 25,
-    engines: 8,
-    state: 25,
-    indexes: 25,
-    **({crashes: 3} if TRACED else {}),
+    readers: tries(100, 400),
+    kernels: tries(10, 40),
+    options: tries(8, 25),
+    engines: tries(3, 8),
+    state: tries(8, 25),
+    indexes: tries(2, 25),
+    **({crashes: tries(1, 3)} if TRACED else {}),
 }
 
 
