@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -16,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from common import Command, files_of, some_rows, write_lines
+from common import Command, files_of, some_rows, tries, write_lines
 from fuzz.tracing import traced
+from neardup.cli import main
 from neardup.errors import OutputError
 from neardup.state import output_folder as folders
 from neardup.state.output_folder import check_folder, output_folder, write_record
@@ -198,8 +198,8 @@ def killed_at(number: int, words: list[str], cwd: Path, calls: str = _CALLS) -> 
 def moments(words: list[str], cwd: Path) -> list[tuple[str, int]]:
     """Run a command; return at which of its calls to kill others like it, as (name, number).
 
-    In the middle of the work, around the exchange of the folders that publishes the result, and at
-    the last call. Numba makes its folders while modules are imported; those calls say nothing.
+    In the middle of the work, and around the exchange of the folders that publishes the result.
+    Numba makes its folders while modules are imported; those calls say nothing.
     """
     log = cwd / "calls.log"
     done = traced(words, ["-e", f"trace={_CALLS}"], cwd=cwd, log=str(log))
@@ -215,8 +215,7 @@ def moments(words: list[str], cwd: Path) -> list[tuple[str, int]]:
     if _EVERY:
         return found
     exchange = found.index(("renameat2", seen["renameat2"]))
-    last = len(found) - 1
-    return [found[place] for place in sorted({exchange // 2, exchange, exchange + 1, last})]
+    return [found[place] for place in (exchange // 2, exchange, exchange + 1)]
 
 
 @_STRACE
@@ -227,8 +226,8 @@ def test_killed_between_any_two_calls(way: str, tmp_path: Path) -> None:
     Where files are moved one by one it may be neither, but then nothing says that it is one.
     """
     old, new = {"a": "1", "sub/b": "1", "gone": "1"}, {"a": "2", "sub/b": "2"}
-    killed = 0
-    for number in itertools.count(1):
+    killed, step = 0, tries(3, 1)
+    for number in itertools.count(1, step):
         top = tmp_path / str(number)
         out = top / "out"
         make(out, "1", ("a", "gone", "sub/b"))
@@ -244,7 +243,7 @@ def test_killed_between_any_two_calls(way: str, tmp_path: Path) -> None:
         if done.returncode == 0:
             break
         killed += 1
-    assert killed > 5
+    assert killed * step > 5
 
 
 @pytest.fixture(scope="module")
@@ -265,10 +264,7 @@ def words_of(line: str, inputs: Path, out: Path) -> list[str]:
 
 
 def call(line: str, inputs: Path, out: Path) -> None:
-    done = subprocess.run(
-        words_of(line, inputs, out), capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
+    main(words_of(line, inputs, out)[3:])
 
 
 def content_of(out: Path) -> dict[str, Any]:
@@ -308,7 +304,7 @@ def test_a_killed_command_leaves_the_old_or_the_new_result(
         assert again.code == 0, again.err
         assert content_of(out) == new
         assert [path.name for path in out.parent.iterdir()] == ["out"]
-    assert left[0] == old and new in left and len(left) > 2
+    assert left[0] == old and new in left
 
 
 @_STRACE
@@ -332,13 +328,15 @@ def test_a_killed_creation_of_an_index_can_be_repeated(tmp_path: Path, command: 
 def test_no_mixed_outputs(
     tmp_path: Path, inputs: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Any command over the output of any other leaves its own files alone."""
+    """A command over the output of another one leaves its own files alone."""
     monkeypatch.chdir(tmp_path)
     alone = {}
     for name, line in COMMANDS.items():
         assert command(*words_of(line, inputs, tmp_path / name)[3:]).code == 0
         alone[name] = set(files_of(tmp_path / name))
-    for first, second in itertools.permutations(COMMANDS, 2):
+    names = [*COMMANDS]
+    few = [*zip(names, names[1:] + names[:1], strict=True)]
+    for first, second in tries(few, [*itertools.permutations(names, 2)]):
         out = tmp_path / f"{first} {second}"
         shutil.copytree(tmp_path / first, out)
         words = words_of(COMMANDS[second], inputs, out)[3:]
