@@ -154,9 +154,9 @@ def here(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def forge(kernels: None, here: Path) -> Iterator[Forge]:
-    found = Forge(here)
+@pytest.fixture(scope="module")
+def forge(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forge]:
+    found = Forge(tmp_path_factory.mktemp("forge"))
     yield found
     found.close()
 
@@ -212,11 +212,11 @@ def test_url(name: str, here: Path, store: Store, command: Command) -> None:
 
 
 @cells("resume_killed")
-def test_resume_after_a_kill(name: str, here: Path, forge: Forge) -> None:
-    line = COMMANDS[name].line.split()
-    forge.run(*line, "-o", here / "whole").check()
+def test_resume_after_a_kill(name: str, here: Path, forge: Forge, command: Command) -> None:
+    forge.folder, line = here, COMMANDS[name].line.split()
+    assert command(*line, "-o", here / "whole").code == 0
     forge.run(*line, "-o", here / "out", crash=16).check(-signal.SIGKILL)
-    again = forge.run(*line, "-o", here / "out")
+    again = command(*line, "-o", here / "out")
     assert again.code == 1 and "--resume" in again.err  # it is known to be interrupted
     forge.run(*line, "-o", here / "out", "--resume").check()
     assert written(here / "out") == written(here / "whole")
