@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +11,9 @@ from pathlib import Path
 import made_corpora
 import numpy as np
 import pytest
+
+from common import Command
+from fuzz.tracing import traced
 
 _TRACED = "openat,write,pwrite64,writev,ftruncate,fsync,fdatasync,mkdir,mkdirat,rename,renameat,"
 _TRACED += "renameat2,unlink,unlinkat"
@@ -68,7 +69,7 @@ def calls(log: Path) -> Iterator[tuple[str, str, str | None]]:
 
 @pytest.mark.parametrize("more", [[], ["--pairs", "all", "--annotate"], ["--overwrite"]])
 def test_outputs_are_on_the_disk_before_the_run_folder_goes(
-    tmp_path: Path, more: list[str]
+    tmp_path: Path, more: list[str], command: Command
 ) -> None:
     if shutil.which("strace") is None:
         pytest.skip("strace, which says what a process does to the disk, is not installed")
@@ -78,10 +79,10 @@ def test_outputs_are_on_the_disk_before_the_run_folder_goes(
     out = tmp_path / "out"
     words = [sys.executable, "-m", "neardup", "dedup", str(tmp_path / "in"), "-o", str(out)]
     if "--overwrite" in more:
-        subprocess.run([*words, "--quiet"], check=True)
-    trace = ["strace", "-ff", "-ttt", "-y", "-s", "500", "-o", str(tmp_path / "log")]
-    trace += ["-e", f"trace={_TRACED}"]
-    subprocess.run([*trace, *words, "--quiet", *more], check=True, env={**os.environ})
+        assert command(*words[3:], "--quiet").code == 0
+    options = ["-ff", "-ttt", "-y", "-s", "500", "-e", f"trace={_TRACED}"]
+    done = traced([*words, "--quiet", *more], options, log=str(tmp_path / "log"))
+    assert done.returncode == 0, done.stderr
     disk, gone = Disk(), False
     for call, arguments, result in calls(tmp_path / "log"):
         if call.startswith("unlink") and 'run.sqlite"' in arguments:
