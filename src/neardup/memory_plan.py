@@ -36,8 +36,8 @@ DOCUMENT = 80
 _READ = 64
 #: Of each byte of text of test items: tokens, shingles, and the index of them; 15.9 were measured.
 _ITEM_BYTE = 16
-#: Of each document of a batch and each kept document of an old run: memory of indexes of both, and
-#: the answers; besides twice its text.
+#: Of each document of a batch that is compared with an index: sketches, and the answers; besides
+#: twice its text.
 _INDEXED = 1000
 #: Of each record of a linkage, and of each byte of its fields.
 _RECORD, _FIELD_BYTE = 2500, 60
@@ -227,12 +227,9 @@ def plan_decontamination(train: Workload, items: int, memory: int | None) -> Mem
     return replace(plan_memory(replace(train, columns=train.columns + more), memory), each=_READ)
 
 
-def plan_against(
-    batch: Workload, old_documents: int, old_text: int, memory: int | None
-) -> MemoryPlan:
-    """Divide the memory for a batch, and old documents with so many bytes of text."""
-    indexed = (batch.documents + old_documents) * _INDEXED + 2 * (batch.text + old_text)
-    more = indexed - batch.documents * DOCUMENT
+def plan_against(batch: Workload, memory: int | None) -> MemoryPlan:
+    """Divide the memory for a batch whose sketches and sets are compared with those of an index."""
+    more = batch.documents * (_INDEXED - DOCUMENT) + 2 * batch.text
     each = _INDEXED + 2 * (batch.text // max(1, batch.documents))
     return replace(plan_memory(replace(batch, columns=batch.columns + more), memory), each=each)
 

@@ -48,8 +48,8 @@ def _make(place: str, count: int) -> None:
     run = neardup.dedup(notes, id="id", out="run", keep_run=True, progress=False)
     run.recluster("again", threshold=0.8, progress=False)
     how: dict[str, Any] = {"id": "id", "progress": False}
-    neardup.dedup(more, against=notes, out="batch", **how)
-    neardup.dedup(more, against="run", out="batch of run", **how)
+    neardup.against(more, notes, out="batch", **how)
+    neardup.against(more, "run", out="batch of run", **how)
     neardup.decontaminate(notes, more, out="matches", **how)
     neardup.passages(notes, words=10, against=more, cut=True, out="passages", **how)
     linked = neardup.link("people.csv", id="rec_id", fields=FIELDS, progress=False)
@@ -136,7 +136,7 @@ def test_a_result_in_memory_is_asked_elsewhere(
     notes, more = [Path("notes.jsonl")], [Path("more.jsonl")]
     monkeypatch.chdir(made / "here")
     run = neardup.dedup(notes, **how)
-    batch = neardup.dedup(more, against=notes, **how)
+    batch = neardup.against(more, notes, **how)
     copies = neardup.passages(notes, words=10, against=more, cut=True, **how)
     pickled = pickle.dumps(run)
     expected = [

@@ -129,7 +129,7 @@ def test_a_frame_does_what_files_do(tmp_path: Path) -> None:
     # Another process has the tables and the clean corpus, and not the frame.
     later = neardup.open(tmp_path / "out")
     assert later.clean("pandas")["key"].tolist() == frame["key"].iloc[::2].tolist()
-    assert neardup.dedup(frame, id="key", against=later).summary["counts"]["kept"] == 0
+    assert neardup.against(frame, later, id="key").summary["counts"]["kept"] == 0
     assert len(neardup.Index.from_run(later)) == 6
     with pytest.raises(InputError, match="was a frame") as caught:
         later.explain(101)
@@ -161,7 +161,7 @@ def test_nothing_gives_a_run_of_nothing(kind: str, tmp_path: Path) -> None:
     assert "0 of 0 documents" in run._repr_html_() and len(run.recluster(threshold=0.9)) == 0
     saved = run.save(tmp_path / "out")
     assert len(saved.clean()) == len(neardup.open(tmp_path / "out").clean()) == 0
-    assert neardup.dedup(["a b"], against=run).keep_mask.tolist() == [True]
+    assert neardup.against(["a b"], run).keep_mask.tolist() == [True]
 
 
 def test_nothing_has_the_types_of_the_frame() -> None:

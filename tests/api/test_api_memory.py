@@ -21,7 +21,7 @@ TABLE = pa.table({"id": list(range(50)), "text": TEXTS})
 
 def against(memory: int) -> Any:
     old = neardup.dedup(TEXTS[:10])
-    return neardup.dedup(TABLE, id="id", against=old, memory=memory, threads=2)
+    return neardup.against(TABLE, old, id="id", memory=memory, threads=2)
 
 
 def decontaminate(memory: int) -> Any:
@@ -47,7 +47,7 @@ def test_too_little_memory_is_refused(call: Callable[[int], Any]) -> None:
 
 def test_nothing_is_written_where_memory_is_refused(tmp_path: Path) -> None:
     for call in (
-        lambda out: neardup.dedup(TABLE, against=neardup.dedup(TEXTS), memory="1MB", out=out),
+        lambda out: neardup.against(TABLE, neardup.dedup(TEXTS), memory="1MB", out=out),
         lambda out: neardup.decontaminate(TABLE, TEXTS, memory="1MB", out=out),
     ):
         with pytest.raises(SpecError, match="`memory` is 1 MB"):
@@ -55,20 +55,20 @@ def test_nothing_is_written_where_memory_is_refused(tmp_path: Path) -> None:
         assert not list(tmp_path.iterdir())
 
 
-def test_an_old_run_is_not_indexed_before_memory_is_refused(
+def test_an_old_run_is_not_read_before_memory_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     old = neardup.dedup(TEXTS)
-    monkeypatch.setattr("neardup.api.comparing_corpora.index_of_old", None)
+    monkeypatch.setattr("neardup.corpora.old_first.Both.decide", None)
     with pytest.raises(SpecError, match="`memory` is 1 MB"):
-        neardup.dedup(TEXTS, against=old, memory="1MB")
+        neardup.against(TEXTS, old, memory="1MB")
 
 
 def test_the_texts_of_an_old_run_count() -> None:
     needed = []
     for old in (["a b c d e f"] * 2, ["a long text " * 5_000_000, "another text"]):
         with pytest.raises(SpecError) as found:
-            neardup.dedup(TABLE, against=neardup.dedup(old), memory="1MB")
+            neardup.against(TABLE, neardup.dedup(old), memory="1MB")
         needed.append(int(re.findall(r"at least (\d+) MB", str(found.value))[0]))
     assert needed[1] >= needed[0] + 100  # twice 60 MB, less those of the short text
 

@@ -243,7 +243,7 @@ def test_an_index_that_was_opened_to_be_read(tmp_path: Path) -> None:
     with index, pytest.raises(StoreError, match="was opened for reading only"):
         index.add(["a text"], ids=["a"])
     with pytest.raises(InputError, match="there is neither an index nor a finished run"):
-        neardup.dedup(TEXTS, against=tmp_path)
+        neardup.against(TEXTS, tmp_path)
 
 
 def test_texts_and_tables_in_one_folder(tmp_path: Path) -> None:

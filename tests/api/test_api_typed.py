@@ -50,7 +50,8 @@ def test_no_public_signature_has_any() -> None:
 
 def test_a_corpus_has_a_precise_type() -> None:
     for function, arguments in (
-        (neardup.dedup, {"source": "Corpus", "against": "OldCorpus | None"}),
+        (neardup.dedup, {"source": "Corpus"}),
+        (neardup.against, {"new": "Corpus", "old": "OldCorpus"}),
         (neardup.plan, {"source": "Corpus"}),
         (neardup.passages, {"source": "Corpus", "against": "Corpus | None"}),
         (neardup.decontaminate, {"train": "Corpus", "against": "Corpus"}),

@@ -26,7 +26,7 @@ READERS = {
 WORK = {
     "dedup": ("report explain audit evaluate recluster pairs", "Run"),
     "recluster": ("report explain audit evaluate recluster pairs", "Run"),
-    "dedup --against": ("report explain pairs", "Against"),
+    "dedup --against": ("report explain pairs", "AgainstRun"),
     "decontaminate": ("report", "Decontamination"),
     "passages": ("report explain", "PassageRun"),
     "link": ("report explain evaluate recluster", "LinkRun"),

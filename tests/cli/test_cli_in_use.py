@@ -138,7 +138,7 @@ def test_calls_of_two_threads(place: Path) -> None:
     run, linked = neardup.dedup(texts), neardup.link({"a": texts}, fields="a")
     calls: list[Callable[[], Any]] = [
         lambda: neardup.dedup("gone.jsonl", out="OUT"),
-        lambda: neardup.dedup("gone.jsonl", out="OUT", against=run),
+        lambda: neardup.against("gone.jsonl", run, out="OUT"),
         lambda: neardup.passages("gone.jsonl", out="OUT", words=3),
         lambda: neardup.decontaminate("gone.jsonl", "gone2.jsonl", out="OUT"),
         lambda: run.save("OUT"),

@@ -152,7 +152,7 @@ def test_an_index_of_baskets(sources: dict[str, Any], tmp_path: Path) -> None:
     assert index.query([basket, ["new"]]).column("query").to_pylist() == [0]
     index.update(first, ["quite", "new"])
     assert index.get(first) == ["quite", "new"]
-    assert neardup.dedup(BASKETS[:40], against=index).keep_mask.sum() < 3
+    assert neardup.against(BASKETS[:40], index).keep_mask.sum() < 3
     folder = tmp_path / "baskets.index"
     made = [*NEARDUP, "index", "create", folder, "--shingle", "item", "--threshold", "0.6"]
     subprocess.run(made, check=True, capture_output=True)

@@ -50,13 +50,13 @@ def test_nothing_is_found(kind: str, tmp_path: Path) -> None:
         assert len(neardup.dedup(source, out=out, resume=True, **settings[-1])) == 0
     # As an old corpus, and as what is compared with one.
     full = neardup.dedup(["one two three four five six"])
-    assert len(neardup.dedup(source, against=full)) == 0
-    assert neardup.dedup(["a b"], against=neardup.open(tmp_path / "out0")).keep_mask.all()
+    assert len(neardup.against(source, full)) == 0
+    assert neardup.against(["a b"], neardup.open(tmp_path / "out0")).keep_mask.all()
     found = neardup.decontaminate(source, ["a test item of some words"])
     assert found.summary["counts"]["documents"] == 0
     found = neardup.decontaminate(["some words"], source, out=out, overwrite=True)
     assert found.keep_mask.tolist() == [True] and "there are no test items" in str(found)
-    found = neardup.dedup(["some words"], against=source)
+    found = neardup.against(["some words"], source)
     assert found.keep_mask.all() and "the old corpus has no documents" in str(found)
 
 

@@ -71,7 +71,7 @@ def test_text_that_looks_like_dates_is_noted(
     assert len(notes) == bool(says) and all(says in note and "'when'" in note for note in notes)
     assert not any(value and value in note for value in values for note in notes)
     assert ("as text" in str(run)) == bool(says)
-    old = neardup.dedup(table, against=["x"], order_by="when")
+    old = neardup.against(table, ["x"], order_by="when")
     assert old.summary["notes"] == notes
     assert notes == neardup.dedup(table, keep="max:when").summary["notes"]
     passages = neardup.passages(table, order_by="when", words=3, progress=False)

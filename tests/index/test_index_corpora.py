@@ -42,7 +42,7 @@ def test_a_batch_against_an_old_corpus_is_the_end_of_both(kind: str, tmp_path: P
     spec = neardup.Spec(threshold=0.8, num_bands=recipe["num_bands"], rows=recipe["rows"])
     both = neardup.dedup(pa.Table.from_pylist(old + new), id="id", spec=spec)
     expected = both.clusters.select(["doc_id", "kept", "duplicate_of", "similarity"])
-    found = neardup.dedup(pa.Table.from_pylist(new), against=against, id="id")
+    found = neardup.against(pa.Table.from_pylist(new), against, id="id")
     columns = found.clusters.select(["doc_id", "kept", "duplicate_of", "similarity"])
     assert columns.to_pylist() == expected.slice(len(old)).to_pylist()
     names = {row["id"] for row in old}
@@ -89,7 +89,7 @@ def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) 
         assert answer.code == 2 and "does not go with" in answer.error
     assert "neither an index nor" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
     with pytest.raises(InputNotFoundError):
-        neardup.dedup(source, against=tmp_path / "none")
+        neardup.against(source, tmp_path / "none")
 
 
 def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
@@ -100,26 +100,23 @@ def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
         "spec": neardup.Spec(),
         "keep": "longest",
         "order_by": "a",
-        "clean": False,
-        "tables": "csv",
-        "keep_run": True,
     }
     for name, value in wrong.items():
-        with pytest.raises(SpecError, match=f"`{name}` does not apply with `against`"):
-            neardup.dedup(["a"], against=old, **{name: value})
-    assert len(neardup.dedup(["a"], against=old, progress=False)) == 1
-    with pytest.raises(SpecError, match="`against` is of type int"):
-        neardup.dedup(["a"], against=3)  # type: ignore[arg-type]
+        with pytest.raises(SpecError, match=f"`{name}` does not apply: the settings are those"):
+            neardup.against(["a"], old, **{name: value})
+    assert len(neardup.against(["a"], old, progress=False)) == 1
+    with pytest.raises(SpecError, match="`old` is of type int"):
+        neardup.against(["a"], 3)  # type: ignore[arg-type]
     with pytest.raises(OutputError, match="expected a local path"):
-        neardup.dedup(["a"], against=old, out="s3://bucket/out")
-    found = neardup.dedup(["a", "a", "One two three four five six"], against=old)
-    assert repr(found) == "<Against: 3 documents, 1 kept, 1 similar to the old corpus, 1 within>"
+        neardup.against(["a"], old, out="s3://bucket/out")
+    found = neardup.against(["a", "a", "One two three four five six"], old)
+    assert repr(found) == "<AgainstRun: 3 documents, 1 kept, 1 similar to the old corpus, 1 within>"
     assert found.labels.tolist() == [0, 0, -1]
     with pytest.raises(neardup.InputError, match="a duplicate of one of the old corpus") as caught:
         found.cluster(2)
     assert "`duplicate_of`" in caught.value.hint
     assert "in no cluster of the batch" in str(found.explain(2))
-    nothing = neardup.dedup({"t": ["One two three four five six"]}, text="t", against=old)
+    nothing = neardup.against({"t": ["One two three four five six"]}, old, text="t")
     assert nothing.clean("arrow").schema.names == ["t"] and not nothing.keep_mask.any()
     with pytest.raises(SpecError, match="is written by neardup"):
         found.save(tmp_path / "out")

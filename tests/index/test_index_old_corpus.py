@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -17,7 +18,9 @@ import neardup
 import parity_corpus as corpus
 from common import Command, write_lines
 from neardup.errors import ColumnError, InputNotFoundError, SpecError
-from neardup.spec import Spec
+from neardup.sketch.bands import recipe_for
+from neardup.sketch.sketcher import Sketcher
+from neardup.spec import ShingleSpec, Spec
 from neardup.state.run_state import RunState
 
 
@@ -27,20 +30,20 @@ def test_a_corpus_is_sketched_first(keep: str) -> None:
     rows = corpus.table("int")
     half = rows.num_rows // 2
     old, batch = rows.slice(0, half), rows.slice(half)
-    found = neardup.dedup(batch, id="id", against=old, keep=keep)
+    found = neardup.against(batch, old, id="id", keep=keep)
     assert corpus.found(found.clusters) == corpus.expected(batch, keep, old)
     assert found.summary["counts"]["old_documents"] == half
 
 
 def test_settings_are_those_of_the_call() -> None:
     old, batch = ["a b c d e f 1.2.2020"], ["a b c d e f 3.4.2021", "a b c d x f", "a b c d x f"]
-    given = {"against": old, "ignore": r"\d\.\d\.\d{4}", "shingle": "word:1", "threshold": 0.9}
-    found = neardup.dedup(batch, **given)
+    given = {"old": old, "ignore": r"\d\.\d\.\d{4}", "shingle": "word:1", "threshold": 0.9}
+    found = neardup.against(batch, **given)
     assert found.keep_mask.tolist() == [False, True, False]
-    found = neardup.dedup(batch, **{**given, "threshold": 0.7})
+    found = neardup.against(batch, **{**given, "threshold": 0.7})
     assert found.keep_mask.tolist() == [False, False, False]
     spec = Spec(threshold=0.9).replace(shingle="word:1")
-    assert neardup.dedup(batch, against=old, spec=spec).keep_mask.tolist() == [True, True, False]
+    assert neardup.against(batch, old, spec=spec).keep_mask.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("kind", ["corpus", "run", "index"])
@@ -55,8 +58,8 @@ def test_only_what_is_similar_to_the_old_corpus_is_removed(kind: str) -> None:
         stays = old.filter(pa.array(against.keep_mask.tolist()))
     if kind == "index":
         against = neardup.Index.from_run(against)
-    found = neardup.dedup(batch, id="id", against=against, old_only=True)
-    alone = neardup.dedup(batch, id="id", against=against)
+    found = neardup.against(batch, against, id="id", old_only=True)
+    alone = neardup.against(batch, against, id="id")
     in_old = alone.clusters.column("in_old").to_pylist()
     assert found.keep_mask.tolist() == [not inside for inside in in_old]
     rows_of_old = [
@@ -82,6 +85,96 @@ def test_only_what_is_similar_to_the_old_corpus_is_removed(kind: str) -> None:
     assert counts["old_documents_found"] == len({row["old_id"] for row in matches})
     with pytest.raises(SpecError, match="there are no matches"):
         _ = alone.matches
+
+
+def small_corpora(seed: int) -> tuple[list[str], list[str]]:
+    """Texts over few words: many exact duplicates and near-duplicates, in both and across."""
+    rng = np.random.default_rng([11, seed])
+
+    def texts(count: int, bases: list[list[str]]) -> list[str]:
+        found = []
+        for _ in range(count):
+            words = list(bases[rng.integers(len(bases))])
+            for _ in range(rng.integers(0, 3)):
+                words[rng.integers(len(words))] = f"x{rng.integers(6)}"
+            found.append(" ".join(words[: rng.integers(1, 20)]))
+        return [*found, "", found[0]]
+
+    bases = [[f"w{n}" for n in rng.integers(0, 400, 14)] for _ in range(6)]
+    return texts(int(rng.integers(0, 40)) + 1, bases), texts(int(rng.integers(1, 60)), bases)
+
+
+def defined(old: list[str], new: list[str], spec: Spec, only: bool) -> tuple[list[Any], list[Any]]:
+    """What the definition says: the answers of new texts, and all pairs of a new and an old one."""
+    every = [*old, *new]
+    sketches = Sketcher(recipe_for(spec))(pa.array(every, pa.large_string()))
+    values, offsets = neardup.shingle_sets(every, spec.shingle)
+    sets = [set(part.tolist()) for part in np.split(values, offsets[1:-1])]
+    keys = [set(enumerate(row)) for row in sketches.keys.tolist()]
+
+    def similarity(x: int, y: int) -> float:
+        if not sets[x] or not sets[y] or (spec.method == "lsh" and not keys[x] & keys[y]):
+            return 0.0
+        found = len(sets[x] & sets[y]) / len(sets[x] | sets[y])
+        return found if found >= spec.threshold else 0.0
+
+    here, there = range(len(old), len(every)), range(len(old))
+    pairs = [(x, y, how) for x in here for y in there if (how := similarity(x, y))]
+    by_length = spec.keep == "longest"
+    answers: dict[int, tuple[int, float] | None] = {}
+    for x in sorted(here, key=lambda x: (-len(every[x]) if by_length else 0, x)):
+        kept = [y for y in answers if answers[y] is None and not only]
+        found = ((y, how) for y in (*there, *kept) if (how := similarity(x, y)))
+        answers[x] = next(found, None)
+    first = len(old)
+    return (
+        [answers[x] for x in here],
+        [(x - first, y, how) for x, y, how in pairs],
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_definition_on_small_corpora(seed: int, tmp_path: Path) -> None:
+    old, new = small_corpora(seed)
+    only, kind = bool(seed % 2), ("corpus", "run", "file")[seed % 3]
+    spec = Spec(
+        threshold=(0.5, 0.7, 0.9)[seed // 2 % 3],
+        shingle=ShingleSpec(n=2),
+        keep=("first", "longest")[seed // 4 % 2],
+        method=("lsh", "lsh", "allpairs")[seed // 3 % 3],
+    )
+    given: Any = old
+    settings: dict[str, Any] = {"spec": spec}
+    positions = list(range(len(old)))
+    if kind == "run":
+        given, settings = neardup.dedup(old, spec=spec), {}
+        positions = np.flatnonzero(given.keep_mask).tolist()
+    if kind == "file":
+        rows = [{"text": text} for text in old]
+        given = Path(write_lines(tmp_path / "old.jsonl", rows))
+    memory, threads = (None, "600MB")[seed // 5 % 2], 1 + seed % 2
+    found = neardup.against(
+        new, given, old_only=only, memory=memory, threads=threads, progress=False, **settings
+    )
+    answers, pairs = defined([old[i] for i in positions], new, spec, only)
+    rows = found.clusters.to_pylist()
+    names = [*positions, *range(len(new))]
+    expected = [
+        (True, None, None, False)
+        if answer is None
+        else (False, names[answer[0]], answer[1], answer[0] < len(positions))
+        for answer in answers
+    ]
+    columns = ("kept", "duplicate_of", "similarity", "in_old")
+    assert [tuple(row[name] for name in columns) for row in rows] == expected
+    for row in rows:
+        of_batch = None if row["in_old"] else row["doc"] if row["kept"] else row["duplicate_of"]
+        assert row["cluster"] == of_batch
+    if only:
+        listed = [
+            (row["doc"], row["old_id"], row["similarity"]) for row in found.matches.to_pylist()
+        ]
+        assert listed == [(x, positions[y], how) for x, y, how in pairs]
 
 
 def test_the_command(tmp_path: Path, command: Any) -> None:
@@ -161,7 +254,7 @@ def test_removed_documents_are_written(command: Command, tmp_path: Path, format:
     line[1] = with_field
     assert "in_old" in command(*line, "-o", tmp_path / "out2", "--removed").error
     with pytest.raises(SpecError, match="`removed` needs an output folder"):
-        neardup.dedup(["a"], against=["a"], removed=True)
+        neardup.against(["a"], ["a"], removed=True)
 
 
 @pytest.mark.parametrize("kind", ["corpus", "run", "index", "shingles", "frame"])
@@ -184,7 +277,7 @@ def test_pairs_of_a_batch_have_the_texts_of_both(
         against = "index"
     if kind == "frame":
         against, settings = pa.Table.from_pylist(old), {"threshold": 0.5}
-    found = neardup.dedup("new.jsonl", id="id", against=against, out="out", **settings)
+    found = neardup.against("new.jsonl", against, id="id", out="out", **settings)
     expected = [
         ("40", "patient-0", 1.0, True, old[0]["text"], new[0]["text"]),
         ("49", "patient-1", pytest.approx(2 / 3), True, old[1]["text"], new[1]["text"]),
@@ -246,15 +339,15 @@ def test_an_interrupted_comparison_starts_again(command: Command, tmp_path: Path
 
 
 def test_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="need an old corpus"):
-        neardup.dedup(["a"], old_only=True)
+    with pytest.raises(SpecError, match="no argument 'against'"):
+        neardup.dedup(["a"], against=["b"])  # type: ignore[call-arg]
     with pytest.raises(SpecError, match="`old_text` does not apply"):
-        neardup.dedup(["a"], against=neardup.dedup(["b"]), old_text="t")
+        neardup.against(["a"], neardup.dedup(["b"]), old_text="t")
     with pytest.raises(InputNotFoundError) as missing:
-        neardup.dedup(["a"], against=tmp_path / "nothing")
+        neardup.against(["a"], tmp_path / "nothing")
     assert "the folder of an index, the output of neardup dedup, or files" in missing.value.hint
     with pytest.raises(ColumnError) as column:
-        neardup.dedup(["a"], against=pa.table({"q": ["a"]}))
+        neardup.against(["a"], pa.table({"q": ["a"]}))
     assert "`old_text`" in column.value.hint
-    with pytest.raises(SpecError, match="`cluster` does not apply"):
-        neardup.dedup(["a"], against=["b"], cluster="components")
+    with pytest.raises(SpecError, match="no argument 'cluster'"):
+        neardup.against(["a"], ["b"], cluster="components")  # type: ignore[call-arg]

@@ -254,7 +254,7 @@ def test_a_batch_against_an_index_leaves_it_between_slices(
     index = neardup.Index.create(folder, spec=SPEC, durable="process")
     index.add(texts_of(0, 40), ids=range(40))
     batch = [*texts_of(30, 20), *texts_of(100, 10), *texts_of(40, 20)]
-    expected = neardup.dedup(batch, against=index).clusters
+    expected = neardup.against(batch, index).clusters
     monkeypatch.setattr(against, "BATCH", 10)
     sketched, number = index._core.sketched, iter(range(1000, 2000))
     free: list[bool] = []
@@ -272,7 +272,7 @@ def test_a_batch_against_an_index_leaves_it_between_slices(
         return sketched(*args)
 
     monkeypatch.setattr(index._core, "sketched", between)
-    assert neardup.dedup(batch, against=index).clusters.equals(expected)
+    assert neardup.against(batch, index).clusters.equals(expected)
     assert free == [True] * 5 and len(index) == 140
 
 
@@ -334,7 +334,7 @@ def test_a_closed_index_raises(tmp_path: Path, folder: bool) -> None:
         lambda: index.spelled(["1"]),
         lambda: index.merge(neardup.Index.create(spec=SPEC)),
         lambda: neardup.Index.create(spec=SPEC).merge(index),
-        lambda: neardup.dedup(["a b c"], against=index),
+        lambda: neardup.against(["a b c"], index),
         lambda: len(index),
         lambda: 1 in index,
         lambda: index.__enter__(),

@@ -234,7 +234,7 @@ def test_a_lower_threshold_never_misleads(source: list[Path], tmp_path: Path) ->
     assert "Still alike" in run.report(tmp_path / "run.html", progress=False).read_text()
     # An old corpus that misses so much is refused, with a remedy.
     with pytest.raises(neardup.RecipeError) as refused:
-        neardup.dedup(["a"], against=lower)
+        neardup.against(["a"], lower)
     assert refused.value.hint == "run neardup dedup again at the threshold 0.5"
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -254,7 +254,7 @@ def test_a_batch_and_an_index(
     with neardup.Index.create(index) as found:
         with pytest.raises(FormatError, match="line 13: a record of more than 1,000 bytes"):
             found.add(path, max_document=LIMIT)
-        new = neardup.dedup(path, against=found, max_document=LIMIT, skip_large=True)
+        new = neardup.against(path, found, max_document=LIMIT, skip_large=True)
     counts = new.summary["counts"]
     assert counts["skipped"] == 3 and counts["documents"] == len(FITTING)
     command("index", "add", index, path, "--max-document", "40kB")

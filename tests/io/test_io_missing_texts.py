@@ -62,8 +62,8 @@ COMMANDS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "passages": lambda path: neardup.passages(path, id="id", words=4, within="more").summary,
     "decontaminate": lambda path: neardup.decontaminate(path, {"text": TEXTS[:1]}).summary,
     "test": lambda path: neardup.decontaminate({"text": TEXTS[:1]}, path).summary,
-    "against": lambda path: neardup.dedup(path, against={"text": TEXTS[:1]}).summary,
-    "old": lambda path: neardup.dedup({"text": TEXTS[:1]}, against=path).summary,
+    "against": lambda path: neardup.against(path, {"text": TEXTS[:1]}).summary,
+    "old": lambda path: neardup.against({"text": TEXTS[:1]}, path).summary,
     "index": _index,
 }
 #: Documents with a text and without one, and what is the same for all formats.

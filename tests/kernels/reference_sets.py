@@ -24,6 +24,7 @@ __all__ = [
     "may_reach",
     "name_buckets",
     "needed_overlap",
+    "pairs_with_old",
     "probe",
     "rank_prefixes",
     "remember",
@@ -192,7 +193,8 @@ def among_themselves(state: State, first: int, last: int) -> None:
                 continue
             kept = state.kept.setdefault(bucket, [])
             state.not_compared += state.beyond.get(bucket, 0)
-            if len(kept) < state.limit:
+            new = [y for y in kept if y >= state.old]
+            if x < state.old or len(new) < state.limit:
                 kept.append(x)
             else:
                 state.beyond[bucket] = state.beyond.get(bucket, 0) + 1
@@ -211,6 +213,15 @@ def window_pairs(docs: Sequence[int], buckets: Sequence[Values]) -> set[tuple[in
         for place, x in enumerate(members)
         for y in members[place + 1 : place + 1 + window_of(len(members))]
         if x in docs
+    }
+
+
+def pairs_with_old(
+    docs: Sequence[int], old: int, buckets: Sequence[Values]
+) -> set[tuple[int, int]]:
+    """Pairs of the old documents of a bucket with some others."""
+    return {
+        (y, x) for members in buckets for x in members for y in members if y < old and x in docs
     }
 
 

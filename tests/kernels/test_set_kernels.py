@@ -389,6 +389,33 @@ def test_window_pairs(seed: int) -> None:
     assert counts.tolist() == [passed, len(pairs) - passed]
 
 
+@pytest.mark.parametrize("seed", range(3 if SLOW else 25))
+def test_pairs_with_old(seed: int) -> None:
+    """With capacity for few edges, so that it stops and continues; counts are exact."""
+    rng = np.random.default_rng([4, seed])
+    documents = int(rng.integers(2, 50 if SLOW else 150))
+    lists = family(rng, documents)
+    bands = buckets_of(rng, documents, 2, int(rng.choice([2, 5, 30])))
+    buckets, sets = gathered(bands, documents), made(lists)
+    threshold, old = float(rng.choice(THRESHOLDS)), int(rng.integers(0, documents + 1))
+    seen, counts = np.full(documents, -1, np.int32), np.zeros(2, np.int64)
+    capacity = old + int(rng.choice([0, 20, 5000]))  # a document's edges always fit
+    out = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity)
+    found, low = [], old
+    while low < documents:
+        before = low
+        common = old, buckets, sets, threshold, seen, out, counts
+        low, filled = grouping.pairs_with_old(low, documents, *common)
+        assert low > before
+        found += list(zip(*(column[:filled].tolist() for column in out), strict=True))
+    pairs = reference.pairs_with_old(range(old, documents), old, list(itertools.chain(*bands)))
+    expected = {
+        (y, x, s) for y, x in pairs if (s := reference.jaccard(lists[y], lists[x])) >= threshold
+    }
+    assert len(found) == len(set(found)) and set(found) == expected
+    assert counts.sum() == len(pairs)
+
+
 @pytest.mark.skipif(SLOW, reason="a million pairs")
 @pytest.mark.parametrize("documents", [1024, 1025, 1900])
 def test_window_pairs_of_a_large_bucket(documents: int) -> None:

@@ -62,8 +62,8 @@ MADE: dict[str, Callable[[Path, Path], object]] = {
         here, out, pairs="all", cluster="bounded", order_by="date", removed=True
     ),
     "recluster": _recluster,
-    "against": lambda here, out: neardup.dedup(
-        here / "more.jsonl", id="id", against=here / "notes.jsonl", old_only=True, out=out
+    "against": lambda here, out: neardup.against(
+        here / "more.jsonl", here / "notes.jsonl", id="id", old_only=True, out=out
     ),
     "frame": lambda here, out: neardup.dedup(["a b c", "a b c"], out=out, progress=False),
     "decontaminate": lambda here, out: neardup.decontaminate(

@@ -52,7 +52,7 @@ COMMANDS = {
     ),
     "against": Row(
         "dedup more.jsonl --id id --against first",
-        lambda **how: neardup.dedup("more.jsonl", id="id", against="first", **how),
+        lambda **how: neardup.against("more.jsonl", "first", id="id", **how),
         ("clusters",),
     ),
     "passages": Row(

@@ -86,7 +86,7 @@ def test_against_a_run(kind: str, keep: str) -> None:
     old = neardup.dedup(before, id="id", keep=keep)
     stays = before.filter(pa.array(old.keep_mask.tolist()))
     expected = corpus.expected(batch, keep, stays)
-    run = neardup.dedup(batch, id="id", against=old)
+    run = neardup.against(batch, old, id="id")
     assert corpus.found(run.clusters) == expected
     types = run.clusters.schema
     assert types.field("duplicate_of").type == types.field("doc_id").type
@@ -103,7 +103,7 @@ def test_against_an_index(kind: str) -> None:
     half = rows.num_rows // 2
     index = neardup.Index.create()
     index.add_if_new(rows.slice(0, half), id="id")
-    run = neardup.dedup(rows.slice(half), id="id", against=index)
+    run = neardup.against(rows.slice(half), index, id="id")
     assert corpus.found(run.clusters) == corpus.expected(rows)[half:]
 
 
@@ -112,7 +112,7 @@ def test_the_order_of_an_old_run_is_that_of_the_batch() -> None:
     half = rows.num_rows // 2
     old = neardup.dedup(rows.slice(0, half), id="id", spec=Spec(order_by="quality"))
     batch = rows.slice(half)
-    run = neardup.dedup(batch, id="id", against=old)
+    run = neardup.against(batch, old, id="id")
     # The lowest quality is the first one.
     stays = rows.filter(pc.is_in(rows.column("id"), value_set=pa.array(old.kept)))
     assert corpus.found(run.clusters) == corpus.expected(batch, "min:quality", stays)
@@ -124,7 +124,7 @@ def test_the_limit_of_an_old_run_is_for_the_batch() -> None:
     old = neardup.dedup(["z"], spec=spec)
     texts = ["a b c d e f", "a b 1 2 3 4 5 6 7 8", "a b 1 2 3 4 5 6 7 8 9"]
     found = [
-        neardup.dedup(texts, against=against).keep_mask.tolist()
+        neardup.against(texts, against).keep_mask.tolist()
         for against in (old, neardup.Index.from_run(old))
     ]
     alone = neardup.dedup(texts, spec=spec).keep_mask.tolist()
@@ -148,7 +148,7 @@ def test_ids_of_two_types() -> None:
             pa.table({"id": pa.array([of_old], old_type), "text": [known]}), id="id"
         )
         rows = pa.table({"id": pa.array(own, own_type), "text": [known, other, other]})
-        found = neardup.dedup(rows, id="id", against=old).clusters.column("duplicate_of")
+        found = neardup.against(rows, old, id="id").clusters.column("duplicate_of")
         assert found.to_pylist() == [named[0], None, named[1]]
 
 

@@ -96,7 +96,7 @@ def test_without_texts_and_with_private_ids(tmp_path: Path, made: dict[str, Path
     found = neardup.decontaminate(["a b c"], ["a b"])
     with pytest.raises(neardup.SpecError, match="the page is made of an output folder"):
         found.report(tmp_path / "none.html")
-    batch = neardup.dedup(["a b c d e f"] * 2, against=["q"])
+    batch = neardup.against(["a b c d e f"] * 2, ["q"])
     assert "is a duplicate of" in batch.report(tmp_path / "memory.html").read_text()
 
 

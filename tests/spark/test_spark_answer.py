@@ -184,7 +184,7 @@ def with_index(old: pa.Table, new: pa.Table) -> tuple[list[tuple[Any, ...]], dic
 
     index = neardup.Index.create(spec=Spec(), recipe=steps.recipe_of(Spec()))
     index.add(old, id="id")
-    run = neardup.dedup(new, against=index, id="id")
+    run = neardup.against(new, index, id="id")
     names = ("doc_id", "kept", "duplicate_of", "similarity")
     columns = (run.clusters[name].to_pylist() for name in names)
     return list(zip(*columns, strict=True)), run.summary["counts"]

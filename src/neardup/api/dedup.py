@@ -25,14 +25,14 @@ from neardup.spec import preset as settings_of
 from neardup.state.shards import Shard
 
 if TYPE_CHECKING:
-    from neardup.api.corpus_types import Corpus, OldCorpus
+    from neardup.api.corpus_types import Corpus
     from neardup.forecast.plan import Plan
 
 #: Settings that are separate arguments.
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
 
 
-def _make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
+def make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
     """Return a preset, or a spec, with those values of `_GIVEN` that a caller gave."""
     if spec is not None and not isinstance(spec, Spec):
         what = f"`spec` is of type {type(spec).__name__}; expected a neardup.Spec"
@@ -58,10 +58,6 @@ def dedup(
     *,
     text: str | Sequence[str] = "text",
     id: str | None = None,
-    against: OldCorpus | None = None,
-    old_text: str | Sequence[str] | None = None,
-    old_id: str | None = None,
-    old_only: bool = False,
     preset: str = by_preset("web"),
     threshold: float = by_preset(0.7),
     recall: float = by_preset(0.99),
@@ -109,19 +105,6 @@ def dedup(
             items, with ``shingle="item"``.
         text: Column with the text, or several, which are joined by a space.
         id: Column with your ids, each once; positions without it.
-        against: An old corpus, which is only read: an index or its folder; a run or its output
-            folder, of which the kept documents count; or anything that ``source`` may be, which is
-            sketched first. All of its documents stay, and documents that are similar to one of them
-            are removed too. The settings are those of an index or a run, where ``keep``,
-            ``order_by`` and ``max_bucket`` are for the batch. Of the other arguments only
-            ``text``, ``id``, ``out``, ``format``, ``removed``, ``overwrite``, ``input_format``,
-            ``delimiter``, ``encoding_errors``, ``max_document``, ``skip_large``, ``private_ids``,
-            ``memory``, ``threads``, ``progress`` and ``old_only`` apply; of a corpus that is
-            sketched first also the settings.
-        old_text: Column with the text of an old corpus that is sketched first; as ``text``.
-        old_id: Column with its ids; as ``id``.
-        old_only: Remove only documents that are similar to the old corpus, and give all such pairs;
-            documents that are similar to each other stay.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
@@ -175,7 +158,7 @@ def dedup(
             that gets each `neardup.engines.clock.Event`.
 
     Returns:
-        The results; with ``against`` a `neardup.api.comparing_corpora.Against`.
+        The results.
 
     Raises:
         InputError: The input can't be used; its subclasses say why.
@@ -188,23 +171,9 @@ def dedup(
         >>> run = dedup(["one two three four five six", "One, two; three four five six!", "x"])
         >>> run.keep_mask.tolist()
         [True, False, True]
-        >>> dedup(["one two three four five six", "y", "y"], against=run).keep_mask.tolist()
-        [False, True, False]
     """
-    if against is not None:
-        from neardup.api.comparing_corpora import dedup_as_asked
-
-        given = locals()
-
-        def settings() -> Spec:
-            values = (threshold, recall, shingle, keep, order_by)
-            return _make_spec(spec, preset, *values).replace(**ignored(ignore, stop_passages))
-
-        return dedup_as_asked(given, settings)
-    if old_text is not None or old_id is not None or old_only:
-        raise SpecError("`old_text`, `old_id` and `old_only` need an old corpus", "give `against`")
     shingle = _shingle_of(source, text, shingle, preset, spec)
-    asked = _make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
+    asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     asked = asked.replace(**ignored(ignore, stop_passages))
     resources = Resources(memory_of(memory), threads, store, run, keep_run)
     writing = Writing(clean and out is not None, format, annotate, compression, tables, removed)
@@ -259,7 +228,7 @@ def plan(
     from neardup.forecast import plan as forecast
 
     shingle = _shingle_of(source, text, shingle, preset, spec)
-    asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
+    asked = make_spec(spec, preset, threshold, recall, shingle, keep)
     asked = asked.replace(**ignored(ignore, stop_passages))
     resources = Resources(memory_of(memory), threads)
     reading = Reading.of(locals())
@@ -311,7 +280,7 @@ def sketch_corpus(
         SpecError: A setting is out of range.
         StoreError: The store can't be used, or has a run of that name for something else.
     """
-    asked = _make_spec(spec, preset, threshold, recall, shingle, keep)
+    asked = make_spec(spec, preset, threshold, recall, shingle, keep)
     resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     reading = Reading.of(locals())

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from neardup.engines.identifiers import Ids, check_ids, id_array, joined_ids
 from neardup.engines.job import Job, Resources
-from neardup.engines.metadata import joined
+from neardup.engines.metadata import CorpusMetadata, joined
 from neardup.engines.reading import Reader
 from neardup.engines.text_notes import text_notes
 from neardup.errors import InputError, hint_instead
@@ -139,6 +139,18 @@ class InputCorpus:
         if self.extra:
             self._columns.append(table.select(self.extra))
 
+    def fill(self, metadata: CorpusMetadata, partitions: slice, columns: pa.Table) -> None:
+        """Note what an engine has read: some partitions of it, and their columns."""
+        self.partitions = [(file, start) for file, start, _ in metadata.partitions[partitions]]
+        self.counts = np.diff(metadata.ends, prepend=0)[partitions].tolist()
+        self._documents = sum(self.counts)
+        self.skipped = sum(metadata.skipped[partitions])
+        self.missing = metadata.missing[partitions]
+        if self.id_column in columns.column_names:
+            self._ids = [id_array(columns.column(self.id_column), self.id_column)]
+        if columns.num_columns:
+            self._columns = [columns.select(list(self.extra))]
+
     def ids_of(self, table: pa.Table) -> Ids:
         """Return the ids of a partition, of which `about` has returned a table."""
         return table.column(_ID) if self.id_column else None
@@ -198,7 +210,17 @@ class InputCorpus:
             "output": {"clean": True, "annotate": False, "tables": "parquet", **output},
         }
 
-    def write(self, kept: np.ndarray, folder: Path, form: Form, pool: Pool) -> None:
-        """Write some of the documents, bool[documents], into a new folder."""
+    def write(
+        self,
+        kept: np.ndarray,
+        folder: Path,
+        form: Form,
+        pool: Pool,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Write some of the documents, bool[documents], into a new folder.
+
+        ``advance`` is called with the number of documents that were done since.
+        """
         partitions, ends = self.partitions, np.cumsum(self.counts)
-        CleanCorpus(self.reader, partitions, ends, kept, form, pool).write(folder)
+        CleanCorpus(self.reader, partitions, ends, kept, form, pool).write(folder, advance)

@@ -18,7 +18,14 @@ from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
 from neardup.match import bucketing
 from neardup.match.bucketing import BandBuckets, bands_at_once, bucket_bands, plausible
-from neardup.match.pairs import FoundPairs, PairCounts, edges_of, join, pairs_of_buckets
+from neardup.match.pairs import (
+    FoundPairs,
+    PairCounts,
+    edges_of,
+    join,
+    pairs_of_buckets,
+    pairs_with_old,
+)
 from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import content_order
 from neardup.recipe import Recipe
@@ -56,6 +63,8 @@ class Comparing:
     scratch: Scratch
     pool: Pool
     warming: Warming  # has begun
+    old: int = 0  # the first so many documents, by position and by rank, stay
+    only: bool = False  # list all pairs with old ones, and compare the others with no others
 
     def __post_init__(self) -> None:
         self.spec, self.clock = self.job.spec, self.job.clock
@@ -84,13 +93,15 @@ class Comparing:
                 "shingles": int(corpus.shingles.sum(dtype=np.int64)),
                 "exact_duplicates": int((first != np.arange(documents, dtype=np.int32)).sum()),
                 "encoding_replaced": corpus.replaced,
-                "skipped": corpus.skipped,
+                "skipped": sum(corpus.skipped),
             },
         )
         if self.recipe.num_bands:
             self._choose(answer)
         else:
             answer.counts["candidates"] = len(docs) * (len(docs) - 1) // 2
+        if self.old:
+            self._part(answer)
         with self.clock.stage("compile"):
             self.warming.finish()
         self._decide(answer, self._sets(answer))
@@ -126,6 +137,21 @@ class Comparing:
             name = "2" if k == 1 else f"{2 ** (k - 1) + 1}-{2**k}"
             answer.bucket_sizes[name] = int(classes[k])
 
+    def _part(self, answer: RunAnswer) -> None:
+        """Compare new documents themselves that an old one represents, as an exact duplicate.
+
+        It need not be their first near-duplicate: an old document stays, whatever it is similar to.
+        """
+        first, docs, rank = answer.first, answer.docs, self.rank
+        marked = np.zeros(len(first), np.bool_)
+        marked[docs] = True
+        new = self.old + np.flatnonzero((first[self.old :] < self.old) & marked[first[self.old :]])
+        new = new[np.argsort(rank[new])].astype(np.int32)
+        _, rows, group = np.unique(first[new], return_index=True, return_inverse=True)
+        first[new] = new[rows][group]
+        docs = np.concatenate([docs, new[rows]])
+        answer.docs = docs[np.argsort(rank[docs])]
+
     def _sets(self, answer: RunAnswer) -> Sets:
         """Read the texts of those again and make their shingle sets."""
         answer.counts["compared_documents"] = len(answer.docs)
@@ -144,18 +170,22 @@ class Comparing:
 
     def _decide(self, answer: RunAnswer, sets: Sets) -> None:
         spec, docs, counts = self.spec, answer.docs, answer.counts
-        if spec.enumerates:
-            found, edges = self._pairs(docs, sets)
+        old = int(np.count_nonzero(docs < self.old))
+        if spec.enumerates or self.only:
+            found, edges = (
+                self._pairs_with_old(docs, sets, old) if self.only else self._pairs(docs, sets)
+            )
             _add(counts, found)
             answer.edges = edges
         with self.clock.stage("resolve", len(docs)) as advance:
-            if answer.edges is not None and not counts["not_compared"] and spec.max_bucket is None:
+            every = not counts.get("not_compared") and spec.max_bucket is None
+            if answer.edges is not None and (every or self.only):
                 # All pairs are there: they decide, without another comparison.
                 decided = kept_set(answer.edges, len(docs))
             else:
                 buckets = self._buckets(docs)
                 watch = Watch(self.clock, "resolve", _largest(buckets), len(docs), advance)
-                limits = Limits(spec.max_bucket, scratch=self.scratch)
+                limits = Limits(spec.max_bucket, old, scratch=self.scratch)
                 decided, pairs = resolve(sets, buckets, spec.threshold, self.pool, limits, watch)
                 _add(counts, pairs)
                 if answer.edges is not None:
@@ -164,7 +194,7 @@ class Comparing:
         removed = np.flatnonzero(decided.duplicate_of >= 0)
         answer.duplicate_of[docs[removed]] = docs[decided.duplicate_of[removed]]
         answer.similarity[docs[removed]] = decided.similarity[removed]
-        if answer.edges is not None:
+        if answer.edges is not None and not self.only:
             counts["edges"] = _listed(answer, answer.edges, spec.pairs == "all")
         with self.clock.stage("clusters", len(docs)):
             labels = star(decided.duplicate_of)
@@ -187,6 +217,15 @@ class Comparing:
             else:
                 found = join(sets, *common)
             return found, edges_of(found, order, empty)
+
+    def _pairs_with_old(self, docs: np.ndarray, sets: Sets, old: int) -> tuple[FoundPairs, Edges]:
+        with self.clock.stage("pairs", len(docs) - old) as advance:
+            buckets = self._buckets(docs)
+            watch = Watch(self.clock, "pairs", _largest(buckets), len(docs) - old, advance)
+            empty = self.scratch.empty
+            common = self.spec.threshold, self.pool, empty, watch
+            found = pairs_with_old(sets, buckets, old, *common)
+            return found, Edges.gather(found.parts, empty)
 
 
 def _listed(answer: RunAnswer, edges: Edges, every: bool) -> int:

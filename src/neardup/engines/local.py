@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from neardup.engines.beginning import (
     note_in_manifest,
     store_of,
 )
-from neardup.engines.clock import Event
+from neardup.engines.clock import Clock, Event
 from neardup.engines.comparing import Comparing, RunAnswer
 from neardup.engines.identifiers import Ids, check_ids, id_array, joined_ids
 from neardup.engines.job import Job
@@ -38,7 +39,7 @@ from neardup.engines.reading import Reader
 from neardup.engines.warming import Warming
 from neardup.files.scratch import Disk, Scratch, Slabs
 from neardup.io.source import Documents, Partition
-from neardup.memory_plan import COMPILER, DOCUMENT, KEY, available_memory
+from neardup.memory_plan import COMPILER, DOCUMENT, KEY, MemoryPlan, available_memory
 from neardup.recipe import Recipe
 from neardup.sketch.bands import advice_on_bands
 from neardup.sketch.sketcher import Sketcher
@@ -102,34 +103,19 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
         with clock.stage("begin"):
             beginning = begin(job, store, reader)
         recipe, plan = beginning.recipe, beginning.plan
-        scratch = Scratch(plan.arrays, Disk(None if job.state is None else job.state.folder))
-        if sketches is not None:
-            sketches.slabs = Slabs(scratch.empty)
-        if plan.threads < plan.workload.threads:
-            note = f"{plan.threads} of {plan.workload.threads} threads, as the memory allows"
-            clock.emit(Event("begin", note=note))
+        folder = None if job.state is None else job.state.folder
+        scratch = scratch_of(job, store, plan, folder)
         # (A second process has private memory of its own.)
         warming.begin(aside=scratch.left > COMPILER)
         with Pool(plan.threads) as pool:
-            parts = _Sketching(job, store, reader, beginning, pool).run()
-            entries = store.partitions()
-            documents = sum(entry.documents for entry in entries.values())
-            check_documents(documents)
-            if note := advice_on_bands(job.spec, documents):
-                clock.emit(Event("read and sketch", note=note))
+            documents, parts = sketch_all(job, store, reader, beginning, pool)
             # More than was estimated, or nothing was known of the size then.
             scratch.shrink(DOCUMENT * max(0, documents - plan.workload.documents))
             with clock.stage("metadata", documents):
-                stored = (
-                    PartitionMetadata.unpack(store.metadata(number), store.url)
-                    for number in entries
-                )
-                corpus = gather(parts or stored, documents, scratch)
-                parts.clear()
+                corpus = gather(parts, documents, scratch)
                 if not documents:
                     corpus = corpus._replace(columns=no_rows(job))
-                clock.sizes["read and sketch"] = sum(size for _, _, size in corpus.partitions)
-                clock.sizes["text"] = corpus.text
+                note_sizes(clock, corpus)
                 ids = _ids(job, corpus)
                 if job.resources.run is not None:
                     require_stored(corpus.columns, job.spec)
@@ -159,6 +145,52 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
     )
 
 
+def scratch_of(job: Job, store: BandStore, plan: MemoryPlan, folder: Path | None) -> Scratch:
+    """Return what makes the arrays of a run, whose files go to a folder; of a store in memory too.
+
+    Fewer threads than were asked for are noted.
+    """
+    scratch = Scratch(plan.arrays, Disk(folder))
+    if isinstance(store, MemoryStore):
+        store.slabs = Slabs(scratch.empty)
+    if plan.threads < plan.workload.threads:
+        note = f"{plan.threads} of {plan.workload.threads} threads, as the memory allows"
+        job.clock.emit(Event("begin", note=note))
+    return scratch
+
+
+def sketch_all(
+    job: Job, store: BandStore, reader: Reader, beginning: Beginning, pool: Pool
+) -> tuple[int, Iterator[PartitionMetadata]]:
+    """Sketch all documents into a store; return how many there are, and the metadata of them.
+
+    Raises:
+        InputError: There are too many.
+        SpecError: The memory does not suffice for as many.
+    """
+    parts = _Sketching(job, store, reader, beginning, pool).run()
+    entries = store.partitions()
+    documents = sum(entry.documents for entry in entries.values())
+    check_documents(documents)
+    if note := advice_on_bands(job.spec, documents):
+        job.clock.emit(Event("read and sketch", note=note))
+
+    def metadata() -> Iterator[PartitionMetadata]:
+        if not parts:
+            for number in entries:
+                yield PartitionMetadata.unpack(store.metadata(number), store.url)
+        while parts:
+            yield parts.pop(0)
+
+    return documents, metadata()
+
+
+def note_sizes(clock: Clock, corpus: CorpusMetadata) -> None:
+    """Note the bytes that were read, and those of the texts."""
+    clock.sizes["read and sketch"] = sum(size for _, _, size in corpus.partitions)
+    clock.sizes["text"] = corpus.text
+
+
 class _Sketching:
     """The first pass: texts to sketches, partition by partition into the store."""
 
@@ -169,7 +201,7 @@ class _Sketching:
         self._head = beginning.head
         self._sketcher = Sketcher(beginning.recipe)
         # Bytes of documents that may still be cached.
-        self._free = beginning.plan.cached if job.source.format != "text" else 0
+        self._free = beginning.plan.cached if reader.caches else 0
         self._lock = threading.Lock()
         load = beginning.plan.workload
         self._check = beginning.plan.check_read
@@ -188,7 +220,7 @@ class _Sketching:
         found: list[PartitionMetadata] = []
         total = size = 0
         read = sum(entry.documents for entry in there.values())
-        with job.clock.stage("read and sketch", job.source.total_bytes, "bytes") as advance:
+        with job.clock.stage("read and sketch", self._reader.total_bytes, "bytes") as advance:
 
             def items() -> Iterator[tuple[int, Partition, Documents | None]]:
                 nonlocal total

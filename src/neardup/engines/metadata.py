@@ -67,9 +67,8 @@ def about_partition(
     }
     if job.spec.keep == "longest":
         columns[LENGTH] = pc.utf8_length(documents.text).cast(pa.int32())
-    for name in job.needed:
-        if name in documents.columns.column_names:
-            columns[name] = documents.columns.column(name)
+    for name in documents.columns.column_names:
+        columns[name] = documents.columns.column(name)
     return PartitionMetadata(
         file=partition.file,
         start=partition.start,
@@ -89,13 +88,14 @@ class CorpusMetadata(NamedTuple):
     tokens: np.ndarray  # int32[documents]
     shingles: np.ndarray  # int32[documents]
     bitmaps: np.ndarray  # uint64[documents, 4]
-    columns: pa.Table  # those that the run itself needs; characters if the longest is kept
+    columns: pa.Table  # that the run itself needs, see `gather`; characters if the longest is kept
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
     partitions: list[tuple[int, int, int]]  # (file, start, size) of each partition
     text: int  # bytes of all texts
     replaced: int  # documents whose text was repaired
-    skipped: int  # documents that were left out for their size
+    skipped: list[int]  # of each partition, documents that were left out for their size
     missing: list[int]  # of each partition, documents without text
+    old_columns: pa.Table | None = None  # columns of the documents of an old corpus
 
     @property
     def documents(self) -> int:
@@ -113,8 +113,12 @@ class CorpusMetadata(NamedTuple):
         return files[partitions], positions - starts[partitions]
 
 
-def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch) -> CorpusMetadata:
+def gather(
+    parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch, old: int = 0
+) -> CorpusMetadata:
     """Concatenate the metadata of all partitions, in their order.
+
+    The first partitions may be those of an ``old`` corpus, so many, whose columns are other ones.
 
     Raises:
         StoreError: The store has more or fewer documents than it says.
@@ -144,13 +148,14 @@ def gather(parts: Iterable[PartitionMetadata], documents: int, scratch: Scratch)
         tokens,
         shingles,
         bitmaps,
-        joined([part.table for part in about]),
+        joined([part.table for part in about[old:]]),
         np.array(ends, dtype=np.int64),
         [(part.file, part.start, part.size) for part in about],
         sum(part.text for part in about),
         sum(part.replaced for part in about),
-        sum(part.skipped for part in about),
+        [part.skipped for part in about],
         [part.missing for part in about],
+        joined([part.table for part in about[:old]]) if old else None,
     )
 
 

@@ -38,6 +38,16 @@ class Reader:
         #: Documents that were read and are cached, by number of their partition.
         self.cached: dict[int, Documents] = {}
 
+    @property
+    def total_bytes(self) -> int | None:
+        """Bytes of all partitions, about; None where they are not known."""
+        return self.source.total_bytes
+
+    @property
+    def caches(self) -> bool:
+        """Whether documents that were read may be cached."""
+        return self.source.format != "text"
+
     def partitions(self) -> Iterator[tuple[int, Partition]]:
         if self.source.rereadable or self._once is not None:
             yield from enumerate(self._once or self.source.partitions())

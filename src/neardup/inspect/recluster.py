@@ -146,7 +146,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     with suppress(InputError):
         ends = results.ends
     text = old["bytes"].get("text", 0)
-    corpus = CorpusMetadata(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, 0, [])
+    corpus = CorpusMetadata(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, [], [])
     rows = None
     with suppress(InputError):  # of frames there are none
         rows = results.clusters(["file", "row"])

@@ -232,3 +232,56 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
                     edges[0][filled], edges[1][filled], edges[2][filled] = x, y, similarity
                     filled += 1
     return last, filled
+
+
+@kernel
+def pairs_with_old(first, last, old, buckets, sets, threshold, seen, edges, counts):
+    """Compare some documents with all old ones of their buckets.
+
+    Stops, before a document, where its edges might not fit.
+
+    Args:
+        first: int: first document, not below ``old``.
+        last: int: document after the last.
+        old: int: the first so many documents are old.
+        buckets: `neardup.kernels.resolving.Buckets` of m documents.
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        threshold: float: lowest similarity of an edge.
+        seen: int32[m]: working memory of one thread, all -1 at the beginning.
+        edges: (int32[k], int32[k], float64[k]): get old document, new one, and similarity.
+        counts: int64[2 or more]: get comparisons, and pairs ruled out by size or bitmap, added.
+
+    Returns:
+        (First document not done, number of edges).
+    """
+    members, starts = buckets.members, buckets.starts
+    slack = slack_of(threshold)
+    filled = 0
+    for x in range(first, last):
+        most = 0
+        for band in range(buckets.of.shape[1]):
+            bucket = buckets.of[x, band]
+            if bucket >= 0:
+                most += starts[bucket + 1] - starts[bucket]
+        if filled + min(most, old) > edges[0].shape[0]:
+            return x, filled
+        for band in range(buckets.of.shape[1]):
+            bucket = buckets.of[x, band]
+            if bucket < 0:
+                continue
+            for i in range(starts[bucket], starts[bucket + 1]):
+                y = members[i]
+                if y >= old:
+                    break
+                if seen[y] == x:
+                    continue
+                seen[y] = x
+                if not may_reach(sets.size, sets.bitmaps, x, np.int64(y), slack):
+                    counts[1] += 1
+                    continue
+                counts[0] += 1
+                similarity = jaccard(sets, x, np.int64(y), threshold)
+                if similarity >= 0.0:
+                    edges[0][filled], edges[1][filled], edges[2][filled] = y, x, similarity
+                    filled += 1
+    return last, filled

@@ -12,6 +12,7 @@ import numpy as np
 from neardup.kernels.bits import popcount
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.jaccard import jaccard, may_reach, most_differing, slack_of
+from neardup.kernels.searching import first_not_below
 
 #: Words of the bitmaps in large buckets; half of those of a set.
 FOLDED_WORDS = 8
@@ -32,7 +33,7 @@ class KeptMembers(NamedTuple):
 
     filled: np.ndarray  # int32[buckets]: how many there are at the front of the bucket
     beyond: np.ndarray  # int32[buckets]: kept documents not there, since the bucket is full
-    limit: int  # documents that are kept in a bucket at most
+    limit: int  # documents that are kept in a bucket at most, besides old ones
     old: int  # the first so many documents are kept, whatever they are similar to
 
 
@@ -80,6 +81,20 @@ def share_a_bucket(of, x, y):
     for band in range(of.shape[1]):
         shared |= of[x, band] >= 0 and of[x, band] == of[y, band]
     return shared
+
+
+@inner
+def _is_full(x, bucket, buckets, kept):
+    """Return whether a bucket takes no more kept documents, such as x; old ones don't count.
+
+    ``buckets`` and ``kept`` are as for `among_themselves`.
+    """
+    filled = np.int64(kept.filled[bucket])
+    if x < kept.old or filled < kept.limit:
+        return False
+    low = buckets.starts[bucket]
+    first_new = first_not_below(buckets.members, low, low + filled, kept.old)
+    return low + filled - first_new >= kept.limit
 
 
 @inner
@@ -250,7 +265,7 @@ def among_themselves(first, last, buckets, kept, lanes, sets, threshold, working
             if bucket < 0:
                 continue
             counts[2] += kept.beyond[bucket]
-            if kept.filled[bucket] < kept.limit:
+            if not _is_full(x, bucket, buckets, kept):
                 # Never behind the slot of x itself: the member that is overwritten was looked at.
                 slot = kept.filled[bucket]
                 members[starts[bucket] + slot] = x

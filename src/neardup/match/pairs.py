@@ -136,6 +136,27 @@ def pairs_of_buckets(
     return search.run(pool, allocate, advance, left_out)
 
 
+def pairs_with_old(  # noqa: PLR0913 - `pairs_of_buckets`, and which are old
+    sets: Sets,
+    buckets: Buckets,
+    old: int,
+    threshold: float,
+    pool: Pool,
+    allocate: Allocate = np.empty,
+    advance: Advance = None,
+) -> FoundPairs:
+    """Compare the documents from ``old`` on with all those before that share a bucket."""
+    documents = len(sets.size)
+    seen = Local(lambda: _unseen(documents, allocate))
+
+    def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
+        common = old, buckets, sets, threshold, seen(), out, counts
+        return grouping.pairs_with_old(first, last, *common)
+
+    search = _PairSearch(compare, documents, _STEP, max(1, old))
+    return search.run(pool, allocate, advance, part=range(old, documents))
+
+
 def pairs_in_turns(
     sets: Sets, buckets: Buckets, threshold: float, pool: Pool, together: int
 ) -> Iterator[FoundPairs]:

@@ -22,7 +22,8 @@ _NO_LIMIT = 2**31 - 1
 
 
 class Limits(NamedTuple):
-    max_bucket: int | None = None  # the first so many kept documents of each bucket are compared
+    #: The first so many kept documents of each bucket are compared, besides old ones.
+    max_bucket: int | None = None
     old: int = 0  # the first so many documents stay, whatever they are similar to
     among: bool = True  # the others are compared with each other, and not only with those
     scratch: Scratch = Scratch()  # makes large arrays

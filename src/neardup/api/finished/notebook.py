@@ -181,7 +181,7 @@ def _text_of_explanation(found: Explanation) -> str:
 #: By class of result: the text that print() and the command show, and the card of a notebook.
 VIEWS = {
     "Run": Views(_text_of_run, of_run, chart_of_run),
-    "Against": Views(_text_of_run, of_any),
+    "AgainstRun": Views(_text_of_run, of_any),
     "FromSpark": Views(_text_of_run, of_any),
     "Decontamination": Views(_text_of_run, of_any),
     "PassageRun": Views(_text_of_run, of_any),

@@ -45,7 +45,7 @@ def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
 
     Returns:
         By the command that made the folder: a `neardup.Run` (``dedup``, ``recluster``), the same
-        without texts (``spark``), `neardup.api.comparing_corpora.Against` (``dedup --against``),
+        without texts (``spark``), `neardup.api.against.AgainstRun` (``dedup --against``),
         `neardup.api.decontaminating.Decontamination`, `neardup.PassageRun` or `neardup.LinkRun`;
         a `neardup.Index` or `neardup.RecordIndex` that is only read, where it is one.
 
@@ -87,10 +87,10 @@ def _run(folder: Url | GivenPath) -> Any:
     record = _AnyFolder(folder).record
     match record["command"]:
         case "dedup --against":
-            from neardup.api.comparing_corpora import Against
+            from neardup.api.against import AgainstRun
             from neardup.results.other_folders import AgainstFolder
 
-            return Against(AgainstFolder(folder))
+            return AgainstRun(AgainstFolder(folder))
         case "decontaminate":
             from neardup.api.decontaminating import Decontamination
 

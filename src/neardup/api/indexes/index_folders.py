@@ -137,14 +137,9 @@ def index_of(
     """Return an index of the kept documents of a run; see `kept_batches` for ``numbered``."""
     from neardup.corpora.of_run import kept_batches
 
-    # An index keeps the first of similar documents, and compares with all.
-    spec = results.spec.replace(keep="first", order_by=None, max_bucket=None)
     options.setdefault("store_text", False)
-    try:
-        index = cls.create(folder, spec=spec, recipe=results.recipe, **options)
-    except RecipeError as error:  # of a run that was clustered again at a lower threshold
-        error.hint = f"run neardup dedup again at the threshold {spec.threshold:g}"
-        raise
+    spec, recipe = settings_of_run(results)
+    index = cls.create(folder, spec=spec, recipe=recipe, **options)
     for batch in kept_batches(results, numbered):
         index._insert([batch], "error")
     if not numbered and pa.types.is_integer(results.ids.type):
@@ -191,6 +186,23 @@ def settings_of(
     made = recipe or recipe_for(asked)
     made.require_usable("the recipe")
     return asked, made
+
+
+def settings_of_run(results: Results) -> tuple[Spec, Recipe]:
+    """Return the settings by which new documents are compared with those of a run, and its recipe.
+
+    Raises:
+        RecipeError: It was clustered again at a threshold below that of its bands.
+    """
+    # The first of similar documents is kept, and all are compared.
+    spec = results.spec.replace(keep="first", order_by=None, max_bucket=None)
+    try:
+        return settings_of(
+            spec, None, results.recipe, dict.fromkeys(("threshold", "recall", "shingle"))
+        )
+    except RecipeError as error:
+        error.hint = f"run neardup dedup again at the threshold {spec.threshold:g}"
+        raise
 
 
 def copy_index(core: Core, path: str | os.PathLike[str]) -> None:

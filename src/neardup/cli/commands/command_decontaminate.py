@@ -9,16 +9,6 @@ from neardup.cli import options as o
 from neardup.cli.showing import show_events, show_record
 from neardup.errors import SpecError
 
-#: Options that go with --against, besides those that say how the input is read.
-_OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
-
-#: Settings of a corpus that is sketched first.
-_SETTINGS = (
-    *("preset", "shingle", "stem", "keep_case", "nfkc", "strip_accents", "raw", "bag"),
-    *("hash_bytes", "ignore", "stop_passages", "threshold", "recall", "method", "num_bands"),
-    *("rows", "documents", "scheme", "seed", "keep", "order_by", "max_bucket"),
-)
-
 
 @o.grouped(
     "neardup decontaminate train/ --against benchmark.jsonl -o out\n"
@@ -132,41 +122,3 @@ def decontaminate(
             **options,
         ).summary
     show_record(found, str(options["out"]), json_, quiet)
-
-
-def dedup_against(inputs: tuple[str, ...], out: str, against: str, options: dict[str, Any]) -> None:
-    """Do ``neardup dedup`` with ``--against``; settings of an index or a run are refused."""
-    from neardup.api.dedup import dedup as find
-    from neardup.api.indexes.old_corpora import is_corpus
-    from neardup.io.remote import located
-
-    of_batch = (
-        *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
-        *("max_document", "skip_large", "private_ids", "memory", "threads", "old_only"),
-        "removed",
-    )
-    old: Any = located(against)
-    known = {name: options[name] for name in of_batch}
-    fits = {*of_batch, *_OF_ALL}
-    if is_corpus(old):
-        fits |= {*_SETTINGS, "old_text", "old_id"}
-        known["spec"] = o.spec_of({name: options[name] for name in _SETTINGS})
-        known |= {name: options[name] for name in ("old_text", "old_id") if options[name]}
-    for name in o.given_options():
-        if name in (*_SETTINGS, "old_text", "old_id") and name not in fits:
-            raise SpecError(
-                f"`{name}` does not go with this `against`, an index or a run: its settings apply",
-                "leave it out",
-            )
-        if name == "resume":
-            raise SpecError(
-                "`resume` does not go with `against`: of an interrupted comparison nothing is kept",
-                "leave it out: the same command starts again",
-            )
-        if name not in fits:
-            raise SpecError(f"`{name}` does not go with `against`", "leave it out")
-    paths, text = [located(name) for name in inputs], options["text"].split(",")
-    if options["old_text"]:
-        known["old_text"] = options["old_text"].split(",")
-    record = find(paths, text=text, against=old, out=out, **known).summary
-    show_record(record, out, options["json_"], options["quiet"])

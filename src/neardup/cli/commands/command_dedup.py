@@ -10,6 +10,19 @@ from neardup.cli import options as o
 from neardup.cli.showing import show_events, show_record
 from neardup.errors import SpecError
 
+#: Options that go with --against whatever it names, those of files, and settings.
+_OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
+_OF_BATCH = (
+    *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
+    *("max_document", "skip_large", "private_ids", "memory", "threads", "old_only", "removed"),
+)
+_OF_CORPUS = ("old_text", "old_id")
+_SETTINGS = (
+    *("preset", "shingle", "stem", "keep_case", "nfkc", "strip_accents", "raw", "bag"),
+    *("hash_bytes", "ignore", "stop_passages", "threshold", "recall", "method", "num_bands"),
+    *("rows", "documents", "scheme", "seed", "keep", "order_by", "max_bucket"),
+)
+
 
 @o.grouped(
     "neardup dedup notes.jsonl -o out --id note_id --threshold 0.8\n"
@@ -72,9 +85,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
     With --json, the content of run.json is printed as well.
     """
     if against is not None:
-        from neardup.cli.commands.command_decontaminate import dedup_against
-
-        dedup_against(inputs, out, against, options)
+        _against(inputs, out, against, options)
         return
     if given := o.given_options("old_text", "old_id", "old_only"):
         raise SpecError(f"`{given[0]}` needs an old corpus", "give `against`")
@@ -94,6 +105,38 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
 
         if said := hint(found):
             click.echo(f"{'passages':<13}{said}", err=True)
+
+
+def _against(inputs: tuple[str, ...], out: str, old: str, options: dict[str, Any]) -> None:
+    """Do `neardup.against`; options that do not go with it are refused."""
+    from neardup.api.against import against
+    from neardup.api.old_corpora import is_corpus
+    from neardup.io.remote import located
+
+    given, target = o.given_options(), located(old)
+    for name in given:
+        if name == "resume":
+            raise SpecError(
+                "`resume` does not go with `against`: of an interrupted comparison nothing is kept",
+                "leave it out: the same command starts again",
+            )
+        if name not in (*_OF_ALL, *_OF_BATCH, *_OF_CORPUS, *_SETTINGS):
+            raise SpecError(f"`{name}` does not go with `against`", "leave it out")
+    known = {name: options[name] for name in _OF_BATCH}
+    if is_corpus(target):
+        known["spec"] = o.spec_of({name: options[name] for name in _SETTINGS})
+        known["old_id"] = options["old_id"]
+        known["old_text"] = options["old_text"] and options["old_text"].split(",")
+    elif wrong := [name for name in given if name in (*_OF_CORPUS, *_SETTINGS)]:
+        raise SpecError(
+            f"`{wrong[0]}` does not go with this `against`, an index or a run: its settings apply",
+            "leave it out",
+        )
+    paths, text = [located(name) for name in inputs], options["text"].split(",")
+    json_, quiet = options["json_"], options["quiet"]
+    with show_events(not quiet) as listener:
+        found = against(paths, target, text=text, out=out, progress=listener or False, **known)
+    show_record(found.summary, out, json_, quiet)
 
 
 @o.grouped("neardup sketch shards/ --store cassandra://db/neardup --run notes --shard 3/8")

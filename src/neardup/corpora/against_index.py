@@ -1,4 +1,4 @@
-"""A new batch against an old corpus, and within itself."""
+"""A new batch against an index, and within itself."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import ArrowArray, array_of
+from neardup.arrays import ArrowArray
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.identifiers import take_ids
+from neardup.corpora.decided import Decided, matches_of, table_of
 from neardup.engines.order_notes import order_notes
 from neardup.engines.ordering import LENGTH, document_order, keep_order
+from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.inserting import resolve_sketched
 from neardup.index.transactions import BATCH, Core, Sketched, joined_sketches
@@ -21,53 +22,41 @@ from neardup.match.resolve import Limits
 from neardup.spec import Spec
 
 
-class OldCorpus(NamedTuple):
+class OldIndex(NamedTuple):
     """An index of the documents that stay.
 
     Attributes:
         core: The index.
-        spec: Settings; ``keep``, ``order_by`` and ``max_bucket`` are for the batch.
-        ids: Returns the ids that users know, of those that the index knows.
+        spec: Settings.
         only: Whether only documents similar to it are removed; then all pairs are listed.
     """
 
     core: Core
     spec: Spec
-    ids: Callable[[list[Id]], ArrowArray]
     only: bool = False
 
+    @property
+    def documents(self) -> int:
+        """Documents that it has now."""
+        with self.core.reading() as state:
+            return state.documents
 
-class Decided(NamedTuple):
-    """Which documents of a batch are new.
-
-    Attributes:
-        table: A row for each document: ``doc``, ``doc_id``, ``cluster``, ``kept``,
-            ``duplicate_of``, ``similarity``, and ``in_old``, whether ``duplicate_of`` is a document
-            of the old corpus.
-        kept: bool[n].
-        matches: ``doc``, ``doc_id``, ``old_id`` and ``similarity`` of all similar pairs, if they
-            were asked for.
-        old_found: Documents of the old corpus among these.
-        notes: On the order of the documents, and on files without text.
-    """
-
-    table: pa.Table
-    kept: np.ndarray
-    matches: pa.Table | None
-    old_found: int
-    notes: list[str]
+    def ids(self, ids: list[Id]) -> ArrowArray:
+        """Return ids of its documents as an array of their type."""
+        return id_values(ids, self.core.catalogue.state().ids)
 
 
-def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
+def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -> Decided:
     """Decide which documents of a batch are new.
 
-    All documents of the old corpus stay, and come first in keep order. A document of the batch is
+    All documents of the index stay, and come first in keep order. A document of the batch is
     removed if it is similar to one of them, or else to one of the batch that is kept before it.
-    Others may write to the old corpus meanwhile; documents that come are not compared.
+    Others may write to the index meanwhile; documents that come are not compared.
 
     Args:
         corpus: The batch, not read yet.
-        old: The old corpus.
+        old: The index.
+        advance: Is called with the bytes of the batch that were done since.
 
     Raises:
         ColumnError: The column of `keep` is missing.
@@ -107,6 +96,7 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
                 known.append(sketched.take(rows))
             similarities.append(similarity)
             total += len(texts)
+        advance(partition.size)
     similarity = np.concatenate(similarities)
     # Positions of the documents of the batch, then of those of the old corpus that are named.
     target = np.full(total, -1)
@@ -124,59 +114,11 @@ def decide(corpus: InputCorpus, old: OldCorpus) -> Decided:
         limits = Limits(old.spec.max_bucket)
         removed, of, how = resolve_sketched(core, joined_sketches(known), order, limits)
         target[rows[removed]], similarity[rows[removed]] = rows[of], how
-    table, kept = _table(corpus, target, similarity, old.ids(of_old))
-    if not old.only:
-        return Decided(table, kept, None, 0, notes)
-    doc = np.concatenate([np.empty(0, np.int64), *(row for row, _, _ in pairs)])
-    names = [name for _, named, _ in pairs for name in named]
-    columns = {
-        "doc": array_of(doc),
-        "doc_id": take_ids(corpus.ids(), doc),
-        "old_id": old.ids(names),
-        "similarity": array_of(np.concatenate([np.empty(0), *(alike for _, _, alike in pairs)])),
-    }
-    return Decided(table, kept, pa.table(columns), len(set(names)), notes)
-
-
-def _table(
-    corpus: InputCorpus, target: np.ndarray, similarity: np.ndarray, of_old: ArrowArray
-) -> tuple[pa.Table, np.ndarray]:
-    documents = len(target)
-    kept, in_old = target < 0, target >= documents
-    of_new = take_ids(corpus.ids(), np.arange(documents))
-    both: Any = pa.concat_arrays(_of_one_type(of_new, of_old))
-    table = pa.table(
-        {
-            "doc": array_of(np.arange(documents)),
-            "doc_id": of_new,
-            "cluster": array_of(np.where(kept, np.arange(documents), target), null=in_old),
-            "kept": array_of(kept),
-            "duplicate_of": both.take(array_of(target, null=kept)),
-            "similarity": array_of(similarity, null=kept),
-            "in_old": array_of(in_old),
-        }
-    )
-    return table, kept
-
-
-def _of_one_type(of_new: Any, of_old: Any) -> list[Any]:
-    """Return the ids of a batch and of an old corpus in one type, as text if no other fits."""
-    types = of_new.type, of_old.type
-    kinds = [types[0]] if types[0] == types[1] or not len(of_old) else [pa.large_string()]
-    if all(pa.types.is_integer(kind) for kind in types):
-        kinds = [types[0], types[1], pa.large_string()]
-    elif pa.large_binary() in types:
-        kinds = [pa.large_binary()]
-    for kind in kinds:
-        try:
-            return [_cast(ids, kind) for ids in (of_new, of_old)]
-        except pa.ArrowInvalid:  # a number that the other type does not have
-            if kind == kinds[-1]:
-                raise
-    raise AssertionError("the last type fits all ids")
-
-
-def _cast(ids: Any, kind: pa.DataType) -> Any:
-    if kind == pa.large_binary() and pa.types.is_integer(ids.type):
-        ids = ids.cast(pa.large_string())
-    return ids.cast(kind)
+    table, kept = table_of(corpus, target, similarity, old.ids(of_old))
+    matches, named = None, set[Id]()
+    if old.only:
+        doc = np.concatenate([np.empty(0, np.int64), *(row for row, _, _ in pairs)])
+        ids = [name for _, names, _ in pairs for name in names]
+        alike = np.concatenate([np.empty(0), *(alike for _, _, alike in pairs)])
+        matches, named = matches_of(corpus, doc, old.ids(ids), alike), set(ids)
+    return Decided(table, kept, matches, len(named), old.documents, core.recipe, notes)

@@ -1,0 +1,430 @@
+"""New documents of a batch against an old corpus."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.api.arguments import by_preset, checked, is_given
+from neardup.api.dedup import make_spec
+from neardup.api.finished.listed_report import ListedReport
+from neardup.api.finished.runs import Run
+from neardup.api.indexes.index_folders import settings_of_run
+from neardup.api.indexes.indexing import Index
+from neardup.api.old_corpora import about_old, is_corpus, old_texts, open_corpus, opened_old
+from neardup.api.progress import Progress, show_progress
+from neardup.api.removed_documents import check_added, check_out, form_of_removed
+from neardup.cluster.methods import counts_of
+from neardup.corpora.against_index import OldIndex, decide
+from neardup.corpora.corpus import InputCorpus, naming
+from neardup.corpora.decided import Decided
+from neardup.corpora.old_documents import OldDocuments
+from neardup.corpora.old_first import Both
+from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
+from neardup.corpora.stop_passages import ignored
+from neardup.engines.clock import Clock
+from neardup.engines.job import Job, Resources, needed_columns
+from neardup.errors import InputError, SpecError
+from neardup.files.given_path import GivenPath
+from neardup.inspect.pair_texts import pairs_of_batch
+from neardup.io.frames import FrameSource
+from neardup.io.opening import Reading, accepted
+from neardup.io.outputs import check_output
+from neardup.io.remote import local_target
+from neardup.io.source import Source
+from neardup.io.writers import write_tables
+from neardup.memory_plan import MemoryPlan, memory_of, plan_against
+from neardup.output.clean import CLEAN, REMOVED, Form
+from neardup.output.record import about_clock
+from neardup.result_record import RECORD
+from neardup.results.any_run import AnyRun
+from neardup.results.other_folders import AgainstFolder
+from neardup.results.results import Results
+from neardup.sketch.bands import recipe_for
+from neardup.spec import ShingleSpec, Spec
+from neardup.state.about_work import bands_of
+from neardup.state.output_folder import Write, locked_folder, write_record
+from neardup.state.run_state import RUN_FOLDER
+from neardup.threads import Pool, check_threads
+
+if TYPE_CHECKING:
+    from neardup.api.corpus_types import Corpus, OldCorpus
+
+#: Files of an output folder.
+_AGAINST = (CLEAN, REMOVED, "clusters.parquet", "matches.parquet", RECORD)
+#: Columns that removed documents have.
+_ADDED = ["duplicate_of", "similarity", "in_old"]
+
+
+class _Found(Results):
+    """Results of a batch against an old corpus."""
+
+    def __init__(self, corpus: InputCorpus, found: Decided, record: dict[str, Any]) -> None:
+        self._corpus, self._table, self.record = corpus, found.table, record
+        self._matches = found.matches
+        self.reader, self.source = corpus.reader, corpus.reader.source
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        found = self._matches if name == "matches" else self._table
+        if found is None:
+            raise SpecError("there are no matches", "give `old_only`")
+        return found if columns is None else found.select(list(columns))
+
+    def edges(self, columns: Sequence[str] | None = None) -> None:
+        return None
+
+    @functools.cached_property
+    def ends(self) -> np.ndarray:
+        return np.cumsum(self._corpus.counts)
+
+    @functools.cached_property
+    def source(self) -> Source:
+        return self.reader.source
+
+
+class AgainstRun(ListedReport, Run):  # type: ignore[misc]
+    """Result of `neardup.against`: the tables and the kept documents of a run.
+
+    ``clusters`` has a column more, ``in_old``: whether ``duplicate_of`` is the id of a document of
+    the old corpus; then ``cluster`` is null. Methods that need the texts of the old corpus are
+    refused.
+    """
+
+    command = "dedup --against"
+    #: Opens the texts of the old corpus, where this process has it.
+    _old: Callable[[], OldTexts] | None = None
+
+    def __repr__(self) -> str:
+        counts = self.summary["counts"]
+        where = "" if self.path is None else f" in {self.path}"
+        return (
+            f"<AgainstRun{where}: {counts['documents']:,} documents, {counts['kept']:,} kept, "
+            f"{counts['similar_to_old']:,} similar to the old corpus, "
+            f"{counts['similar_within']:,} within>"
+        )
+
+    def __reduce__(self) -> Any:
+        if isinstance(self._results, _Found):
+            raise SpecError("this result is in memory, and is not pickled", "give `out`")
+        return super().__reduce__()
+
+    @property
+    def matches(self) -> pa.Table:
+        """With ``old_only``: ``doc``, ``doc_id``, ``old_id``, ``similarity`` of all similar pairs.
+
+        Raises:
+            SpecError: It was not asked for.
+        """
+        if not self.summary["old_only"]:
+            raise SpecError("there are no matches", "give `old_only`")
+        return self._results.table("matches")
+
+    def save(self, *args: object, **options: object) -> NoReturn:
+        """Refuse to write what neardup.against writes."""
+        raise SpecError(
+            "a batch that was compared with an old corpus is written by neardup.against",
+            "give it `out`",
+        )
+
+    audit, evaluate, recluster = AnyRun.audit, AnyRun.evaluate, AnyRun.recluster
+
+    def pairs_with_texts(self, *, texts: bool = True) -> pa.Table:
+        """Return pairs next to each other, for a person who goes through them.
+
+        With ``old_only`` they are the matches; else each removed document, ``id_b``, and the one
+        that it is a duplicate of, ``id_a``. All of them are in memory; ``neardup pairs`` writes
+        them one by one.
+
+        Args:
+            texts: Add both texts, which are read again.
+
+        Returns:
+            ``id_a``, ``id_b``, ``similarity``, ``in_old`` (whether ``id_a`` is of the old corpus)
+            and, with ``texts``, ``text_a`` and ``text_b``.
+
+        Raises:
+            InputError: The batch is gone or has changed.
+
+        Warns:
+            UserWarning: The texts of the old corpus can't be read again, and are null.
+        """
+        return pa.concat_tables(self._pairs(texts, warnings.warn))
+
+    def _pairs(self, texts: bool, note: Callable[[str], object]) -> Iterator[pa.Table]:
+        with ExitStack() as opened:
+            old: OldTexts | None = None
+            if texts:
+                try:
+                    old = self._old() if self._old else old_texts(self.record["old"], opened)
+                except InputError as error:
+                    note(f"the texts of the old corpus can't be read again: {error}")
+            yield from pairs_of_batch(self._results, texts, old)
+
+
+@checked
+def against(
+    new: Corpus,
+    old: OldCorpus,
+    *,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    old_text: str | Sequence[str] | None = None,
+    old_id: str | None = None,
+    old_only: bool = False,
+    preset: str = by_preset("web"),
+    threshold: float = by_preset(0.7),
+    recall: float = by_preset(0.99),
+    shingle: str | ShingleSpec = by_preset("word:5"),
+    keep: str = by_preset("first"),
+    order_by: str | None = None,
+    ignore: str | Sequence[str] = (),
+    stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
+    spec: Spec | None = None,
+    out: str | os.PathLike[str] | None = None,
+    format: str | None = None,
+    removed: bool = False,
+    overwrite: bool = False,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    input_format: str | None = None,
+    delimiter: str | None = None,
+    encoding_errors: str = "strict",
+    max_document: int | str = "256MB",
+    skip_large: bool = False,
+    private_ids: bool = False,
+    progress: Progress = "auto",
+) -> AgainstRun:
+    """Find the documents of a batch that are new: similar to nothing old, and to nothing kept.
+
+    All documents of the old corpus stay, and come first in keep order; they are not compared with
+    each other. A document of the batch is removed if it is similar to one of them, or to one of
+    the batch that is kept. With ``keep="first"`` the answer is that of one run over both.
+
+    Args:
+        new: The batch; anything that `neardup.dedup` takes.
+        old: The old corpus, which is only read: a run or its output folder, of which the kept
+            documents count; an index or its folder; or anything that ``new`` may be.
+        text: Column with the text, or several, which are joined by a space.
+        id: Column with your ids, each once; positions without it.
+        old_text: Column with the text of an old corpus that is files or a frame; as ``text``.
+        old_id: Column with its ids; as ``id``.
+        old_only: Remove only documents that are similar to the old corpus, and give all such pairs;
+            documents that are similar to each other stay.
+        preset: As for `neardup.dedup`, as are ``threshold``, ``recall``, ``shingle``, ``keep``,
+            ``order_by``, ``ignore``, ``stop_passages`` and ``spec``. Of an index or a run the
+            settings apply, and these are refused; its ``keep``, ``order_by`` and ``max_bucket`` are
+            for the batch.
+        out: Folder to write to; without it the result is in memory only.
+        format: With ``out``: format of the clean corpus; that of the input by default.
+        removed: With ``out``: write the removed documents too, to ``removed`` in the folder, each
+            with ``duplicate_of``, ``similarity`` and ``in_old``.
+        overwrite: With ``out``: replace the output of an earlier call.
+        memory: As for `neardup.dedup`, as are ``threads``, ``input_format`` (of the batch),
+            ``delimiter``, ``encoding_errors``, ``max_document``, ``skip_large``, ``private_ids``
+            and ``progress``.
+
+    Raises:
+        InputError: The batch or the old corpus can't be used; its subclasses say why.
+        OutputError: The output folder exists, or can't be written.
+        SpecError: A setting is out of range, or does not apply; or the memory does not suffice.
+
+    Examples:
+        >>> run = neardup.dedup(["one two three four five six"])
+        >>> against(["one two three four five six", "y", "y"], run).keep_mask.tolist()
+        [False, True, False]
+    """
+    given, old = locals(), accepted(old)
+    plain = is_corpus(old)
+    if not plain:
+        _refuse_settings(given)
+    check_threads(threads)
+    if out is None and removed:
+        raise SpecError("`removed` needs an output folder", "give `out`")
+    asked = None
+    if plain:
+        asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by)
+        asked = asked.replace(**ignored(ignore, stop_passages))
+    reading = Reading.of(given)
+    of_old = dataclasses.replace(
+        reading, text=old_text or reading.text, id=old_id or reading.id, input_format=None
+    )
+    with show_progress(progress) as listener:
+        call = _Call(
+            new,
+            old,
+            asked,
+            reading,
+            of_old,
+            _Output(None if out is None else local_target(out), format, removed),
+            old_only,
+            Resources(memory_of(memory), threads),
+            Clock(listener),
+        )
+        if call.output.out is None:
+            return call.run(None)
+        with locked_folder(call.output.out, overwrite, _AGAINST) as write:
+            return call.run(write)
+
+
+#: Settings that those of an index or a run replace.
+_SETTINGS = (
+    *("preset", "threshold", "recall", "shingle", "keep", "order_by", "ignore", "stop_passages"),
+    *("spec", "old_text", "old_id"),
+)
+
+
+def _refuse_settings(given: dict[str, Any]) -> None:
+    for name in _SETTINGS:
+        if is_given(given[name]) and given[name] != ():
+            raise SpecError(
+                f"`{name}` does not apply: the settings are those of the index or run",
+                "leave it out; files are sketched with the settings that you like",
+            )
+
+
+class _Output(NamedTuple):
+    out: GivenPath | None
+    format: str | None
+    removed: bool
+
+
+@dataclasses.dataclass
+class _Call:
+    """The arguments of a call, checked and grouped."""
+
+    new: Any
+    old: Any
+    spec: Spec | None  # where the old corpus is files or a frame
+    reading: Reading
+    reading_old: Reading
+    output: _Output
+    only: bool
+    resources: Resources
+    clock: Clock
+
+    def run(self, write: Write | None) -> AgainstRun:
+        """Compare, and write the result to the output folder, which is locked, if there is one."""
+        output, clock = self.output, self.clock
+        with ExitStack() as opened:
+            with clock.stage("begin"):
+                before = opened_old(self.old, opened) if self.spec is None else None
+                spec = self.spec or before.spec  # type: ignore[union-attr]
+                items = spec.shingle.unit == "item"
+                reading = dataclasses.replace(self.reading, items=items)
+                corpus = InputCorpus.open(self.new, reading, needed_columns(spec, None))
+                check_output(corpus.reader.source, output.format)
+                if output.removed:
+                    check_added(corpus, output.format, _ADDED)
+                first: InputCorpus | None = None
+                if before is None:
+                    reading = dataclasses.replace(self.reading_old, items=items)
+                    first = open_corpus(self.old, reading)
+                if output.out is not None:
+                    check_out(output.out, corpus, *([] if first is None else [first]))
+                existing = before if first is None else first
+                assert existing is not None
+                plan, decide = self._decider(corpus, existing, spec)
+            found = decide()
+        corpus.reader.cached = corpus.reader.cached if write else {}
+        about = {
+            "spec": spec.as_dict(),
+            "recipe": found.recipe.as_dict(),
+            "bands": bands_of(found.recipe, spec.threshold),
+            "old_only": self.only,
+            "counts": _counts(found, corpus),
+            "notes": found.notes,
+            "old": about_old(self.old, first),
+            **corpus.record(format=output.format, removed=output.removed),
+        }
+        results = _Found(
+            corpus, found, {"command": AgainstRun.command, **about, **about_clock(clock)}
+        )
+        if output.out is None or write is None:
+            return _with_old(AgainstRun(results), self.old, first)
+        with write() as folder, Pool(plan.threads) as pool:
+            kept, table = found.kept, found.table
+            with clock.stage("write clean corpus", len(kept)) as advance:
+                corpus.write(kept, folder / CLEAN, Form(output.format), pool, advance)
+            if output.removed:
+                with clock.stage("write removed documents", len(kept)) as advance:
+                    rows = np.arange(len(kept))
+                    form = form_of_removed(output.format, table.select(_ADDED), rows)
+                    corpus.write(~kept, folder / REMOVED, form, pool, advance)
+            with clock.stage("write tables"):
+                write_tables(folder / "clusters.parquet", [table])
+                if found.matches is not None:
+                    write_tables(folder / "matches.parquet", [found.matches])
+            record = write_record(folder, AgainstRun.command, about | about_clock(clock))
+        corpus.reader.cached.clear()
+        of_folder = AgainstFolder(output.out, record)
+        of_folder.reader, of_folder.ends = corpus.reader, results.ends
+        if isinstance(corpus.reader.source, FrameSource):
+            of_folder.source = corpus.reader.source
+        return _with_old(AgainstRun(of_folder), self.old, first)
+
+    def _decider(
+        self, corpus: InputCorpus, old: Index | Results | InputCorpus, spec: Spec
+    ) -> tuple[MemoryPlan, Callable[[], Decided]]:
+        """Return how the memory is divided, which suffices, and what compares."""
+        resources, clock = self.resources, self.clock
+        if isinstance(old, Index):
+            plan = plan_against(corpus.workload(resources.threads, spec.shingle), resources.memory)
+            if resources.memory is not None:
+                plan.check()
+                corpus.check = plan.check_read
+            index = OldIndex(old._core, spec, self.only)
+
+            def compare() -> Decided:
+                size = corpus.reader.source.total_bytes
+                with clock.stage("compare", size, "bytes") as advance:
+                    return decide(corpus, index, advance)
+
+            return plan, compare
+        with naming("old_" if isinstance(old, InputCorpus) else ""):
+            if isinstance(old, InputCorpus):
+                recipe, documents = recipe_for(spec), OldDocuments.of_corpus(old, spec.shingle)
+            else:
+                _, recipe = settings_of_run(old)
+                documents = OldDocuments.of_run(old, spec.shingle)
+        source, how = corpus.reader.source, corpus.how
+        job = Job(source, spec, resources, how, clock)
+        both = Both(job, corpus, documents, recipe, self.only)
+        plan = both.plan()
+        folder = None if self.output.out is None else self.output.out.path / RUN_FOLDER
+        return plan, functools.partial(both.decide, plan, folder)
+
+
+def _counts(found: Decided, corpus: InputCorpus) -> dict[str, int]:
+    table, kept = found.table, found.kept
+    cluster = table.column("cluster").drop_null().to_numpy()
+    counts = {
+        **counts_of(np.where(kept, -1, 0), cluster),
+        "documents": len(kept),
+        "skipped": corpus.skipped,
+        "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
+        "old_documents": found.old_documents,
+    }
+    counts["similar_within"] = counts["removed"] - counts["similar_to_old"]
+    if found.matches is not None:
+        counts["matches"] = found.matches.num_rows
+        counts["old_documents_found"] = found.old_found
+    return counts
+
+
+def _with_old(found: AgainstRun, old: Any, first: InputCorpus | None) -> AgainstRun:
+    """Have a result read texts of an old corpus that is in memory, or that was sketched first."""
+    if first is not None:
+        found._old = functools.partial(of_corpus, first)
+    elif isinstance(old, Index):
+        found._old = functools.partial(of_index, old._core)
+    elif isinstance(old, Run):
+        found._old = functools.partial(of_run, old._results)
+    return found
