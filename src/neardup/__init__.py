@@ -12,7 +12,7 @@ __version__ = "0.3.0"
 
 # Names are resolved when they are first used: `neardup --help` imports nothing heavy.
 _HOMES = {
-    "neardup.api.against": "AgainstRun against",
+    "neardup.api.against": "against",
     "neardup.api.decontaminating": "decontaminate",
     "neardup.api.copying": "PassageRun copied passages",
     "neardup.api.dedup": "dedup plan sketch_corpus",
@@ -43,7 +43,6 @@ __all__ = ["__version__", *(name for names in _HOMES.values() for name in names.
 
 # `as` is for type checkers: these names are public.
 if TYPE_CHECKING:
-    from neardup.api.against import AgainstRun as AgainstRun
     from neardup.api.against import against as against
     from neardup.api.copying import PassageRun as PassageRun
     from neardup.api.copying import copied as copied

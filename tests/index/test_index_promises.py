@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import neardup
-from neardup.corpora import against
+from neardup.corpora import against_index
 from neardup.errors import ArgumentError, InputError, StoreError, UnknownIdError
 from neardup.index import merging, transactions
 
@@ -255,7 +255,7 @@ def test_a_batch_against_an_index_leaves_it_between_slices(
     index.add(texts_of(0, 40), ids=range(40))
     batch = [*texts_of(30, 20), *texts_of(100, 10), *texts_of(40, 20)]
     expected = neardup.against(batch, index).clusters
-    monkeypatch.setattr(against, "BATCH", 10)
+    monkeypatch.setattr(against_index, "BATCH", 10)
     sketched, number = index._core.sketched, iter(range(1000, 2000))
     free: list[bool] = []
 

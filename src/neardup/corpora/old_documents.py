@@ -25,9 +25,9 @@ class OldDocuments:
 
     Attributes:
         reader: Goes through them.
-        load: What is known of them before they are read.
+        load: About their number and size, before they are read.
         ids: Returns the ids of some, by their positions int64[], once they were read.
-        corpus: They as an input, which gets what was read; None where a run has kept them.
+        corpus: They as an input, which gets their metadata; None where a run has kept them.
     """
 
     reader: Reader

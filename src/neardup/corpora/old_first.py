@@ -110,7 +110,7 @@ class Both:
         return self._decided(answer, old, notes)
 
     def _enter(self, metadata: CorpusMetadata, partitions: int) -> int:
-        """Give both corpora what was read of them; return the number of old documents."""
+        """Give both corpora their metadata; return the number of old documents."""
         if self.old.corpus is not None:
             with naming("old_"):
                 columns = metadata.old_columns or pa.table({})
