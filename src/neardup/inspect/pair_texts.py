@@ -57,7 +57,8 @@ def rows_at_once(results: Results, texts: bool) -> int:
     """Return how many pairs are in memory at once."""
     if not texts:
         return _ROWS
-    size = int(results.record.get("bytes", {}).get("text", 0)) / max(1, results.documents)
+    documents = results.documents + results.record["counts"].get("old_documents", 0)
+    size = int(results.record.get("bytes", {}).get("text", 0)) / max(1, documents)
     return max(_FEWEST, min(_ROWS, int(_TEXT / max(1, 2 * size))))
 
 
