@@ -140,7 +140,7 @@ class InputCorpus:
             self._columns.append(table.select(self.extra))
 
     def fill(self, metadata: CorpusMetadata, partitions: slice, columns: pa.Table) -> None:
-        """Take some partitions of the metadata of an engine that has read them, and their columns."""
+        """Take some partitions of the metadata of an engine, and the columns of these."""
         self.partitions = [(file, start) for file, start, _ in metadata.partitions[partitions]]
         self.counts = np.diff(metadata.ends, prepend=0)[partitions].tolist()
         self._documents = sum(self.counts)

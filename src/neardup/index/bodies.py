@@ -1,4 +1,4 @@
-"""Stored form of a document in an index: its text, compressed, or its shingles; with a checksum."""
+"""Stored form of a document in an index: its text, or its shingles; with a checksum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ Id: TypeAlias = int | str
 
 _LONGEST = 2**63
 _OF_IDS, _HALF = np.uint64(0xD1B54A32D192ED03), np.uint64(32)
-_SIZE = 4  # bytes of the length of a text, before it is compressed
+_SIZE = 4  # bytes of the length of a text, which come first
+#: Texts of fewer bytes are not compressed: it takes 20 us for each, and gains a fifth at most.
+_COMPRESSED = 256
 
 
 class Row(NamedTuple):
@@ -81,7 +83,9 @@ def pack_texts(texts: pa.LargeStringArray) -> list[bytes]:
     ends = offsets.tolist()
     packed = []
     for low, high in pairwise(ends):
-        body: Any = codec.compress(view[low:high], asbytes=True) if high > low else b""
+        body: Any = view[low:high]
+        if high - low >= _COMPRESSED:
+            body = codec.compress(body, asbytes=True)
         packed.append((high - low).to_bytes(_SIZE, "little") + body)
     return packed
 
@@ -89,8 +93,8 @@ def pack_texts(texts: pa.LargeStringArray) -> list[bytes]:
 def unpack_text(body: bytes) -> bytes:
     """Return the text of a body, UTF-8."""
     size = int.from_bytes(body[:_SIZE], "little")
-    if not size:
-        return b""
+    if size < _COMPRESSED:
+        return body[_SIZE:]
     found: Any = _codec().decompress(memoryview(body)[_SIZE:], size, asbytes=True)
     return bytes(found)
 
