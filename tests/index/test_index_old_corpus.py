@@ -177,6 +177,22 @@ def test_the_definition_on_small_corpora(seed: int, tmp_path: Path) -> None:
         assert listed == [(x, positions[y], how) for x, y, how in pairs]
 
 
+@pytest.mark.parametrize("given", ["call", "run"])
+def test_the_column_of_the_order_decides_and_the_tables_stay(given: str, tmp_path: Path) -> None:
+    text = "one two three four five six"
+    rows = [{"id": name, "text": text, "when": when} for name, when in (("a", 2), ("b", 1))]
+    path = write_lines(tmp_path / "new.jsonl", rows)
+    old: Any = pa.table({"id": ["o"], "text": ["other words"], "when": [5]})
+    settings: dict[str, Any] = {"order_by": "when"}
+    if given == "run":
+        old, settings = neardup.dedup(old, id="id", **settings), {}
+    run = neardup.against(path, old, id="id", out=tmp_path / "out", **settings)
+    for found in (run, neardup.open(tmp_path / "out")):
+        assert found.clusters.column("duplicate_of").to_pylist() == ["b", None]
+        assert found.keep_mask.tolist() == [False, True]
+        assert found.clean("arrow").column("id").to_pylist() == ["b"]
+
+
 def test_the_command(tmp_path: Path, command: Any) -> None:
     body = "one two three four five six seven eight"
     old = [{"key": f"o{i}", "body": text} for i, text in enumerate([body, f"{body} nine", "x y"])]

@@ -23,6 +23,10 @@ class AgainstFolder(FolderResults):
 
     commands = ("dedup --against",)
 
+    @property
+    def positions_of(self) -> np.ndarray | None:
+        return None  # `order_by` decides what is kept, and the tables have the order of the input
+
     def give(self, source: object) -> None:
         raise InputError(
             f"{self.name}: a batch that was compared with an old corpus has no digest of its texts",
