@@ -19,7 +19,7 @@ from neardup.api.finished.listed_report import ListedReport
 from neardup.api.finished.runs import Run
 from neardup.api.indexes.index_folders import settings_of_run
 from neardup.api.indexes.indexing import Index
-from neardup.api.old_corpora import about_old, is_corpus, old_texts, open_corpus, opened_old
+from neardup.api.indexes.old_corpora import about_old, is_corpus, old_texts, open_corpus, opened_old
 from neardup.api.progress import Progress, show_progress
 from neardup.api.removed_documents import check_added, check_out, form_of_removed
 from neardup.cluster.methods import counts_of

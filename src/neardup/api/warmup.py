@@ -61,7 +61,7 @@ def _run_all(folder: Path) -> None:
     neardup.dedup(lines, spec=neardup.Spec(method="allpairs"), id="id")
     listed = neardup.dedup(lines, preset="clinical", shingle="word:3", threshold=0.3, id="id")
     neardup.against(lines, folder / "old", id="id")
-    neardup.against(lines, texts, id="id", old_only=True)
+    neardup.against(lines, lines, id="id", old_only=True)
     neardup.decontaminate(lines, against=other, id="id")
     _run_passages(folder)
     neardup.link(lines, id="id", fields=["name"])

@@ -110,7 +110,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
 def _against(inputs: tuple[str, ...], out: str, old: str, options: dict[str, Any]) -> None:
     """Do `neardup.against`; options that do not go with it are refused."""
     from neardup.api.against import against
-    from neardup.api.old_corpora import is_corpus
+    from neardup.api.indexes.old_corpora import is_corpus
     from neardup.io.remote import located
 
     given, target = o.given_options(), located(old)
