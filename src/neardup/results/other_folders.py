@@ -25,7 +25,7 @@ class AgainstFolder(FolderResults):
 
     @property
     def positions_of(self) -> np.ndarray | None:
-        return None  # `order_by` decides what is kept, and the tables have the order of the input
+        return None  # the tables have the order of the input, whatever decides which are kept
 
     def give(self, source: object) -> None:
         raise InputError(
