@@ -37,7 +37,7 @@ class Service:
     """
 
     def __init__(self, index: Path, *options: str, before: str = "") -> None:
-        self.log = index.with_name(index.name + ".log")
+        self.index, self.log = index, index.with_name(index.name + ".log")
         self.options = options
         code = f"import sys\n{before}\nfrom neardup.cli import main\nmain(sys.argv[1:])"
         with self.log.open("ab") as log:

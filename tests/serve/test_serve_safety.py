@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -22,8 +23,11 @@ import pytest
 from serve_process import Service, require_serve, serving
 
 import neardup
+from common import Command
 
 require_serve()
+
+from neardup.serve.service_folder import service_folder  # noqa: E402
 
 SECONDS = 2.0  # of a call
 DOCUMENT = {"documents": [{"id": "d", "text": "one two three four"}]}
@@ -140,10 +144,16 @@ def test_many_connections(service: Service) -> None:
             connection.close()
 
 
-def test_more_connections_than_are_allowed(index: Path) -> None:
-    few = "import neardup.serve.settings as s, functools as f\n"
-    few += "s.CallLimits = f.partial(s.CallLimits, connections=3)"
-    service = Service(index, "--readonly", before=few)
+def test_more_connections_than_are_allowed_and_what_is_waited_for(tmp_path: Path) -> None:
+    """Few connections are allowed, and kernels seem to be compiled, which the log says."""
+    before = """
+import functools as f, neardup.serve.settings as s
+import neardup.api.indexes.index_warming as w, neardup.announcing as a
+s.CallLimits, old = f.partial(s.CallLimits, connections=3), w.Index.create
+w.Index.create = lambda *g, **k: (a.announce_compiling(), old(*g, **k))[1]
+"""
+    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
+    service = Service(tmp_path / "i", before=before)
     try:
         service.wait()
         many = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(3)]
@@ -158,6 +168,10 @@ def test_more_connections_than_are_allowed(index: Path) -> None:
         service.wait()
     finally:
         assert service.stop() == 0
+    said = service.log.read_text()
+    (line,) = (line for line in said.splitlines() if "compiling kernels" in line)
+    assert " INFO compiling kernels, " in line and "/readyz answers 503 until it is done" in line
+    assert len(re.findall(r"INFO ready after \d+\.\d s: ", said)) == 1
 
 
 def test_too_much_waits_for_the_writer(service: Service, index: Path) -> None:
@@ -271,7 +285,14 @@ def test_what_was_begun_is_answered_before_it_ends(tmp_path: Path) -> None:
 def test_a_process_that_answers_is_started_again(index: Path) -> None:
     import psutil
 
-    with serving(index, "--readonly") as service:
+    """The first two times it does not start."""
+    which = "('/nowhere', '/bin/false', real)[min(count, 2)]"
+    service = Service(index, "--readonly", before=FALSE.format(which=which))
+    try:
+        service.wait()
+        said = service.log.read_text()
+        assert "has ended with No such file or directory; it is started again" in said
+        assert "has ended with 1; it is started again" in said
         assert service.post("add_if_new", DOCUMENT)[0] == 403
         assert service.post("remove", {"ids": ["a"]})[0] == 403
         assert service.post("get", {"id": "a"})[0] == 200
@@ -288,6 +309,8 @@ def test_a_process_that_answers_is_started_again(index: Path) -> None:
                     return
             time.sleep(0.05)
         raise AssertionError("a process goes on without the one that writes")
+    finally:
+        service.stop()
 
 
 def test_the_temporary_folder_of_a_killed_service_is_removed(
@@ -303,29 +326,14 @@ def test_the_temporary_folder_of_a_killed_service_is_removed(
     (tmp_path / "neardup-serve-of-others").mkdir()
     (tmp_path / "neardup-serve-a-link").symlink_to(left)
     others = {"neardup-serve-of-others", "neardup-serve-a-link"}
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with serving(index, "--readonly") as first:
         assert not left.exists()
         (its,) = {path.name for path in tmp_path.glob("neardup-serve-*")} - others
-        with serving(index, "--readonly"):
+        with service_folder():  # as of another service
             assert (tmp_path / its).is_dir()
             assert first.metric('neardup_calls_total{call="other",status="200"}') > 0
     assert {path.name for path in tmp_path.glob("neardup-serve-*")} == others
-
-
-def test_the_log_says_what_is_waited_for(tmp_path: Path) -> None:
-    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
-    compiling = "import neardup.api.indexes.index_warming as w, neardup.announcing as a\n"
-    compiling += "old = w.Index.create\n"
-    compiling += "w.Index.create = lambda *g, **k: (a.announce_compiling(), old(*g, **k))[1]"
-    service = Service(tmp_path / "i", before=compiling)
-    try:
-        service.wait()
-    finally:
-        assert service.stop() == 0
-    said = service.log.read_text()
-    (line,) = (line for line in said.splitlines() if "compiling kernels" in line)
-    assert " INFO compiling kernels, " in line and "/readyz answers 503 until it is done" in line
-    assert len(re.findall(r"INFO ready after \d+\.\d s: ", said)) == 1
 
 
 def test_a_command_that_makes_an_index_compiles_for_the_service(
@@ -357,18 +365,6 @@ found._Supervisor._run_one = run_one
 """
 
 
-def test_a_process_that_does_not_start_is_tried_again(index: Path) -> None:
-    which = "('/nowhere', '/bin/false', real)[min(count, 2)]"
-    service = Service(index, before=FALSE.format(which=which))
-    try:
-        assert service.wait().post("get", {"id": "a"})[0] == 200
-    finally:
-        assert service.stop() == 0
-    said = service.log.read_text()
-    assert "has ended with No such file or directory; it is started again" in said
-    assert "has ended with 1; it is started again" in said
-
-
 @pytest.mark.parametrize(
     ("before", "message"),
     [
@@ -398,25 +394,26 @@ def test_a_part_that_ends_for_good_ends_the_service(before: str, message: str, i
         (["--port", "TAKEN"], "address already in use"),
     ],
 )
-def test_it_refuses_to_start(options: list[str], message: str, index: Path, tmp_path: Path) -> None:
+def test_it_refuses_to_start(
+    options: list[str],
+    message: str,
+    index: Path,
+    tmp_path: Path,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "TOKEN").write_text("0123456789abcdef\n")
     (tmp_path / "SHORT").write_text("0123456789abcde\n")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         given = [port if word == "TAKEN" else word for word in options]
-        done = subprocess.run(
-            [sys.executable, "-m", "neardup", "serve", str(index), *given],
-            capture_output=True, text=True, timeout=60, cwd=tmp_path,
-        )  # fmt: skip
-    assert done.returncode in (1, 2)
-    assert message in done.stderr and "hint: " in done.stderr
-    assert "0123456789abcde" not in done.stderr
+        done = command("serve", index, *given)
+    assert done.code in (1, 2)
+    assert message in done.err and "hint: " in done.err
+    assert "0123456789abcde" not in done.err
 
 
-def test_there_is_no_index(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "neardup", "serve", str(tmp_path / "no"), "--port", "0"],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "there is no index" in done.stderr
+def test_there_is_no_index(tmp_path: Path, command: Command) -> None:
+    done = command("serve", tmp_path / "no", "--port", "0")
+    assert done.code == 1 and "there is no index" in done.err
