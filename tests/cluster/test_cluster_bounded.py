@@ -29,6 +29,7 @@ from made_edges import (
     sets_of_few,
 )
 
+from common import tries
 from experiments.published import bounded_in_given_order
 from neardup.cluster import bounded as module
 from neardup.cluster.bounded import Bound, Bounded, bounded
@@ -50,7 +51,7 @@ def clustered(
 
 @pytest.mark.jit_off
 @given(sets_of_few, st.sampled_from([0.3, 0.5, 0.8]), st.sampled_from([0.0, 0.2, 0.3]))
-@settings(max_examples=30 if SLOW else 200, deadline=None)
+@settings(max_examples=30 if SLOW else tries(50, 200), deadline=None)
 def test_bounded_equals_its_reference_on_small_sets(sets: Sets, edge: float, tree: float) -> None:
     found = reference.join(sets, edge)
     content = contents(len(sets))
@@ -202,7 +203,7 @@ def test_of_nothing_nothing_is_made() -> None:
 
 @pytest.mark.jit_off
 @given(sets_of_few, st.sampled_from([0.3, 0.5, 0.7]), st.sampled_from([0.0, 0.2, 0.3]), st.data())
-@settings(max_examples=30 if SLOW else 150, deadline=None)
+@settings(max_examples=30 if SLOW else tries(37, 150), deadline=None)
 def test_the_published_order_equals_its_reference(
     sets: Sets, edge: float, tree: float, data: st.DataObject
 ) -> None:

@@ -11,6 +11,7 @@ import reference_unions as reference
 from hypothesis import given, settings
 from made_edges import SLOW, chain, edges_of, graphs, mapped, partition, weighted
 
+from common import tries
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import components, connected, kept_set, lowest, star
 
@@ -19,7 +20,7 @@ Graph = tuple[int, list[tuple[int, int]]]
 
 @pytest.mark.jit_off
 @given(graphs)
-@settings(max_examples=30 if SLOW else 300, deadline=None)
+@settings(max_examples=30 if SLOW else tries(75, 300), deadline=None)
 def test_the_kept_set_equals_its_reference(graph: Graph) -> None:
     n, pairs = graph
     found = weighted(pairs, n)
@@ -49,7 +50,7 @@ def test_nothing_found_is_left_and_everything_removed_has_its_reason() -> None:
 
 @pytest.mark.jit_off
 @given(graphs)
-@settings(max_examples=30 if SLOW else 200, deadline=None)
+@settings(max_examples=30 if SLOW else tries(50, 200), deadline=None)
 def test_components_equal_their_reference_and_networkx(graph: Graph) -> None:
     n, pairs = graph
     labels = components(edges_of(weighted(pairs, 0)), n)

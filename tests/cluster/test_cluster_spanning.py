@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_edges import SLOW, chain, edges_of, graphs, weighted
 
+from common import tries
 from neardup.cluster.methods import components, spanning
 
 Graph = tuple[int, list[tuple[int, int]]]
@@ -19,7 +20,7 @@ Graph = tuple[int, list[tuple[int, int]]]
 
 @pytest.mark.jit_off
 @given(graphs, st.integers(0, 9))
-@settings(max_examples=30 if SLOW else 200, deadline=None)
+@settings(max_examples=30 if SLOW else tries(50, 200), deadline=None)
 def test_trees_equal_their_reference(graph: Graph, seed: int) -> None:
     n, pairs = graph
     found = weighted(pairs, seed)

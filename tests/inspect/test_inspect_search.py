@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
+from common import tries
 from neardup.inspect import exact_search
 from neardup.inspect.exact_search import ExactSearch, taken
 from neardup.intervals import estimate, wilson
@@ -54,7 +55,7 @@ def searched(
 
 @pytest.mark.jit_off
 @given(some_sets, some_sets, st.sampled_from([0.01, 0.1, 1 / 3, 0.5, 0.7, 1.0]), st.booleans())
-@settings(max_examples=20 if SLOW else 300, deadline=None)
+@settings(max_examples=20 if SLOW else tries(75, 300), deadline=None)
 def test_search_equals_its_reference(
     documents: list[list[int]], queries: list[list[int]], minimum: float, contained: bool
 ) -> None:
@@ -64,7 +65,7 @@ def test_search_equals_its_reference(
 
 @pytest.mark.jit_off
 @given(some_sets, some_sets, st.booleans())
-@settings(max_examples=20 if SLOW else 100, deadline=None)
+@settings(max_examples=20 if SLOW else tries(75, 300), deadline=None)
 def test_with_every_shingle_dense(
     documents: list[list[int]], queries: list[list[int]], contained: bool
 ) -> None:

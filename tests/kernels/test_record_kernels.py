@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
+from common import tries
 from neardup.kernels import scanning as kernels
 
 pytestmark = pytest.mark.jit_off
@@ -76,7 +77,7 @@ NAMES = st.sampled_from(["text", "id", "é", "", "a\nb", "t"])
 
 
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), max_size=4), st.booleans(), MIXED)
-@settings(max_examples=30 if SLOW else 300, deadline=None)
+@settings(max_examples=30 if SLOW else tries(75, 300), deadline=None)
 def test_members_of_valid_lines(rows: list[dict[str, Any]], ascii: bool, tail: str) -> None:
     data = b"".join(json.dumps(row, ensure_ascii=ascii).encode() + b" \r\n\n" for row in rows)
     names = ["text", "id", "é"]
@@ -116,7 +117,7 @@ def test_members_of_valid_lines(rows: list[dict[str, Any]], ascii: bool, tail: s
 @example(b'{"text":"\\u12g4"}')
 @example(b'{"text":"a')
 @example(b'{"text":"a"' + b" " * 40 + b"x")
-@settings(max_examples=100 if SLOW else 500, deadline=None)
+@settings(max_examples=100 if SLOW else tries(125, 500), deadline=None)
 def test_lines_are_refused_as_python_refuses_them(data: bytes) -> None:
     spans = reference.json_lines(data)
     assert [tuple(line) for line in lines_of(data).tolist()] == spans
@@ -172,7 +173,7 @@ def test_members_that_are_not_wanted_are_named() -> None:
 
 
 @given(st.text(st.characters(codec=None), max_size=50))
-@settings(max_examples=50 if SLOW else 200, deadline=None)
+@settings(max_examples=50 if SLOW else tries(50, 200), deadline=None)
 def test_strings_without_their_escapes(text: str) -> None:
     data = json.dumps({"text": text}).encode()
     values, kinds, _ = fields_of(data, ["text"])
@@ -207,7 +208,7 @@ CSV = st.text(st.sampled_from('",\n\rab é\ufeff'), max_size=70).map(str.encode)
 @example(b'"a""b","",\n"" ""x,y')
 @example(b'a,b\n\xef\xbb\xbf\xef\xbb\xbf"c\n",d\n\xef\xbb\xbf\n\xef\xbb')
 @example(b'a,"' + b"x" * 31 + b'""' + b"y" * 64 + b'"')
-@settings(max_examples=100 if SLOW else 500, deadline=None)
+@settings(max_examples=100 if SLOW else tries(125, 500), deadline=None)
 def test_csv_records_and_fields(data: bytes) -> None:
     expected, open_quote = reference.csv_records(data, b",")
     lines, values, kinds, why, position, _ = scanned(data, True, 3, 0)
@@ -229,7 +230,7 @@ def test_csv_records_and_fields(data: bytes) -> None:
 
 
 @given(CSV, st.integers(1, 9))
-@settings(max_examples=80 if SLOW else 300, deadline=None)
+@settings(max_examples=80 if SLOW else tries(75, 300), deadline=None)
 def test_csv_is_cut_in_blocks_where_records_end(data: bytes, size: int) -> None:
     """A scan that does not see the end of the file gives the first of the same records."""
     every, _ = reference.csv_records(data, b",")
@@ -254,7 +255,7 @@ def test_csv_records_that_are_refused() -> None:
 
 
 @given(st.lists(st.text("ab{}é\r", max_size=40), max_size=8), st.randoms(), st.booleans())
-@settings(max_examples=50 if SLOW else 200, deadline=None)
+@settings(max_examples=50 if SLOW else tries(50, 200), deadline=None)
 def test_records_are_copied(texts: list[str], generator: random.Random, with_extra: bool) -> None:
     data = "\n".join(texts).encode()
     spans = [span for span in reference.json_lines(data) if generator.random() < 0.7]

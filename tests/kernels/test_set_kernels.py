@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
+from common import tries
 from neardup.kernels import grouping, prefixes, resolving
 from neardup.kernels import jaccard as kernels
 from neardup.kernels.jaccard import Sets
@@ -97,7 +98,7 @@ def test_needed_overlap() -> None:
 
 
 @given(small_sets, thresholds)
-@settings(max_examples=20 if SLOW else 200, deadline=None)
+@settings(max_examples=20 if SLOW else tries(50, 200), deadline=None)
 def test_weighted_overlap(lists: Lists, threshold: float) -> None:
     sets = made(lists)
     weights = np.random.default_rng(len(lists)).random(16).astype(np.float32)
@@ -111,7 +112,7 @@ def test_weighted_overlap(lists: Lists, threshold: float) -> None:
 
 
 @given(small_sets, st.lists(st.booleans(), min_size=8, max_size=8))
-@settings(max_examples=20 if SLOW else 200, deadline=None)
+@settings(max_examples=20 if SLOW else tries(50, 200), deadline=None)
 def test_drop_common(lists: Lists, common: list[bool]) -> None:
     values, offsets = ragged_of(lists)
     out, ends = np.empty(len(values), np.uint64), np.empty(len(lists) + 1, np.int64)
@@ -122,7 +123,7 @@ def test_drop_common(lists: Lists, common: list[bool]) -> None:
 
 
 @given(small_sets, thresholds)
-@settings(max_examples=20 if SLOW else 200, deadline=None)
+@settings(max_examples=20 if SLOW else tries(50, 200), deadline=None)
 def test_jaccard_verify_and_may_reach(lists: Lists, threshold: float) -> None:
     sets = made(lists)
     pairs = list(itertools.product(range(len(lists)), repeat=2))
@@ -145,7 +146,7 @@ def test_jaccard_verify_and_may_reach(lists: Lists, threshold: float) -> None:
 
 
 @given(small_sets, thresholds, st.integers(0, 2**32 - 24))  # no document has the number 2**32 - 1
-@settings(max_examples=20 if SLOW else 200, deadline=None)
+@settings(max_examples=20 if SLOW else tries(50, 200), deadline=None)
 def test_pairs_of_what_is_remembered(lists: Lists, threshold: float, first: int) -> None:
     """Of eight slots; every second document comes, numbers far apart share a slot."""
     ragged, sets = ragged_of(lists), made(lists)
@@ -216,7 +217,7 @@ def grouped(keys: Sequence[int]) -> Lists:
 
 
 @given(st.lists(st.integers(0, 30), max_size=80), st.sampled_from(["low", "high", "spread"]))
-@settings(max_examples=20 if SLOW else 150, deadline=None)
+@settings(max_examples=20 if SLOW else tries(37, 150), deadline=None)
 def test_group_keys(keys: list[int], kind: str) -> None:
     change = {"low": 1, "high": 1 << 59, "spread": 0x9E3779B97F4A7C15}[kind]
     keys = [key * change % 2**64 for key in keys]
@@ -233,7 +234,7 @@ def test_group_keys_of_many(distinct: int) -> None:
     assert grouped(keys.tolist()) == reference.group_keys(keys.tolist())
 
 
-@pytest.mark.parametrize("seed", range(3 if SLOW else 20))
+@pytest.mark.parametrize("seed", range(3 if SLOW else tries(8, 20)))
 def test_mark_plausible_and_name_buckets(seed: int) -> None:
     rng = np.random.default_rng([1, seed])
     documents = 70 if SLOW else 200
@@ -283,7 +284,7 @@ def columns_of(sizes: np.ndarray, large: int) -> BitmapLanes:
     )
 
 
-@pytest.mark.parametrize("seed", range(4 if SLOW else 40))
+@pytest.mark.parametrize("seed", range(4 if SLOW else tries(10, 40)))
 def test_against_kept_and_among_themselves(seed: int) -> None:
     """Batch by batch, with plain buckets and large ones, and with a limit in some runs."""
     rng = np.random.default_rng([2, seed])
@@ -356,7 +357,7 @@ def test_what_was_found_elsewhere_is_improved_in_small_buckets_only() -> None:
 # Pairs.
 
 
-@pytest.mark.parametrize("seed", range(3 if SLOW else 25))
+@pytest.mark.parametrize("seed", range(3 if SLOW else tries(8, 25)))
 def test_window_pairs(seed: int) -> None:
     """With room for few edges, so that it stops and goes on; counts are exact."""
     rng = np.random.default_rng([3, seed])
@@ -462,7 +463,7 @@ def walked(chains: prefixes.PrefixChains) -> dict[int, list[int]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(3 if SLOW else 30))
+@pytest.mark.parametrize("seed", range(3 if SLOW else tries(8, 30)))
 def test_count_shingles_rank_prefixes_add_to_chains_and_probe(seed: int) -> None:
     rng = np.random.default_rng([4, seed])
     documents = int(rng.integers(2, 40 if SLOW else 120))

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import config
 
+from common import tries
 from neardup.kernels import bits, searching, shingling, signing, text_parts
 from neardup.kernels import tokens as kernels
 from neardup.sketch.texts import Ragged, as_text, text_buffers
@@ -109,7 +110,7 @@ def of_all_lengths(generator: random.Random, length: int) -> str:
 
 @given(of_scripts | wide, st.booleans())
 @example(["A\u0301b\u0301 \u0301x", "中\u0301b文c", "", "a" * 9 + "É" * 8, "İİ"], False)
-@settings(max_examples=10 if SLOW else 150, deadline=None)
+@settings(max_examples=10 if SLOW else tries(37, 150), deadline=None)
 def test_words(texts: list[str], keep_case: bool) -> None:
     check_words(texts, keep_case)
 
@@ -133,7 +134,7 @@ def assigned() -> list[str]:
 @pytest.mark.parametrize("keep_case", [False, True])
 def test_every_character(keep_case: bool) -> None:
     """By itself, and between letters."""
-    every = assigned()[:: 500 if SLOW else 1]
+    every = assigned()[:: 500 if SLOW else 5 if keep_case else 1]
     check_words([f"a{c}b {c}{c}" for c in every], keep_case)
     found = characters(every, keep_case, True)
     assert rows(found) == [reference.characters(c, keep_case, True) for c in every]
@@ -148,14 +149,14 @@ def characters(texts: list[str], keep_case: bool, raw: bool) -> Ragged:
 
 
 @given(of_scripts | wide, st.booleans(), st.booleans())
-@settings(max_examples=10 if SLOW else 150, deadline=None)
+@settings(max_examples=10 if SLOW else tries(37, 150), deadline=None)
 def test_characters(texts: list[str], keep_case: bool, raw: bool) -> None:
     found = characters(texts, keep_case, raw)
     assert rows(found) == [reference.characters(t, keep_case, raw) for t in texts]
 
 
 @given(of_scripts | wide)
-@settings(max_examples=10 if SLOW else 100, deadline=None)
+@settings(max_examples=10 if SLOW else tries(25, 100), deadline=None)
 def test_hash_tokens(strings: list[str]) -> None:
     out = np.empty(len(strings), np.uint64)
     kernels.hash_tokens(*text_buffers(as_text(strings)), out)
@@ -163,7 +164,7 @@ def test_hash_tokens(strings: list[str]) -> None:
 
 
 @given(st.lists(st.tuples(st.text("ab \u00e9", max_size=20), st.integers(0, 25)), max_size=8))
-@settings(max_examples=20 if SLOW else 100, deadline=None)
+@settings(max_examples=20 if SLOW else tries(25, 100), deadline=None)
 def test_copy_beginnings(parts: list[tuple[str, int]]) -> None:
     data, offsets = text_buffers(as_text([text for text, _ in parts]))
     sizes = np.array([size for _, size in parts], np.int64)
@@ -184,7 +185,7 @@ def test_copy_beginnings(parts: list[tuple[str, int]]) -> None:
         ["a form \u00e9 that, b or not", "a a a a a a", "form. in", "aaaaaaaa", LONG_FORM]
     ),
 )
-@settings(max_examples=20 if SLOW else 300, deadline=None)
+@settings(max_examples=20 if SLOW else tries(75, 300), deadline=None)
 def test_parts_in_common(texts: list[tuple[str, bool, str]], form: str) -> None:
     texts_of = [(f"{a}{form}{b}" if has else f"{a}{b}").encode() for a, has, b in texts]
     data, offsets = text_buffers(as_text(["before", *(text.decode() for text in texts_of)]))
@@ -220,7 +221,7 @@ def test_parts_in_common(texts: list[tuple[str, bool, str]], form: str) -> None:
 
 
 @given(st.lists(st.integers(0, 20), max_size=30).map(sorted), st.integers(0, 21))
-@settings(max_examples=20 if SLOW else 200, deadline=None)
+@settings(max_examples=20 if SLOW else tries(50, 200), deadline=None)
 def test_searching(values: list[int], value: int) -> None:
     array = np.array(values, np.uint64)
     for low in range(0, len(values) + 1, 7):
@@ -230,7 +231,7 @@ def test_searching(values: list[int], value: int) -> None:
 
 
 @given(st.lists(st.integers(0, 60), max_size=40, unique=True), st.data())
-@settings(max_examples=20 if SLOW else 200, deadline=None)
+@settings(max_examples=20 if SLOW else tries(50, 200), deadline=None)
 def test_rows_in_ascending_order(different: list[int], data: st.DataObject) -> None:
     """Equal values are next to each other, in stretches that ascend or not."""
     times = data.draw(st.lists(st.integers(1, 4), min_size=40, max_size=40))
@@ -255,7 +256,7 @@ def test_rows_in_ascending_order(different: list[int], data: st.DataObject) -> N
 @example([2**64 - 1], 8)
 @example([1, 2**63, 2**64 - 5], 8)
 @example([2**64 - 1] * 100, 2**64 - 1)
-@settings(max_examples=20 if SLOW else 200, deadline=None)
+@settings(max_examples=20 if SLOW else tries(50, 200), deadline=None)
 def test_searching_in_blocks(values: list[int], value: int) -> None:
     array = np.array(values, np.uint64)
     blocks = searching.blocks_of(array)
@@ -275,7 +276,7 @@ def test_searching_in_blocks(values: list[int], value: int) -> None:
     st.lists(st.integers(1, 60), max_size=60),
     st.booleans(),
 )
-@settings(max_examples=20 if SLOW else 100, deadline=None)
+@settings(max_examples=20 if SLOW else tries(25, 100), deadline=None)
 def test_replace_known_and_add_replacements(
     known: list[int], tokens: list[int], spread: bool
 ) -> None:
@@ -299,7 +300,7 @@ def test_replace_known_and_add_replacements(
 
 
 @given(rows_of_numbers, st.integers(1, 9), st.booleans())
-@settings(max_examples=20 if SLOW else 150, deadline=None)
+@settings(max_examples=20 if SLOW else tries(37, 150), deadline=None)
 def test_shingle_tokens_and_sort_sets(tokens: list[list[int]], n: int, bag: bool) -> None:
     flat = ragged(tokens)
     values, ends = np.empty(len(flat.values), np.uint64), np.empty(len(tokens) + 1, np.int64)
@@ -333,7 +334,7 @@ def test_sets_of_any_size_with_many_repetitions(size: int, bag: bool) -> None:
     st.integers(1, 20),
     st.integers(0, 2**63 - 1),
 )
-@settings(max_examples=15 if SLOW else 100, deadline=None)
+@settings(max_examples=15 if SLOW else tries(25, 100), deadline=None)
 def test_sign_affine_sign_oph_and_band_keys(
     sets: list[list[int]], num_hashes: int, seed: int
 ) -> None:

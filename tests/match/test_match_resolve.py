@@ -7,6 +7,7 @@ import pytest
 from numba import config
 
 import oracle
+from common import tries
 from neardup.errors import InputError
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
@@ -65,7 +66,7 @@ def keys_of(rng: np.random.Generator, sets: list[set[int]], bands: int, spread: 
 
 @pytest.mark.jit_off
 @pytest.mark.parametrize("threads", [1] if SLOW else [1, 2])
-@pytest.mark.parametrize("seed", range(7 if SLOW else 25))
+@pytest.mark.parametrize("seed", range(7 if SLOW else tries(8, 25)))
 def test_resolving_equals_the_definition(
     seed: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +172,7 @@ def test_an_index_is_for_families_whose_rare_shingles_are_their_own(
 
 
 @pytest.mark.jit_off
-@pytest.mark.parametrize("seed", range(3 if SLOW else 12))
+@pytest.mark.parametrize("seed", range(3 if SLOW else tries(8, 12)))
 def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng([7, seed])
     monkeypatch.setattr(pairs, "_TOGETHER", [1, 30, 1 << 18][seed % 3])
