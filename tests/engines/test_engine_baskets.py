@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
+from common import Command
 from neardup import ShingleSpec, Spec
 from neardup.errors import ColumnError, EncodingError, InputError, SpecError
 from neardup.sketch.baskets import basket_items, basket_text, basket_texts
 
-NEARDUP = [sys.executable, "-c", "from neardup.cli import main; main()"]
 THRESHOLD = 0.6
 Basket = list[str | None] | None
 
@@ -124,10 +123,10 @@ def test_lists_in_memory_need_no_setting(sources: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["parquet", "jsonl"])
-def test_the_command(sources: dict[str, Any], name: str, tmp_path: Path) -> None:
+def test_the_command(sources: dict[str, Any], name: str, tmp_path: Path, command: Command) -> None:
     out, source = tmp_path / "out", sources[name]
     words = ["--text", "items", "--id", "id", "--shingle", "item", "--threshold", str(THRESHOLD)]
-    subprocess.run([*NEARDUP, "dedup", source, "-o", out, *words, "--quiet"], check=True)
+    assert command("dedup", source, "-o", out, *words, "--quiet").code == 0
     run = neardup.open(out)
     assert [of is not None for of in expected(False)] == [not kept for kept in run.keep_mask]
     assert [path.suffix for path in (out / "clean").iterdir()] == [f".{name}"]
@@ -136,11 +135,13 @@ def test_the_command(sources: dict[str, Any], name: str, tmp_path: Path) -> None
     assert all(sorted(text.split("\n")[:-1]) == text.split("\n")[:-1] for text in found.texts)
     if name == "parquet":  # one page is enough
         return
-    subprocess.run([*NEARDUP, "report", out, "-o", tmp_path / "r.html", "--quiet"], check=True)
+    assert command("report", out, "-o", tmp_path / "r.html", "--quiet").code == 0
     assert "items were compared as they are" in (tmp_path / "r.html").read_text().lower()
 
 
-def test_an_index_of_baskets(sources: dict[str, Any], tmp_path: Path) -> None:
+def test_an_index_of_baskets(
+    sources: dict[str, Any], tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = neardup.dedup(BASKETS, threshold=THRESHOLD, progress=False)
     index = neardup.Index.create(recipe=run.recipe, threshold=THRESHOLD)
     answers = index.add_if_new(BASKETS)
@@ -154,15 +155,16 @@ def test_an_index_of_baskets(sources: dict[str, Any], tmp_path: Path) -> None:
     assert index.get(first) == ["quite", "new"]
     assert neardup.against(BASKETS[:40], index).keep_mask.sum() < 3
     folder = tmp_path / "baskets.index"
-    made = [*NEARDUP, "index", "create", folder, "--shingle", "item", "--threshold", "0.6"]
-    subprocess.run(made, check=True, capture_output=True)
-    lines = Path(sources["jsonl"]).read_bytes()
-    stream = [*NEARDUP, "stream", "--index", folder, "--text", "items"]
-    done = subprocess.run(stream, input=lines, capture_output=True, check=True)
-    kept = [json.loads(line)["kept"] for line in done.stdout.splitlines()]
+    made = command("index", "create", folder, "--shingle", "item", "--threshold", "0.6")
+    assert made.code == 0
+    with Path(sources["jsonl"]).open(encoding="utf-8") as lines:
+        monkeypatch.setattr(sys, "stdin", lines)
+        done = command("stream", "--index", folder, "--text", "items")
+    assert done.code == 0, done.err
+    kept = [json.loads(line)["kept"] for line in done.out.splitlines()]
     assert abs(sum(kept) - len(run.kept)) < 5
-    query = [*NEARDUP, "index", "query", folder, sources["parquet"], "--text", "items"]
-    assert subprocess.run(query, capture_output=True, check=True).stdout.count(b"\n") >= sum(kept)
+    found = command("index", "query", folder, sources["parquet"], "--text", "items")
+    assert found.code == 0 and found.out.count("\n") >= sum(kept)
 
 
 def test_what_is_no_basket(sources: dict[str, Any], tmp_path: Path) -> None:

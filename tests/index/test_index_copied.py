@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import neardup
-from common import Command, write_lines
+from common import Command, tries, write_lines
 from neardup.errors import InputError, NeardupError, OutputError, SpecError, StoreError
 from neardup.index import copied, copy_keys, copy_texts, merging, transactions
 from neardup.index.catalogue import Catalogue
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "passages"))
 from oracle_passages import Oracle, planted, spans
 
 #: 2,000 take minutes: `make kills` asks for them.
-HISTORIES = int(os.environ.get("NEARDUP_COPY_HISTORIES") or 60)
+HISTORIES = int(os.environ.get("NEARDUP_COPY_HISTORIES") or 24)
 #: Without bands: only passages are asked for.
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=1), threshold=0.9, num_bands=1, rows=1)
 
@@ -148,12 +148,12 @@ def test_random_histories(block: int, tmp_path: Path, kernels: None) -> None:
     """Answers equal the definition after any batches, merges of segments, openings and kills."""
     seeds = range(block, HISTORIES, 4)
     assert (
-        sum(history(seed, tmp_path / str(seed) if seed % 3 == 0 else None) for seed in seeds) > 90
+        sum(history(seed, tmp_path / str(seed) if seed % 3 == 0 else None) for seed in seeds) > 30
     )
 
 
 def test_equal_keys_of_different_runs_change_no_passage(kernels: None) -> None:
-    assert sum(history(seed, None, weak=True) for seed in range(30)) > 90
+    assert sum(history(seed, None, weak=True) for seed in range(tries(10, 30))) > 30
 
 
 TEXTS = {

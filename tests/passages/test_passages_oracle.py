@@ -11,6 +11,7 @@ import pytest
 from oracle_passages import Oracle, expected_rows, planted
 
 import neardup
+from common import tries
 from neardup.copies import building, work
 from neardup.copies.repeated import known_text, run_sources, space
 from neardup.errors import InputError
@@ -19,14 +20,14 @@ from neardup.io.source import Columns
 from neardup.sketch import tokenising
 
 #: 2,000 take a minute: PASSAGE_CORPORA=2000 python -m pytest tests/passages -k random
-CORPORA = int(os.environ.get("PASSAGE_CORPORA") or 160)
+CORPORA = int(os.environ.get("PASSAGE_CORPORA") or tries(60, 160))
 _RULES = ("longest", "latest", "first")
 
 
 @pytest.mark.parametrize("block", range(4))
 def test_random_corpora(block: int, kernels: None) -> None:
     found = sum(check_corpus(seed) for seed in range(block, CORPORA, 4))
-    assert found > 100
+    assert found > 20
 
 
 def _cut(patch: pytest.MonkeyPatch, size: int) -> None:
