@@ -66,7 +66,6 @@ def notes(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         "many.jsonl": SynthSpec(DOCUMENTS, words=(8, 24)),
         "table.parquet": SynthSpec(DOCUMENTS, words=(8, 24)),
         "few.jsonl": SynthSpec(5_000, words=(50, 250)),
-        "family.jsonl": SynthSpec(12_000, words=(8, 24), families=(Family(1_500, 0.6, 0.8),)),
         "large.jsonl": SynthSpec(8_000, words=(8, 24), families=(Family(2_500, 0.6, 0.8),)),
     }
     for name, spec in specs.items():
@@ -113,10 +112,8 @@ def peak(*args: str | Path) -> int:
 
 
 CASES: dict[str, tuple[str, list[str]]] = {
-    "jsonl": ("many.jsonl", []),
     "parquet, ids": ("table.parquet", ["--id", "id"]),
     "longest, pairs": ("many.jsonl", ["--id", "id", "--keep", "longest", "--pairs", "all"]),
-    "bounded, family": ("family.jsonl", ["--cluster", "bounded", "--threshold", "0.7"]),
     "bounded, large family": ("large.jsonl", ["--cluster", "bounded", "--threshold", "0.7"]),
     "order": ("many.jsonl", ["--order-by", "quality", "--no-clean"]),
     "repeated": ("repeated.parquet", []),

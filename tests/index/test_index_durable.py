@@ -26,7 +26,7 @@ from neardup.errors import InputError, NeardupError, OutputError, StoreError
 from neardup.index import bodies, location, merging, transactions
 
 #: `make kills` asks for 150.
-KILLS = int(os.environ.get("NEARDUP_KILLS", "11"))
+KILLS = int(os.environ.get("NEARDUP_KILLS", "4"))
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 
 

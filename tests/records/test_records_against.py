@@ -17,7 +17,7 @@ import pytest
 from made_records import NAMES, grams, made_persons
 
 import neardup
-from common import Command
+from common import Command, tries
 from neardup.errors import DuplicateIdError, InputError, InputNotFoundError, SpecError, StoreError
 from neardup.records.decision.clusters import Scored, join_clusters
 
@@ -154,7 +154,7 @@ def test_an_index_that_has_grown_is_noted() -> None:
     assert "learnt again, from all 11 records" in run.notes[-1]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(tries(10, 30)))
 @pytest.mark.parametrize("method", ["average", "complete"])
 def test_joining_is_the_obvious_way(seed: int, method: str) -> None:
     rng = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,32 @@ require_serve()
 #: More of them by `make kills`.
 KILLS = int(os.environ.get("NEARDUP_SERVE_KILLS", "1"))
 #: More of them by `make fuzz`.
-REQUESTS = int(os.environ.get("NEARDUP_SERVE_REQUESTS", "150"))
+REQUESTS = int(os.environ.get("NEARDUP_SERVE_REQUESTS", "60"))
 #: Seconds of calls whose memory is watched; half an hour by `make soak`.
-SOAK = float(os.environ.get("NEARDUP_SERVE_SOAK", "2"))
+SOAK = float(os.environ.get("NEARDUP_SERVE_SOAK", "1"))
 #: Bytes by which memory may grow in the soak: it makes about a million calls.
 LEAK = 16 << 20
 WORDS = [f"w{i}" for i in range(30)]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    path = tmp_path_factory.mktemp("faults") / "i"
+    neardup.Index.create(path, shingle="word:2", threshold=0.5).close()
+    with serving(path) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def files_may_grow_by(service: Service, size: int) -> Iterator[None]:
+    """The process that writes may make no file larger than the largest one and so many bytes."""
+    writer, infinite = psutil.Process(service.process.pid), psutil.RLIM_INFINITY
+    largest = max(path.stat().st_size for path in service.index.iterdir())
+    writer.rlimit(psutil.RLIMIT_FSIZE, (largest + size, infinite))
+    try:
+        yield
+    finally:
+        writer.rlimit(psutil.RLIMIT_FSIZE, (infinite, infinite))
 
 
 def made_text(draw: random.Random) -> str:
@@ -91,25 +112,19 @@ def test_kills_under_load_lose_nothing_that_was_answered(tmp_path: Path) -> None
         assert index.ids().to_pylist() == stored
 
 
-def test_a_full_disk_is_answered_and_reading_goes_on(tmp_path: Path) -> None:
-    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
-    with serving(tmp_path / "i") as service:
-        first = {"documents": [{"id": "a", "text": "some text that is there"}]}
-        assert service.post("add_if_new", first)[0] == 200
-        writer = psutil.Process(service.process.pid)
-        largest = max(path.stat().st_size for path in (tmp_path / "i").iterdir())
-        infinite = psutil.RLIM_INFINITY
-        writer.rlimit(psutil.RLIMIT_FSIZE, (largest + 100, infinite))
-        draw = random.Random(1)
-        text = " ".join(f"{draw.random()}" for _ in range(20_000))
-        second = {"documents": [{"id": "b", "text": text}]}
+def test_a_full_disk_is_answered_and_reading_goes_on(service: Service) -> None:
+    first = {"documents": [{"id": "a", "text": "some text that is there"}]}
+    assert service.post("add_if_new", first)[0] == 200
+    draw = random.Random(1)
+    text = " ".join(f"{draw.random()}" for _ in range(20_000))
+    second = {"documents": [{"id": "b", "text": text}]}
+    with files_may_grow_by(service, 100):
         status, found = service.post("add_if_new", second)
         assert (status, found["error"]) == (507, "OutputError"), found
         assert service.post("get", {"id": "a"})[1]["text"] == "some text that is there"
         assert service.post("contains", {"ids": ["b"]})[1] == {"contained": [False]}
-        writer.rlimit(psutil.RLIMIT_FSIZE, (infinite, infinite))
-        assert service.post("add_if_new", second)[0] == 200
-        assert service.post("check", {})[1] == {"problems": []}
+    assert service.post("add_if_new", second)[0] == 200
+    assert service.post("check", {})[1] == {"problems": []}
 
 
 def test_a_folder_that_is_moved_or_replaced(tmp_path: Path) -> None:
@@ -154,25 +169,22 @@ def test_a_folder_that_is_moved_or_replaced(tmp_path: Path) -> None:
         assert found.ids().to_pylist() == ["a", "b"]
 
 
-def test_a_document_without_space_fails_alone(tmp_path: Path) -> None:
-    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
-    draw, answers = random.Random(1), dict[str, int]()
+def test_a_document_without_space_fails_alone(service: Service) -> None:
+    draw, answers = random.Random(2), dict[str, int]()
     texts = {f"small {n}": f"{draw.random()} {draw.random()}" for n in range(4)}
     texts["large"] = " ".join(f"{draw.random()}" for _ in range(80_000))
-    with serving(tmp_path / "i") as service:
 
-        def ask(id_: str) -> None:
-            body = {"documents": [{"id": id_, "text": texts[id_]}]}
-            answers[id_] = service.post("add_if_new", body)[0]
+    def ask(id_: str) -> None:
+        body = {"documents": [{"id": id_, "text": texts[id_]}]}
+        answers[id_] = service.post("add_if_new", body)[0]
 
-        writer = psutil.Process(service.process.pid)
-        threads = [threading.Thread(target=ask, args=(id_,)) for id_ in texts]
-        with neardup.Index.open(tmp_path / "i") as other, other._core.writing():
+    threads = [threading.Thread(target=ask, args=(id_,)) for id_ in texts]
+    with contextlib.ExitStack() as limited:
+        with neardup.Index.open(service.index) as other, other._core.writing():
             for thread in threads:
                 thread.start()
             service.until("neardup_queue_calls", len(texts))  # one transaction has most of them
-            largest = max(path.stat().st_size for path in (tmp_path / "i").iterdir())
-            writer.rlimit(psutil.RLIMIT_FSIZE, (largest + (256 << 10), psutil.RLIM_INFINITY))
+            limited.enter_context(files_may_grow_by(service, 256 << 10))
         for thread in threads:
             thread.join()
     assert answers == {id_: 507 if id_ == "large" else 200 for id_ in texts}
@@ -266,27 +278,26 @@ def sent(operation: Any, mode: Any, examples: int) -> int:
     return count
 
 
-def test_requests_of_any_kind_get_only_documented_statuses(tmp_path: Path) -> None:
+def test_requests_of_any_kind_get_only_documented_statuses(service: Service) -> None:
     """A fuzzer makes requests from the description, valid ones and others."""
     schemathesis = pytest.importorskip("schemathesis")
-    neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
-    with serving(tmp_path / "i") as service:
+    before = service.log.stat().st_size
 
-        @schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator]
-        def lines(_: Any, value: Any) -> bytes:
-            return value if isinstance(value, bytes) else str(value).encode(errors="replace")
+    @schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator]
+    def lines(_: Any, value: Any) -> bytes:
+        return value if isinstance(value, bytes) else str(value).encode(errors="replace")
 
-        schema = schemathesis.openapi.from_url(service.url + "/openapi.json")
-        operations = [found.ok() for found in schema.get_all_operations()]
-        each = max(2, REQUESTS // len(operations))
-        modes = schemathesis.GenerationMode
-        counts = [
-            sent(operation, mode, each // 2 or 1)
-            for operation in operations
-            for mode in (modes.POSITIVE, modes.NEGATIVE)
-        ]
-        assert sum(counts) > REQUESTS // 4
-        assert service.call("GET", "/readyz")[0] == 200
-        log = service.log.read_text()
-        assert "ERROR" not in log and "Traceback" not in log, log[-2000:]
-        assert json.loads(json.dumps(service.post("check", {})[1])) == {"problems": []}
+    schema = schemathesis.openapi.from_url(service.url + "/openapi.json")
+    operations = [found.ok() for found in schema.get_all_operations()]
+    each = max(2, REQUESTS // len(operations))
+    modes = schemathesis.GenerationMode
+    counts = [
+        sent(operation, mode, each // 2 or 1)
+        for operation in operations
+        for mode in (modes.POSITIVE, modes.NEGATIVE)
+    ]
+    assert sum(counts) > REQUESTS // 4
+    assert service.call("GET", "/readyz")[0] == 200
+    log = service.log.read_bytes()[before:].decode()
+    assert "ERROR" not in log and "Traceback" not in log, log[-2000:]
+    assert json.loads(json.dumps(service.post("check", {})[1])) == {"problems": []}

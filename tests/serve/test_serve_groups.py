@@ -30,7 +30,7 @@ from neardup.serve.group_commit import Decider  # noqa: E402
 WORDS = [f"w{i}" for i in range(14)]
 SPEC = neardup.Spec(threshold=0.5, shingle=neardup.ShingleSpec(n=2), num_bands=6, rows=2)
 #: A thousand before a release; see `make kills`.
-INTERLEAVINGS = int(os.environ.get("NEARDUP_INTERLEAVINGS", "30"))
+INTERLEAVINGS = int(os.environ.get("NEARDUP_INTERLEAVINGS", "12"))
 
 
 def decider() -> Decider:
