@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from killing import Work, least, outputs, steps
 
+from common import tries
+
 #: Bytes that a file may grow to, and settings.
 LIMITS = [
     (3_000, []),
@@ -24,7 +26,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("limit", "words"), LIMITS)
+@pytest.mark.parametrize(("limit", "words"), LIMITS[:: tries(2, 1)])
 def test_files_may_not_grow(limit: int, words: list[str], work: Work, tmp_path: Path) -> None:
     out = tmp_path / "out"
     settings = [word.format(tmp_path / "keys") for word in words]
@@ -81,7 +83,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("size", ["300k", "1m", "1700k", "3m"])
+@pytest.mark.parametrize("size", ["300k", "1m", "1700k", "3m"][:: tries(2, 1)])
 def test_a_disk_is_full(size: str, disk: Path, work: Work) -> None:
     """It then grows. What was done stays done."""
     subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], check=True)
