@@ -24,10 +24,9 @@ from serve_process import Service, require_serve, serving
 
 import neardup
 from common import Command
+from neardup.files.temporary_folder import temporary_folder
 
 require_serve()
-
-from neardup.serve.service_folder import service_folder  # noqa: E402
 
 SECONDS = 2.0  # of a call
 DOCUMENT = {"documents": [{"id": "d", "text": "one two three four"}]}
@@ -330,7 +329,7 @@ def test_the_temporary_folder_of_a_killed_service_is_removed(
     with serving(index, "--readonly") as first:
         assert not left.exists()
         (its,) = {path.name for path in tmp_path.glob("neardup-serve-*")} - others
-        with service_folder():  # as of another service
+        with temporary_folder("serve"):  # as of another service
             assert (tmp_path / its).is_dir()
             assert first.metric('neardup_calls_total{call="other",status="200"}') > 0
     assert {path.name for path in tmp_path.glob("neardup-serve-*")} == others
