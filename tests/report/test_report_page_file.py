@@ -58,7 +58,7 @@ def test_all_there_is_in_the_page(star_run: Run, page_file: Path) -> None:
     for row in table.values():
         sizes[row["cluster"]] = sizes.get(row["cluster"], 0) + 1
     data = data_of(page_file)
-    clusters = data["clusters"]
+    clusters = data["items"]
     assert {c["cluster"]: c["documents"] for c in clusters} == {
         label: size for label, size in sizes.items() if size > 1
     }
@@ -114,8 +114,8 @@ def test_long_ids_do_not_make_the_file_long(
     run = dedup(notes, out=tmp_path / "run", spec=spec(), id="id", progress=False)
     path = run.report(tmp_path / "page.html", max_clusters=40)
     data = data_of(path)
-    assert (len(data["clusters"]), len(data["brief"])) == (40, 20)
-    assert all("texts" in cluster for cluster in data["clusters"])
+    assert (len(data["items"]), len(data["brief"])) == (40, 20)
+    assert all("texts" in cluster for cluster in data["items"])
     page = path.read_text(encoding="utf-8")
     assert "All 60 clusters are listed, 40 of them with texts" in page
     assert "Search covers the ids of all 2,400 documents in clusters" in page
@@ -130,7 +130,7 @@ def test_ids_of_all_documents_are_in_the_page(tmp_path: Path, kernels: None) -> 
     every = [*families(1, 260, "x"), *families(4, 3, "y")[3:]]
     run = dedup(pa.Table.from_pylist(every), id="id", spec=spec(), progress=False)
     data = data_of(run.report(tmp_path / "page.html", max_clusters=1))
-    (large,), brief = data["clusters"], data["brief"]
+    (large,), brief = data["items"], data["brief"]
     assert len(large["members"]) <= 200 and "rest" not in large
     table = {row["doc_id"]: row for row in run.clusters.to_pylist()}
     listed = [row[1] for row in (*large["members"], *large["more"])]
@@ -180,13 +180,13 @@ def test_values_that_differ_in_punctuation_are_one(tmp_path: Path, kernels: None
     slots = ("alpha beta", "alpha,\nBETA", "gamma delta", "Gamma-delta")
     texts = [f"{body[0]} {slot} {body[1]} {k}" for k, slot in enumerate(slots)]
     run = dedup(texts, spec=spec(), progress=False)
-    (cluster,) = data_of(run.report(tmp_path / "page.html"))["clusters"]
+    (cluster,) = data_of(run.report(tmp_path / "page.html"))["items"]
     slot, _ = (part for part in cluster["template"] if isinstance(part, list))
     assert slot[1:] == [2, [["alpha beta", 2], ["gamma delta", 2]]]
 
 
 def test_copies_are_one_line(page_file: Path) -> None:
-    clusters = data_of(page_file)["clusters"]
+    clusters = data_of(page_file)["items"]
     (copies,) = (c for c in clusters if c["members"][0][1].startswith("copy-"))
     assert copies["lowest"] == 1 and copies["documents"] == 20
     assert [member[7] for member in copies["members"]] == [-1, *[0] * 19]
@@ -204,11 +204,11 @@ def test_runs_in_memory_and_in_another_order(tmp_path: Path, kernels: None) -> N
     dedup(columns, spec=spec(), id="id").report(path, show=["title"])
     in_memory = data_of(path)
     dedup(notes, spec=spec(), id="id").report(path, show=["title"], overwrite=True)
-    assert data_of(path)["clusters"] == in_memory["clusters"]
+    assert data_of(path)["items"] == in_memory["items"]
     assert "Near-duplicates in notes.jsonl" in path.read_text(encoding="utf-8")
     ordered = dedup(notes, spec=spec(order_by="id", keep="longest"), id="id")
     ordered.report(path, show=["title"], overwrite=True)
-    for cluster in data_of(path)["clusters"]:
+    for cluster in data_of(path)["items"]:
         texts = walked(cluster)
         for place, text in texts.items():
             assert text == TEXTS[cluster["members"][place][1]]
@@ -295,7 +295,7 @@ def test_an_input_that_is_gone(notes: Path, tmp_path: Path, kernels: None) -> No
     assert "lengths are not measured" in told[0].note
     page = path.read_text(encoding="utf-8")
     assert "The input could not be read again" in page
-    assert all(member[6] == 0 for c in data_of(path)["clusters"] for member in c["members"])
+    assert all(member[6] == 0 for c in data_of(path)["items"] for member in c["members"])
     with pytest.raises(OutputError, match="exists"):
         run.report(tmp_path / "page.html", texts=False)
 
@@ -315,10 +315,10 @@ def test_ids_that_are_texts_are_left_out_too(tmp_path: Path, kernels: None) -> N
     path = run.report(tmp_path / "page.html", texts=False)
     page = path.read_text(encoding="utf-8")
     assert not [word for row in many for word in row["text"].split() if f"{word} " in page]
-    members = [member[1] for one in data_of(path)["clusters"] for member in one["members"]]
+    members = [member[1] for one in data_of(path)["items"] for member in one["members"]]
     assert sorted(members) == sorted(f"row {k}" for k in range(12))
     # Numbers are no ids, so that no file can name pairs by them.
-    assert data_of(path)["settings"]["names_documents"] is False
+    assert data_of(path)["settings"]["judge"] is None
     assert "documents are named by their numbers, and pairs cannot be judged" in page
 
 

@@ -36,7 +36,7 @@ def test_the_slider_counts_anew(
     one = visit(page_file)
     slider, says = one.page.locator("#cutoff"), one.page.locator("#cutoff-says")
     total = len(star_run.duplicates)
-    clusters = len(one.data()["clusters"])
+    clusters = len(one.data()["items"])
     assert says.inner_text().startswith(f"{total} of {total} removed documents")
     of = {row["doc_id"]: row["cluster"] for row in star_run.clusters.to_pylist()}
     for step, threshold in ((10, 0.8), (25, 0.95), (30, 1.0)):
@@ -110,7 +110,7 @@ def test_ids_that_are_not_listed_are_found(
     ids += ["small-a", "small-b", "small-c"]
     run = dedup({"id": ids, "text": texts}, id="id", spec=spec(), progress=False)
     one = visit(run.report(tmp_path / "page.html", max_clusters=1))
-    (large,) = one.data()["clusters"]
+    (large,) = one.data()["items"]
     name = large["more"][5][1]
     one.search(name)
     assert one.rows.count() == 1 and f"with {name}" in one.rows.first.inner_text()
@@ -246,7 +246,7 @@ def test_judgements_name_documents(
     if not whole:
         assert one.page.locator("#review").is_hidden()
         assert one.page.locator(".judge, .save").count() == 0
-        assert "pairs cannot be judged" in one.page.locator("#clusters .lead").inner_text()
+        assert "pairs cannot be judged" in one.page.locator("#items .lead").inner_text()
         return
     path = tmp_path / "review.csv"
     path.write_text(one.saved("Save review.csv"), encoding="utf-8", newline="")

@@ -12,7 +12,7 @@ from page_visit import Visit, plain
 
 def test_search(visit: Callable[..., Visit], page_file: Path) -> None:
     one = visit(page_file)
-    of = len(one.data()["clusters"])
+    of = len(one.data()["items"])
     # By id.
     one.search("family-07")
     assert one.status.startswith(f"1 of {of} clusters")
@@ -42,7 +42,7 @@ def test_search(visit: Callable[..., Visit], page_file: Path) -> None:
 
 def test_sort_and_pages(visit: Callable[..., Visit], path_file: Path) -> None:
     one = visit(path_file)
-    clusters = one.data()["clusters"]
+    clusters = one.data()["items"]
     keys: dict[str, Callable[[dict[str, Any]], Any]] = {
         "size": lambda c: -c["documents"],
         "lowest": lambda c: c["lowest"],
@@ -57,7 +57,7 @@ def test_sort_and_pages(visit: Callable[..., Visit], path_file: Path) -> None:
         wanted = [str(c["cluster"]) for c in sorted(clusters, key=lambda c: (key(c), c["cluster"]))]
         seen: list[str] = []
         while True:
-            seen += one.rows.evaluate_all("rows => rows.map((row) => row.dataset.cluster)")
+            seen += one.rows.evaluate_all("rows => rows.map((row) => row.dataset.item)")
             following = one.page.get_by_label("Next page")
             if following.is_disabled():
                 break
@@ -79,31 +79,31 @@ def test_keyboard_alone(visit: Callable[..., Visit], page_file: Path) -> None:
     assert focused("textContent") == "Skip to the clusters"
     assert one.page.evaluate("document.activeElement.getBoundingClientRect().top >= 0")
     keys.press("Enter")
-    assert focused("id") == "clusters"
+    assert focused("id") == "items"
     keys.press("Tab")
     assert focused("id") == "search"
     one.page.evaluate("document.activeElement.blur()")
     keys.press("/")
     assert focused("id") == "search" and one.page.input_value("#search") == ""
     keys.press("ArrowDown")
-    first = focused("dataset.cluster")
+    first = focused("dataset.item")
     keys.press("ArrowDown")
-    second = focused("dataset.cluster")
-    labels = [row.get_attribute("data-cluster") for row in one.rows.all()]
+    second = focused("dataset.item")
+    labels = [row.get_attribute("data-item") for row in one.rows.all()]
     assert [first, second] == labels[:2]
     # What has the focus is seen to have it.
     outline = one.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline not in ("none", "")
     keys.press("End")
-    assert focused("dataset.cluster") == labels[-1]
+    assert focused("dataset.item") == labels[-1]
     keys.press("ArrowDown")
     assert one.page.locator("#pages").inner_text().count("2 of ") == 1
     keys.press("ArrowUp")
-    assert focused("dataset.cluster") == labels[-1]
+    assert focused("dataset.item") == labels[-1]
     keys.press("PageDown")
     keys.press("PageUp")
     keys.press("Home")
-    assert focused("dataset.cluster") == labels[0]
+    assert focused("dataset.item") == labels[0]
     keys.press("Enter")
     assert focused("tagName") == "H3"
     assert one.page.locator("#detail section").count() == 3
@@ -121,7 +121,7 @@ def test_keyboard_alone(visit: Callable[..., Visit], page_file: Path) -> None:
     assert {"BUTTON", "DIV"} <= reached
     keys.press("Escape")
     assert one.page.locator("#detail section").count() == 0
-    assert focused("dataset.cluster") == first
+    assert focused("dataset.item") == first
     # Only one row is a stop of Tab.
     assert one.page.locator("#rows button[tabindex='0']").count() == 1
 
@@ -143,11 +143,11 @@ def test_the_first_cluster_is_open(visit: Callable[..., Visit], page_file: Path)
 def test_an_address_opens_its_cluster(visit: Callable[..., Visit], page_file: Path) -> None:
     one = visit(page_file, "#<img src=x onerror=window.__pwned=1>")
     assert one.rows.count() > 0
-    label = one.data()["clusters"][3]["cluster"]
+    label = one.data()["items"][3]["cluster"]
     one.page.evaluate(f"location.hash = '#cluster-{label}'")
-    one.page.locator(f"#rows [data-cluster='{label}'][aria-current]").wait_for()
+    one.page.locator(f"#rows [data-item='{label}'][aria-current]").wait_for()
     assert one.page.locator("#detail h3").count() == 1
     one.page.reload()
-    assert one.page.locator(f"#rows [data-cluster='{label}'][aria-current]").count() == 1
+    assert one.page.locator(f"#rows [data-item='{label}'][aria-current]").count() == 1
     other = visit(page_file, "#cluster-99999999")
     assert other.rows.first.get_attribute("aria-current") == "true"

@@ -76,7 +76,7 @@ def test_screenshots(
     if width < 500:
         # One after the other: the cluster takes the place of the list, and gives it back.
         assert not one.page.locator("#rows").is_visible()
-        one.page.locator("#clusters").scroll_into_view_if_needed()
+        one.page.locator("#items").scroll_into_view_if_needed()
         one.page.get_by_label("Close this cluster").click()
         assert one.page.locator("#rows").is_visible()
         assert not one.page.locator("#detail").is_visible()

@@ -31,7 +31,7 @@ def test_on_paper(visit: Callable[..., Visit], page_file: Path, paper: str) -> N
     page.emulate_media(media="print")
     assert page.evaluate(TOO_WIDE) == []
     assert page.evaluate(CONTROLS) == []
-    for hidden in ("#clusters", "#charts", ".cutoff", ".top"):
+    for hidden in ("#items", "#charts", ".cutoff", ".top"):
         assert not page.locator(hidden).first.is_visible(), hidden
     # Bars are pictures, which are printed where backgrounds are not.
     assert page.locator("#bars svg rect").count() >= 3
@@ -46,7 +46,7 @@ def test_on_paper(visit: Callable[..., Visit], page_file: Path, paper: str) -> N
     assert order.index("How it was done") < order.index("Examples")
     assert page.pdf(format=paper, print_background=False).startswith(b"%PDF")
     page.emulate_media(media="screen")
-    assert not page.locator("#examples").is_visible() and page.locator("#clusters").is_visible()
+    assert not page.locator("#examples").is_visible() and page.locator("#items").is_visible()
 
 
 def bars_of(visit: Callable[..., Visit], texts: list[str], path: Path, **settings: Any) -> Visit:
@@ -132,4 +132,4 @@ def test_long_texts_are_left_out_from_some_length_on(
     assert 2000 < len(example.inner_text()) < 8000 and one.said == []
     # On the screen it is complete.
     one.page.emulate_media(media="screen")
-    assert len(one.page.locator("#clusters").inner_text()) > 8000
+    assert len(one.page.locator("#items").inner_text()) > 8000

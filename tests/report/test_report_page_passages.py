@@ -66,33 +66,29 @@ def page(made: neardup.PassageRun, tmp_path_factory: pytest.TempPathFactory) -> 
     return made.report(tmp_path_factory.mktemp("page") / "passages.html", title="Notes")
 
 
-def show(visit: Visit, id: str) -> None:
+def show(one: Visit, id: str) -> None:
     """Open a document by its id."""
-    visit.search(id)
-    visit.page.evaluate(
-        "(id) => [...document.querySelectorAll('#list button')]"
-        ".find((button) => button.one.id === id).click()",
-        id,
-    )
+    one.search(id)
+    names = one.rows.locator(".id").all_inner_texts()
+    one.rows.nth(names.index(id)).click()
 
 
 def test_a_document_and_its_source(visit: Callable[..., Visit], page: Path) -> None:
     one = visit(page)
     show(one, "n31")
-    assert one.page.locator("#document h3").inner_text() == "n31"
+    assert one.page.locator("#detail h3").inner_text() == "n31"
     assert "boilerplate" in one.page.locator(".legend").inner_text()
-    mark = one.page.locator("#document .text mark.copy").first
+    mark = one.page.locator("#detail .note.whole mark.copy").first
     mark.click()
     assert mark.get_attribute("aria-pressed") == "true"
-    inside = one.page.locator("#source .text mark").inner_text()
+    inside = one.page.locator(".source .note mark").inner_text()
     assert len(inside.split()) >= 4
-    assert "words, characters" in one.page.locator("#source").inner_text()
+    assert "words, characters" in one.page.locator(".source").inner_text()
     # By the keyboard too.
-    one.page.locator("#document .text mark").first.press("Enter")
-    assert HEADER in one.page.locator("#source .text mark").inner_text()
+    one.page.locator("#detail .note.whole mark").first.press("Enter")
+    assert HEADER in one.page.locator(".source .note mark").inner_text()
     one.search("no such text at all")
-    assert one.page.locator("#status").inner_text().startswith("0 documents of the ")
-    assert one.page.locator("#source").inner_text() == ""
+    assert one.page.locator("#status").inner_text().startswith("0 of 81 documents found")
     one.search("CHANGED")
     assert int(one.page.locator("#status").inner_text().split()[0]) > 10
 
@@ -111,9 +107,10 @@ def test_the_source_is_in_sight_wherever_the_passage_is(
     page = run.report(tmp_path / "page.html")
     for width in (1280, 390):
         one = visit(page, viewport={"width": width, "height": 800})
-        marks = one.page.locator("#document .text mark")
+        show(one, "long")
+        marks = one.page.locator("#detail .note.whole mark")
         marks.nth(35).click()
-        box = one.page.locator("#source mark").bounding_box()
+        box = one.page.locator(".source mark").bounding_box()
         assert box is not None and 0 <= box["y"] < 800
         colours = [
             mark.evaluate("(e) => getComputedStyle(e).backgroundColor") for mark in marks.all()
@@ -138,7 +135,7 @@ def test_the_largest_templates_are_complete(
     run = neardup.passages(path, id="id", words=5, boilerplate=10, progress=False)
     assert run.to_pandas("boilerplate")["words"].tolist()[:2] == [40, 25]
     one = visit(run.report(tmp_path / "page.html"))
-    texts = one.page.locator("td.template").all_inner_texts()
+    texts = one.page.locator("#figures .broad tbody td:last-child").all_inner_texts()
     assert texts == [" ".join(form) for form in forms]
 
 
@@ -162,18 +159,22 @@ def test_templates_of_the_other_corpus_have_no_text(
         progress=False,
     )
     assert run.to_pandas("boilerplate")["in_old"].tolist() == [True]
-    cells = visit(run.report(tmp_path / "page.html")).page.locator("td.template")
+    cells = visit(run.report(tmp_path / "page.html")).page.locator(
+        "#figures .broad tbody td:last-child"
+    )
     assert cells.all_inner_texts() == [""]
 
 
 def test_changed_words_have_another_colour(visit: Callable[..., Visit], page: Path) -> None:
     one = visit(page)
     changed = [
-        doc for doc in one.data() if doc["changed"] and any(part[2] for part in doc["parts"])
+        doc
+        for doc in one.data()["items"]
+        if "changed word" in doc["about"] and any(part[2] for part in doc["parts"])
     ]
     assert changed
-    show(one, changed[0]["id"])
-    assert "changed" in one.page.locator("#document .text .changed").first.inner_text()
+    show(one, changed[0]["name"])
+    assert "changed" in one.page.locator("#detail .note.whole .changed").first.inner_text()
     assert "changed words" in one.page.locator(".legend").inner_text()
 
 
@@ -188,7 +189,8 @@ def test_changed_words_have_another_colour(visit: Callable[..., Visit], page: Pa
 def test_looks(settings: dict[str, Any], visit: Callable[..., Visit], page: Path) -> None:
     """Nothing is wider than the window; text can be read on its colour; printing shows it all."""
     one = visit(page, **settings)
-    one.page.locator("#document .text mark").first.click()
+    one.rows.first.click()
+    one.page.locator("#detail .note.whole mark").first.click()
     width = one.page.evaluate("document.documentElement.scrollWidth")
     assert width <= one.page.viewport_size["width"]
     contrast = one.page.evaluate(
@@ -208,16 +210,16 @@ def test_looks(settings: dict[str, Any], visit: Callable[..., Visit], page: Path
     assert min(contrast) > 4.5
     one.page.emulate_media(media="print")
     assert not one.page.locator("nav").is_visible()
-    assert one.page.locator("#document .text").is_visible()
+    assert one.page.locator(".example .note mark").first.is_visible()
 
 
 def test_hostile_texts_are_text(visit: Callable[..., Visit], page: Path) -> None:
     one = visit(page)
     for number in range(len(HOSTILE)):
         show(one, f"h{number}")
-        one.page.locator("#document .text mark").first.click()
+        one.page.locator("#detail .note.whole mark").first.click()
     made = one.page.evaluate(
-        "() => [...document.querySelectorAll('#reader *')].flatMap((e) => "
+        "() => [...document.querySelectorAll('#panes *')].flatMap((e) => "
         "[e.tagName, ...[...e.attributes].map((a) => a.name)])"
     )
     assert not {"SCRIPT", "IMG", "IFRAME", "SVG", "A", "STYLE", "onerror", "href"} & set(made)
@@ -231,8 +233,8 @@ def test_without_texts(
     content = path.read_text(encoding="utf-8")
     assert "hospital" not in content and not any(f"w{k} w" in content for k in range(3000))
     one = visit(path)
-    one.page.locator("#document li mark").first.click()
-    assert len(one.data()) == 5
+    one.page.locator("#detail .places mark").first.click()
+    assert len(one.data()["items"]) == 5
 
 
 def test_one_document_in_the_terminal(

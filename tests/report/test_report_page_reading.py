@@ -41,7 +41,7 @@ def test_verdict_first_then_clusters_then_method(
     method = page.locator("#method").inner_text()
     for words in ("runs of 3 words", "0.7", "20 bands of 3 rows", "notes.jsonl", "first document"):
         assert words in method, words
-    order = ["result", "found", "clusters", "method", "examples", "charts"]
+    order = ["result", "found", "items", "method", "examples", "charts"]
     assert page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.id)") == (
         order
     )
@@ -83,7 +83,7 @@ def test_paths_where_pairs_were_listed(
     edges = path_run.edges
     assert edges is not None
     known = {frozenset((e["id_a"], e["id_b"])): e["similarity"] for e in edges.to_pylist()}
-    (cluster,) = (c for c in one.data()["clusters"] if any(m[1] == "chain-2" for m in c["members"]))
+    (cluster,) = (c for c in one.data()["items"] if any(m[1] == "chain-2" for m in c["members"]))
     assert cluster["steps"] >= 2 and len(cluster["members"]) == 5
     for member in cluster["members"][1:]:
         before = cluster["members"][member[3]]

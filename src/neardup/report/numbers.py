@@ -1,5 +1,6 @@
 """Numbers as a person reads them, and tables of them."""
 
+import datetime
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,16 @@ def counted(number: int, one: str) -> str:
     ('1 pair', '2,000 pairs')
     """
     return f"{number:,} {one if number == 1 else one + 's'}"
+
+
+def day(date: str) -> str:
+    """Return the day of a time in the form of ISO 8601, where this runs.
+
+    >>> day("2026-11-05")
+    '5 November 2026'
+    """
+    ended = datetime.datetime.fromisoformat(date).astimezone()
+    return f"{ended.day} {ended:%B %Y}"
 
 
 def having(number: int, one: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +12,23 @@ import numpy as np
 from neardup.copies.page.one_document import ShownDocument, is_of_source, parts_of, show
 from neardup.copies.page.without_ids import public
 from neardup.copies.passage_results import PassageResults
-from neardup.report.outfile import check_file, write_file
-from neardup.report.page.page_clusters import as_json
-from neardup.report.visible import html_page, name, need_jinja, visible
+from neardup.report.numbers import counted, day, percent, share
+from neardup.report.outfile import check_file
+from neardup.report.page.model import (
+    Bar,
+    Bars,
+    Fact,
+    Figures,
+    Item,
+    Listing,
+    Mark,
+    Number,
+    Page,
+    SmallTable,
+    Texts,
+)
+from neardup.report.page.write import write_page
+from neardup.report.visible import name, need_jinja
 
 #: Characters of a document that are shown.
 _LONGEST = 60_000
@@ -72,25 +86,131 @@ def write_passages_page(
     if record["spec"]["boilerplate"]:
         rows = results.table("boilerplate").slice(0, _LOOKED_AT).to_pylist()
         templates = (_with_texts(results, rows) if texts else rows)[:_ROWS]
-    page = html_page(
-        f"{__package__}:passages.html.jinja",
-        ["plain.css", f"{__package__}:passages.css"],
-        [f"{__package__}:passages.js"],
-        title=options.title or Path(results.name).name,
-        record=record,
-        counts=record["counts"],
-        spec=record["spec"],
-        values=record.get("by_value", [])[:_ROWS],
-        months=record.get("by_month", []),
-        years=record.get("by_year", []),
-        shares=_histogram(copied / np.maximum(words, 1)),
-        templates=templates,
-        texts=texts,
-        total=int(np.count_nonzero(copied)),
-        data=as_json([_as_data(one) for one in shown]),
-        listed=len(shown),
+    counts = record["counts"]
+    page = Page(
+        title=f"Copied passages of {options.title or Path(results.name).name}",
+        date=f"Run of {day(record['date'])}",
+        verdict=_verdict(record["spec"]),
+        shares=_shares(counts),
+        facts=list(_facts(record)),
+        remarks=record["notes"],
+        figures=Figures(
+            "How much is copied",
+            "Copied",
+            [
+                *_figures(record, copied / np.maximum(words, 1)),
+                *_templates(record, templates, texts),
+            ],
+        ),
+        listing=_listing(
+            [_item(one, int(at)) for one, at in zip(shown, order, strict=True)],
+            int(np.count_nonzero(copied)),
+            texts,
+        ),
     )
-    return write_file(target, page.encode())
+    return write_page(page, target)
+
+
+def _verdict(spec: dict[str, Any]) -> str:
+    says = f"Runs of {spec['words']} words or more that occur earlier"
+    if spec["order_by"]:
+        says += f", in the order of {spec['order_by']}"
+    if spec["within"]:
+        return f"{says}, within the same {spec['within']}."
+    return f"{says}, in another {spec['across']}." if spec["across"] else f"{says}."
+
+
+def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
+    parts = (("kept", "novel"), ("near", "copied"), ("exact", "boilerplate"))
+    return [(kind, counts[f"{name}_words"]) for kind, name in parts]
+
+
+def _facts(record: dict[str, Any]) -> Iterator[Fact]:
+    counts, boilerplate = record["counts"], record["spec"]["boilerplate"]
+    words = counts["words"]
+    if before := record.get("step_before"):
+        where = f"neardup {before['command']} in {before['folder']}, {before['date'][:10]}"
+        yield Fact("Texts before", f"{before['documents']:,}", f"of {where}")
+        says = f"{share(before['removed'], before['documents'])}; as near-duplicates"
+        yield Fact("Removed before", f"{before['removed']:,}", says)
+        yield Fact("Left", f"{before['kept']:,}", "in which passages were looked for")
+    where = f"of {counts['documents']:,} have copied words"
+    yield Fact("Documents", f"{counts['documents_with_copies']:,}", where)
+    says = f"{share(counts['novel_words'], words)} of {words:,} words"
+    yield Fact("Novel words", f"{counts['novel_words']:,}", says, "kept")
+    says = f"{share(counts['copied_words'], words)} of the words"
+    yield Fact("Copied words", f"{counts['copied_words']:,}", says, "near")
+    if boilerplate:
+        says = f"{share(counts['boilerplate_words'], words)}; in {boilerplate:,} documents or more"
+        yield Fact("Boilerplate", f"{counts['boilerplate_words']:,}", says, "exact")
+    yield Fact("Passages", f"{counts['passages']:,}", "each of which occurs earlier")
+    if cut := counts.get("cut_words"):
+        yield Fact("Cut words", f"{cut:,}", f"{share(cut, words)}; not in the clean corpus")
+
+
+def _figures(record: dict[str, Any], shares: np.ndarray) -> Iterator[Bars | SmallTable]:
+    most = max(1, record["counts"]["documents"])
+    rows = [(label, f"{count:,}", count / most) for label, count in _histogram(shares)]
+    yield Bars("Documents by copied share", "How much of their words is copied.", rows)
+    by = record["spec"]["by"] or ""
+    tables = (
+        ("year", "by_year", "year"),
+        ("month", "by_month", "month"),
+        (by, "by_value", "value"),
+    )
+    for label, kept_as, key in tables:
+        if lines := record.get(kept_as, []):
+            heads = [label, "documents", "words", "copied", ""]
+            table = [_total(line, key) for line in lines[:_ROWS]]
+            yield SmallTable(f"By {label}", "", heads, table)
+
+
+def _total(line: dict[str, Any], key: str) -> list[Any]:
+    label = f"{line['others']:,} others" if "others" in line else line[key]
+    words, copied = line["words"], line["copied_words"]
+    numbers = [line["documents"], words, Number(share(copied, words)), Bar(copied / max(1, words))]
+    return ["none" if label is None else str(label), *numbers]
+
+
+def _templates(
+    record: dict[str, Any], templates: list[dict[str, Any]], texts: bool
+) -> Iterator[SmallTable]:
+    if not templates:
+        return
+    says = "Texts of boilerplate, first those that take most words in all. Documents: at least so "
+    says += f"many have each run of {record['spec']['words']} words of the text. Times: how often "
+    says += "the text is a complete passage, and once more for the source of the first."
+    heads = ["documents", "times", "words", "source"]
+    rows = [
+        [row["documents"], row["occurrences"], row["words"], str(row["doc_id"])]
+        for row in templates
+    ]
+    if texts:
+        says += " Parts of a text that is listed are left out."
+        heads.append("text")
+        rows = [[*line, row["text"] or ""] for line, row in zip(rows, templates, strict=True)]
+    yield SmallTable("The largest templates", says, heads, rows, broad=texts)
+
+
+def _listing(items: list[Item], total: int, texts: bool) -> Listing:
+    lead = f"All documents with copied words: {total:,}."
+    if len(items) < total:
+        lead = f"The {len(items):,} documents with the most copied words, of {total:,}."
+    return Listing(
+        title="Documents",
+        one="document",
+        many="documents",
+        lead=lead if texts else f"{lead} Texts are not shown.",
+        search=f"Search ids, sources{' and texts' if texts else ''}",
+        nothing="Open a document to see what of it is copied, and from where.",
+        items=[item.data() for item in items],
+        orders=[
+            ("words", "Most copied words first"),
+            ("share", "Largest copied share first"),
+            ("input", "As in the input"),
+        ],
+        examples="Those with the most copied words.",
+    )
 
 
 def _histogram(shares: np.ndarray) -> list[tuple[str, int]]:
@@ -125,46 +245,66 @@ def _with_texts(results: PassageResults, rows: list[dict[str, Any]]) -> list[dic
     return found
 
 
-def _as_data(shown: ShownDocument) -> dict[str, Any]:
+def _item(shown: ShownDocument, position: int) -> Item:
+    """Return a document of the list, with its text in parts."""
     row = shown.row
-    numbers: dict[Any, int] = {}  # of the sources, as they come
-    passages = []
-    for passage, source in zip(shown.passages, shown.sources, strict=True):
-        key = (passage["source_id"], passage.get("in_old", False))
-        number = numbers.setdefault(key, len(numbers))
-        passages.append(
-            {
-                "source": name(passage["source_id"], _LONG_ID),
-                "old": bool(passage.get("in_old")),
-                "colour": number,
-                "words": passage["words"],
-                "documents": passage["documents"],
-                "kind": passage["kind"],
-                "here": [passage["start"], passage["end"]],
-                "at": [passage["source_start"], passage["source_end"]],
-                "origin": None if is_of_source(passage) else name(passage["origin_id"], _LONG_ID),
-                "originOld": bool(passage.get("origin_in_old")),
-                "text": None if source is None else [visible(part) for part in source],
-            }
-        )
-    found: dict[str, Any] = {
-        "id": name(row["doc_id"], _LONG_ID),
-        "words": row["words"],
-        "copied": row["copied_words"],
-        "share": round(row["copied_share"], 4),
-        "common": row.get("boilerplate_words", 0),
-        "changed": row.get("changed_words", 0),
-        "kept": row["kept"],
-        "main": None if row["source_id"] is None else name(row["source_id"], _LONG_ID),
-        "passages": passages,
-        "parts": None,
-        "cut": False,
-    }
+    marks = list(_marks(shown))
+    parts, cut = None, False
     if shown.text is not None:
         text = shown.text[:_LONGEST]
         copied = [p for p in shown.passages if p["start"] < len(text)]
-        found["cut"] = len(text) < len(shown.text)
-        found["parts"] = [
-            [visible(part.text), part.passage, int(part.changed)] for part in parts_of(text, copied)
-        ]
-    return found
+        cut = len(text) < len(shown.text)
+        parts = [(part.text, part.passage, part.changed) for part in parts_of(text, copied)]
+    id = name(row["doc_id"], _LONG_ID)
+    says = f"{counted(row['copied_words'], 'word')} copied, {percent(row['copied_share'])}"
+    return Item(
+        Texts(id, _about(row), parts, marks, cut),
+        name=id,
+        says=[says],
+        also=list(dict.fromkeys(name(one["source_id"], _LONG_ID) for one in shown.passages)),
+        sort={"share": -row["copied_share"], "input": position},
+    )
+
+
+def _about(row: dict[str, Any]) -> str:
+    copied = f"{counted(row['copied_words'], 'word')} of {row['words']:,} copied"
+    about = [f"{copied}, {percent(row['copied_share'])}"]
+    if common := row.get("boilerplate_words"):
+        about.append(f"{counted(common, 'word')} of boilerplate")
+    if changed := row.get("changed_words"):
+        about.append(counted(changed, "changed word"))
+    if row["source_id"] is not None:
+        about.append(f"most from {name(row['source_id'], _LONG_ID)}")
+    if not row["kept"]:
+        about.append("left out of the clean corpus")
+    return f"{'; '.join(about)}."
+
+
+def _marks(shown: ShownDocument) -> Iterator[Mark]:
+    """Yield what each passage of a document leads to; those of one source have one colour."""
+    numbers: dict[Any, int] = {}
+    for passage, source in zip(shown.passages, shown.sources, strict=True):
+        key = (passage["source_id"], passage.get("in_old", False))
+        of = name(passage["source_id"], _LONG_ID)
+        if passage["kind"] == "within":
+            of = "the same document"
+        here = f"characters {passage['start']} to {passage['end']}"
+        words = counted(passage["words"], "word")
+        at = f"characters {passage['source_start']} to {passage['source_end']}"
+        about = f"{words}, {at}; in {counted(passage['documents'], 'document')}"
+        if not is_of_source(passage):
+            origin = name(passage["origin_id"], _LONG_ID)
+            about += f"; first in {origin}{_of_other(passage.get('origin_in_old'))}"
+        yield Mark(
+            name="boilerplate" if passage["kind"] == "boilerplate" else of,
+            heading=f"Source: {of}{_of_other(passage.get('in_old'))}",
+            about=about,
+            kind=passage["kind"],
+            colour=numbers.setdefault(key, len(numbers)),
+            here=f"{here}: {words} from {of}",
+            text=source,
+        )
+
+
+def _of_other(in_old: bool | None) -> str:
+    return ", in the other corpus" if in_old else ""

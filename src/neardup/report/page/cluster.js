@@ -1,417 +1,115 @@
-// One cluster, opened: what its documents share, who they are, and each next to the one that it is a
-// duplicate of.
+// A cluster: its documents, and their texts as walks along each other.
 
-function section(name, title, ...children) {
-  return make(
-    "section",
-    { class: name, "aria-labelledby": "title-" + name },
-    make("h4", { id: "title-" + name }, title),
-    children,
-  );
+// Fields of a member, see `neardup.report.page.page_clusters`.
+const [DOC, ID, SIMILARITY, BASE, NEAR, DEPTH, CHARACTERS, COPY_OF, TARGET, CELL] = [...Array(10).keys()];
+
+// Documents of a cluster that have a row each; others are named by their ids.
+const LISTED = 200;
+
+/** A document of which little more than the id and the similarity is in the page. */
+function known([doc, id, similarity, cell, target = null]) {
+  const hangs = similarity !== null && target === null;
+  return [doc, id, similarity, hangs ? 0 : -1, hangs ? similarity : null, Number(hangs), 0, -1, target, cell];
 }
 
-class Cluster {
-  /** next opens the next cluster. */
-  constructor(context, k, next) {
-    Object.assign(this, context, { next });
-    this.cluster = this.library.clusters[k];
-    const { members } = this.cluster;
-    // Pairs to look at: where there are texts, those that have both.
-    const others = members.map((_, place) => place).filter((place) => members[place][BASE] >= 0);
-    const shown = others.filter((place) => this.library.hasText(this.cluster, place));
-    this.pairs = shown.length ? shown : this.settings.texts ? [] : others.filter((p) => members[p][COPY_OF] < 0);
+/** A cluster of which only ids are in the page. */
+function ofIds([cluster, documents, kept, lowest, steps, ...rows]) {
+  return { cluster, documents, kept, lowest, steps, members: rows.slice(0, LISTED).map(known), more: rows.slice(LISTED) };
+}
+
+class Cluster extends Item {
+  constructor({ texts, more, ...data }) {
+    super(data, data.cluster);
+    this.more = (more || []).map(known);
+    this.held = texts || {}; // by place: a text, or a walk
   }
 
-  /** Pairs that are looked at; all of them where none is. */
-  get looked() {
-    const { pairs, selection, cluster } = this;
-    const some = selection.all ? [] : pairs.filter((place) => selection.has(cluster.members[place]));
-    return some.length ? some : pairs;
+  /** All documents that the page knows. */
+  get every() {
+    return this.more.length ? [...this.members, ...this.more] : this.members;
   }
 
-  draw(close) {
-    const { cluster } = this;
-    const [first] = cluster.members;
-    const same = cluster.lowest === 1;
-    const heading = make(
-      "h3",
-      { tabindex: "-1" },
-      counted(cluster.documents, same ? "equal document" : "document") + (same ? ": " : " like "),
-      shownId(first[ID]),
-    );
-    const back = { type: "button", class: "close", "aria-label": "Close this cluster", on: { click: close } };
-    return [
-      make("div", { class: "cluster-head" }, heading, make("button", back, "✕")),
-      this.facts(),
-      this.template(),
-      this.members(),
-      this.sides(),
-    ].filter(Boolean);
+  get size() {
+    return this.documents;
   }
 
-  facts() {
-    const { cluster, settings } = this;
-    const found = [
-      ["Kept", count(cluster.kept)],
-      ["Removed", count(cluster.documents - cluster.kept)],
-      ["Lowest similarity", similarityText(cluster.lowest)],
+  get name() {
+    return this.members[0][ID];
+  }
+
+  get names() {
+    return this.every.map((member) => member[ID]);
+  }
+
+  get values() {
+    return (this.shown || []).flat().filter((value) => value !== null);
+  }
+
+  get texts() {
+    return Object.keys(this.held).map((place) => this.textOf(Number(place)));
+  }
+
+  get judged() {
+    return this.every.map((member) => [member[DOC], member[ID]]);
+  }
+
+  /** Number of removed documents that are looked at. */
+  count(selection) {
+    const rest = this.rest && !selection.bar && !selection.cell ? this.rest[selection.step] : 0;
+    return rest + this.every.reduce((sum, member) => sum + selection.has(member), 0);
+  }
+
+  key(order) {
+    return { size: -this.documents, lowest: this.lowest ?? 2, steps: -this.steps, input: 0 }[order];
+  }
+
+  foot(selection) {
+    const removed = this.documents - this.kept;
+    const seen = selection.all ? removed : this.count(selection);
+    const says = [
+      `${count(this.kept)} kept`,
+      seen < removed ? `${count(seen)} of ${count(removed)} removed` : `${count(removed)} removed`,
+      this.lowest === 1 ? "exact copies" : "similarity from " + similarityText(this.lowest),
     ];
-    if (cluster.steps > 1) found.push(["Longest path", counted(cluster.steps, "pair")]);
-    else if (cluster.lowest !== null && cluster.lowest < 1 && cluster.lowest > 0.5005) {
-      // Jaccard distance obeys the triangle inequality.
-      found.push(["Any two of them", "at least " + similarityText(2 * cluster.lowest - 1)]);
-    }
-    return make(
-      "dl",
-      { class: "cluster-facts" },
-      found.map(([name, value]) => make("div", {}, make("dt", {}, name), " ", make("dd", {}, value), " ")),
-      settings.texts && !cluster.texts ? make("p", { class: "quiet" }, "Its texts are not in the page, to keep it small.") : null,
-    );
+    return [says, this.steps > 1 ? `path of ${this.steps} pairs` : null];
   }
 
-  /** What the texts share, with a button for each place where they vary. */
-  template() {
-    const { cluster } = this;
-    const parts = cluster.template;
-    if (!parts || cluster.lowest === 1) return null;
-    const of = cluster.compared;
-    const sample = of < cluster.documents ? ` (a sample of ${count(cluster.documents)})` : "";
-    const title = `What ${of === 2 ? "both" : sample ? `these ${count(of)}` : `all ${count(of)}`} share${sample}`;
-    const text = this.library.text(cluster, 0);
-    const slots = parts.filter((part) => typeof part !== "number");
-    const shared = parts.reduce((sum, part) => sum + (typeof part === "number" ? part : 0), 0);
-    const body = make("div", { class: "note", dir: "auto", tabindex: "0", role: "region", "aria-label": title });
+  get tells() {
+    return this.lowest !== 1 && this.texts.length > 0;
+  }
+
+  opened(context) {
+    return new OpenCluster(context, this);
+  }
+
+  /** Whether the text of a member is in the page. */
+  hasText(place) {
+    return this.held[place] !== undefined;
+  }
+
+  /** The text of a member, as parts of it and of the one that it hangs on: {equal, a, b}. */
+  parts(place) {
+    const held = this.held[place];
+    if (typeof held === "string") return [{ equal: true, a: held, b: held }];
+    const base = this.textOf(this.members[place][BASE]);
+    const found = [];
     let at = 0;
-    parts.forEach((part, k) => {
-      if (typeof part === "number") {
-        const pieces = folds(text.slice(at, at + part), this.settings.context, k === 0, k === parts.length - 1);
-        for (const [piece, words] of pieces) body.append(words ? this.fold(piece, words) : make("span", { class: "shared" }, piece));
-        at += part;
-      } else {
-        body.append(this.slot(part));
-        at += part[0];
-      }
-    });
-    const share = Math.max(1, Math.min(99, Math.round((100 * shared) / text.length)));
-    const says = !slots.length
-      ? "Nothing varies but white space, punctuation or case."
-      : !shared
-        ? "Nothing: no word is in all of them in the same order."
-        : `${share} % of the first text is in ${of === 2 ? "both" : "all"} of them. ` +
-          `${counted(slots.length, "place")} ${slots.length === 1 ? "varies" : "vary"}; open one to see its values.`;
-    return section("template", title, make("p", { class: "quiet" }, says), body);
-  }
-
-  /** A button in place of equal words, which shows them. */
-  fold(text, words) {
-    const button = make(
-      "button",
-      {
-        type: "button",
-        class: "fold",
-        "aria-label": `${count(words)} words that do not differ; show them`,
-        on: { click: () => button.replaceWith(make("span", { class: "shared" }, text)) },
-      },
-      `${count(words)} words`,
-    );
-    return button;
-  }
-
-  slot([, distinct, values]) {
-    const shown = values.slice(0, 2).map(([value]) => value);
-    const rest = distinct - shown.length;
-    const label = (value) =>
-      value.trim()
-        ? quoted(value.length > 40 ? cutAt(value, 40) + "…" : value)
-        : make("span", { class: "none" }, "nothing");
-    const face = shown.flatMap((value, k) => [
-      k ? make("span", { class: "or", "aria-label": " or " }, " | ") : null,
-      label(value),
-    ]);
-    if (rest > 0) face.push(make("span", { class: "or" }, ` +${count(rest)}`));
-    const toggle = () => {
-      const open = button.getAttribute("aria-expanded") === "true";
-      button.setAttribute("aria-expanded", String(!open));
-      if (open) button.nextSibling.remove();
-      else button.after(this.values(distinct, values));
-    };
-    const button = make("button", { type: "button", class: "slot", "aria-expanded": "false", on: { click: toggle } }, face);
-    return make("span", { class: "slot-box" }, button);
-  }
-
-  values(distinct, values) {
-    const items = values.map(([value, many]) =>
-      make(
-        "span",
-        { role: "listitem" },
-        make("span", { class: "many" }, `${count(many)}×`),
-        value.trim() ? quoted(value) : make("span", { class: "none" }, "nothing"),
-      ),
-    );
-    const rest = distinct - values.length;
-    if (rest > 0) items.push(make("span", { class: "quiet", role: "listitem" }, `and ${counted(rest, "other value")}`));
-    return make("span", { class: "values", role: "list", "aria-label": "Values" }, items);
-  }
-
-  /** The documents; exact copies of one are in its line. */
-  members() {
-    const { cluster, settings } = this;
-    const measured = cluster.members[0][CHARACTERS] > 0;
-    const columns = cluster.shown ? settings.columns : [];
-    const heads = ["Document", ...columns, "Similarity", measured ? "Characters" : null, ""];
-    this.rows = [];
-    const rows = [];
-    cluster.members.forEach((member, place) => {
-      if (member[COPY_OF] >= 0) return;
-      const name = make("div", { class: "name" }, shownId(member[ID]), this.fate(member));
-      name.style.paddingInlineStart = `${Math.min(6, Math.max(0, member[DEPTH] - 1))}rem`;
-      const copies = this.copies(place);
-      if (copies) name.append(copies);
-      const shown = columns.map((column, k) => {
-        const value = cluster.shown?.[place]?.[k] ?? null;
-        return make("td", { class: "shown", "data-column": column }, value === null ? "" : quoted(value));
-      });
-      const cells = [
-        make("th", { scope: "row" }, name),
-        ...shown,
-        make("td", { class: "wide" }, member[NEAR] === null ? "" : similarityBar(member[NEAR])),
-      ];
-      if (measured) cells.push(make("td", { class: "number" }, count(member[CHARACTERS])));
-      const open = { type: "button", class: "small", on: { click: () => this.show(place, true) } };
-      cells.push(make("td", { class: "action" }, this.pairs.includes(place) ? make("button", open, "Compare") : null));
-      const row = make("tr", {}, cells);
-      this.rows[place] = row;
-      rows.push(row);
-    });
-    const table = make(
-      "table",
-      {},
-      make("thead", {}, make("tr", {}, heads.filter((head) => head !== null).map((head) => make("th", { scope: "col" }, head)))),
-      make("tbody", {}, rows),
-    );
-    const left = cluster.documents - cluster.members.length - (cluster.copies || 0);
-    const made = section(
-      "members",
-      "Documents",
-      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Documents of the cluster" }, table),
-      left > 0 || cluster.more.length ? this.others(left) : null,
-      settings.names_documents
-        ? make("button", { type: "button", class: "small save", on: { click: () => this.save() } }, left > 0 && !cluster.more.length ? "Save the listed ones as CSV" : "Save as CSV")
-        : null,
-    );
-    this.dim();
-    return made;
-  }
-
-  /** Documents without a row: their ids, if the page has them. */
-  others(left) {
-    const { more, copies } = this.cluster;
-    if (!more.length) {
-      return make("p", { class: "quiet" }, `${counted(left, "more document")} ${left === 1 ? "is" : "are"} not listed, to keep the page small.`);
+    for (const part of held) {
+      const [units, text, quiet] = typeof part === "number" ? [part, null, 0] : part;
+      const a = base.slice(at, at + units);
+      const equal = text === null || quiet === 0;
+      const last = found[found.length - 1];
+      if (last && last.equal && equal) {
+        last.a += a;
+        last.b += text ?? a;
+      } else found.push({ equal, a, b: text ?? a });
+      at += units;
     }
-    const fill = () => {
-      if (details.children.length > 1) return;
-      const one = (member) => [shownId(member[ID]), member[SIMILARITY] === null ? "" : ` (${similarityText(member[SIMILARITY])})`];
-      details.append(make("p", { tabindex: "0" }, more.flatMap((member, k) => [k ? ", " : "", one(member)])));
-    };
-    const these = copies ? `, ${count(copies)} of them copies of the first one` : "";
-    const summary = make("summary", {}, `and ${counted(more.length, "more document")}, by id${these}`);
-    const details = make("details", { class: "copies others", on: { toggle: fill } }, summary);
-    return details;
+    return found;
   }
 
-  /** "and 19 exact copies", which lists their ids, and columns; null without any. */
-  copies(place) {
-    const { members, copies, more, shown } = this.cluster;
-    const listed = [...members.keys()].filter((k) => members[k][COPY_OF] === place);
-    const unlisted = place === 0 ? copies || 0 : 0;
-    if (!listed.length && !unlisted) return null;
-    const many = listed.length + unlisted;
-    const columns = (k) => (shown?.[k] || []).filter((value) => value !== null).flatMap((value) => [" · ", quoted(value)]);
-    const names = listed.flatMap((k, n) => [n ? ", " : "", shownId(members[k][ID]), columns(k)]);
-    if (unlisted) names.push(` and ${count(unlisted)} more that are ${more.length ? "listed by id below" : "not listed"}`);
-    return make(
-      "details",
-      { class: "copies" },
-      make("summary", {}, `and ${many === 1 ? "1 exact copy" : counted(many, "exact copy", "exact copies")}`),
-      names,
-    );
-  }
-
-  fate(member) {
-    if (member[SIMILARITY] === null) return make("span", { class: "badge kept" }, "kept");
-    const removed = make("span", { class: "badge removed" }, "removed");
-    if (member[TARGET] === null) return removed;
-    return make("span", {}, removed, " as a duplicate of ", shownId(member[TARGET]), ` (${similarityText(member[SIMILARITY])})`);
-  }
-
-  /** Show which documents are not looked at. */
-  dim() {
-    this.cluster.members.forEach((member, place) => {
-      const out = member[SIMILARITY] !== null && !this.selection.has(member);
-      this.rows[place]?.classList.toggle("below", out);
-    });
-  }
-
-  /** Something else is looked at. */
-  update() {
-    this.dim();
-    if (!this.pairs.length) return;
-    if (this.looked.includes(this.shown)) this.number();
-    else this.show(this.first);
-  }
-
-  /** Say which pair of those that are looked at is shown. */
-  number() {
-    const { looked } = this;
-    const at = looked.indexOf(this.shown);
-    this.place.textContent = at < 0 ? "not selected" : `${count(at + 1)} of ${count(looked.length)}`;
-    this.before.disabled = at <= 0;
-    this.after.disabled = at === looked.length - 1;
-  }
-
-  /** The pair that tells most: that with the lowest similarity of those that are looked at. */
-  get first() {
-    const { members } = this.cluster;
-    return [...this.looked].sort((p, q) => members[p][NEAR] - members[q][NEAR])[0];
-  }
-
-  sides() {
-    if (!this.pairs.length) return null;
-    const { cluster, pairs } = this;
-    const copies = (cluster.copies || 0) + cluster.members.filter((member) => member[COPY_OF] >= 0).length;
-    const others = cluster.documents - 1 - copies;
-    const button = (label, action, more) =>
-      make("button", { type: "button", class: "small", on: { click: action }, ...more }, label);
-    this.before = button("‹", () => this.turn(-1), { "aria-label": "Pair before" });
-    this.after = button("›", () => this.turn(1), { "aria-label": "Next pair" });
-    this.right = button("✓ Right", () => this.judge(true), { title: "y" });
-    this.wrong = button("✗ Wrong", () => this.judge(false), { title: "n" });
-    this.place = make("span", { class: "quiet" });
-    this.result = make("div", { class: "result", "aria-live": "polite" });
-    const controls = make(
-      "div",
-      { class: "controls" },
-      make("span", { class: "group" }, this.before, this.place, this.after),
-      this.settings.names_documents
-        ? make("span", { class: "group judge", role: "group", "aria-label": "Is it a duplicate?" }, "A duplicate?", this.right, this.wrong)
-        : null,
-    );
-    const sample = pairs.length < others ? `A sample: ${count(pairs.length)} of ${counted(others, "different document")}.` : null;
-    const made = section("sides", "Side by side", sample && make("p", { class: "quiet" }, sample), controls, this.result);
-    this.show(this.first);
-    return made;
-  }
-
-  show(place, go) {
-    this.shown = place;
-    const { members } = this.cluster;
-    const [one, other] = [members[members[place][BASE]], members[place]];
-    this.number();
-    const judged = this.review.of(one, other);
-    this.right.setAttribute("aria-pressed", String(judged === true));
-    this.wrong.setAttribute("aria-pressed", String(judged === false));
-    this.rows.forEach((row, k) => row?.classList.toggle("open", k === place));
-    const says = make("p", { class: "pair" }, make("span", {}, "Exact similarity "), similarityBar(other[NEAR]));
-    const held = this.library.hasText(this.cluster, place);
-    const parts = held ? this.library.parts(this.cluster, place) : [];
-    if (held && parts.every((part) => part.equal)) {
-      const same = parts.every((part) => part.a === part.b);
-      says.append(make("span", { class: "quiet" }, same ? "No difference." : "No difference but white space, punctuation or case."));
-    }
-    for (const member of [one, other]) {
-      if (held && member[CHARACTERS] > this.settings.characters) {
-        const cut = `Only the first ${count(this.settings.characters)} of ${count(member[CHARACTERS])} characters of `;
-        says.append(make("span", { class: "quiet" }, cut, shownId(member[ID]), " are in the page."));
-      }
-    }
-    const table = held ? this.table(one, other, parts) : null;
-    this.result.replaceChildren(says, ...(table ? [table] : []));
-    if (go) {
-      this.result.closest("section").scrollIntoView({ block: "nearest" });
-      (this.after.disabled ? this.right : this.after).focus({ preventScroll: true });
-    }
-  }
-
-  /** Both texts in rows: around each difference some words, and folded ones between. */
-  table(one, other, parts) {
-    const head = [one, other].map((member) => make("th", { scope: "col" }, shownId(member[ID])));
-    const body = make("tbody", {});
-    let cells = [make("td", { dir: "auto" }), make("td", { dir: "auto" })];
-    const close = () => {
-      if (cells[0].textContent.trim() || cells[1].textContent.trim()) body.append(make("tr", { class: "changed" }, cells));
-      cells = [make("td", { dir: "auto" }), make("td", { dir: "auto" })];
-    };
-    parts.forEach(({ equal, a, b }, k) => {
-      if (!equal) {
-        if (a) cells[0].append(make("del", {}, a));
-        if (b) cells[1].append(make("ins", {}, b));
-        return;
-      }
-      const both = [a, b].map((text) => folds(text, this.settings.context, k === 0, k === parts.length - 1));
-      const whole = parts.length === 1 || both[0].length !== both[1].length;
-      if (whole) {
-        cells.forEach((cell, side) => cell.append(make("span", {}, [a, b][side])));
-        return;
-      }
-      both[0].forEach(([text, words], piece) => {
-        if (!words) {
-          cells[0].append(make("span", {}, text));
-          cells[1].append(make("span", {}, both[1][piece][0]));
-          return;
-        }
-        close();
-        body.append(this.gap(words, [text, both[1][piece][0]]));
-      });
-    });
-    close();
-    return make("table", { class: "compared" }, make("thead", {}, make("tr", {}, head)), body);
-  }
-
-  /** A row in place of equal words, which shows them. */
-  gap(words, texts) {
-    const unfold = () => {
-      const cells = texts.map((text) => make("td", { dir: "auto" }, text.trim()));
-      const shown = make("tr", { class: "same" }, cells);
-      row.replaceWith(shown);
-    };
-    const button = make("button", { type: "button", class: "fold", on: { click: unfold } }, `${count(words)} equal words`);
-    const row = make("tr", { class: "gap" }, make("td", { colspan: "2" }, button));
-    return row;
-  }
-
-  turn(by) {
-    const to = this.looked[this.looked.indexOf(this.shown) + by];
-    if (to !== undefined) this.show(to);
-    return to !== undefined;
-  }
-
-  /** Judge the pair that is shown, and go to the next one; a second time takes it back. */
-  judge(right) {
-    if (this.shown === undefined || !this.settings.names_documents) return;
-    const { members } = this.cluster;
-    const pair = [members[members[this.shown][BASE]], members[this.shown]];
-    if (this.review.of(...pair) === right) {
-      this.review.set(...pair, undefined);
-      this.show(this.shown);
-      return;
-    }
-    this.review.set(...pair, right);
-    const waiting = this.looked.find((p) => this.review.of(members[members[p][BASE]], members[p]) === undefined);
-    if (waiting !== undefined) this.show(waiting);
-    else if (!this.next()) this.show(this.shown);
-  }
-
-  save() {
-    const { cluster, settings, library } = this;
-    const heads = ["doc_id", "kept", "duplicate_of", "similarity", ...settings.columns, "text"];
-    const rows = everyOf(cluster).map((member, place) => {
-      const kept = member[SIMILARITY] === null;
-      const of = kept ? null : (member[TARGET] ?? cluster.members[member[BASE]]?.[ID]);
-      const shown = settings.columns.map((_, k) => cluster.shown?.[place]?.[k] ?? null);
-      const text = library.hasText(cluster, place) ? library.text(cluster, place) : null;
-      return [member[ID], String(kept), of, member[SIMILARITY], ...shown, text];
-    });
-    download(`cluster-${cluster.cluster}.csv`, "text/csv", csv(heads, rows, ["doc_id", "duplicate_of"]));
+  /** The text of a member. */
+  textOf(place) {
+    return this.parts(place).map((part) => part.b).join("");
   }
 }

@@ -1,4 +1,4 @@
-// Ten clusters for paper, which has no list to choose from: of each the pair that differs most.
+// Some items for paper, which has no list to choose from.
 
 const EXAMPLES = 10;
 
@@ -21,31 +21,33 @@ function firstParts(parts, context) {
   return [shown, false];
 }
 
+function restOf(what) {
+  return make("p", { class: "rest" }, `The rest of ${what} is left out on paper.`);
+}
+
 /** Half of them the largest clusters with differences, the others those with the lowest similarity. */
 function chosenClusters(clusters) {
-  const withTexts = [...clusters.keys()].filter((k) => clusters[k].texts);
+  const withTexts = [...clusters.keys()].filter((k) => clusters[k].hasText(0));
   const differ = withTexts.filter((k) => clusters[k].lowest !== 1);
   const chosen = new Set(differ.slice(0, EXAMPLES / 2));
-  const by = (k) => clusters[k].lowest ?? 1;
-  for (const k of [...differ].sort((p, q) => by(p) - by(q))) if (chosen.size < EXAMPLES) chosen.add(k);
+  for (const k of [...differ].sort((p, q) => clusters[p].key("lowest") - clusters[q].key("lowest"))) {
+    if (chosen.size < EXAMPLES) chosen.add(k);
+  }
   for (const k of withTexts) if (chosen.size < EXAMPLES) chosen.add(k);
   return [...chosen].sort((p, q) => p - q);
 }
 
-function chosenExamples(context) {
-  const { library } = context;
-  return chosenClusters(library.clusters).flatMap((k) => {
-    const opened = new Cluster(context, k, () => false);
-    const { cluster } = opened;
-    if (!opened.pairs.length) return [];
-    const place = opened.first;
-    const other = cluster.members[place];
-    const one = cluster.members[other[BASE]];
-    const removed = cluster.documents - cluster.kept;
-    const says = `${count(cluster.kept)} kept, ${count(removed)} removed; these two have the similarity ${similarityText(other[NEAR])}.`;
-    const heading = make("h3", {}, `${counted(cluster.documents, "document")} like `, shownId(cluster.members[0][ID]));
-    const [parts, more] = firstParts(library.parts(cluster, place), context.settings.context);
-    const rest = more ? make("p", { class: "rest" }, "The rest of both texts is left out on paper.") : "";
-    return make("article", { class: "example" }, heading, make("p", {}, says), opened.table(one, other, parts), rest);
+/** The first ones of each group. */
+function firstOfEach(items) {
+  const seen = {};
+  return [...items.keys()].filter((k) => {
+    const { group } = items[k];
+    seen[group] = (seen[group] ?? 0) + 1;
+    return seen[group] <= EXAMPLES;
   });
+}
+
+function examples(items, context) {
+  const chosen = items[0] instanceof Cluster ? chosenClusters(items) : firstOfEach(items);
+  return chosen.map((k) => items[k].opened(context).example()).filter(Boolean);
 }

@@ -2,8 +2,13 @@
 
 class Found {
   /** changed is called when something else is looked at. */
-  constructor(data, selection, total, parts, changed) {
-    Object.assign(this, { data, selection, total, parts, changed });
+  constructor(data, selection, { clusters }, changed) {
+    const names = { value: "cutoff-value", says: "cutoff-says" };
+    const parts = {};
+    for (const name of ["similarities", "broken", "cutoff", "value", "says", "bars", "filters"]) {
+      parts[name] = document.getElementById(names[name] || name);
+    }
+    Object.assign(this, { data, selection, total: clusters, parts, changed });
     parts.cutoff.max = String(data.slider.at.length - 1);
     parts.cutoff.addEventListener("input", () => {
       selection.step = Number(parts.cutoff.value);

@@ -1,23 +1,15 @@
-// The list of clusters: searched, sorted, in pages.
+// The list: searched, sorted, in pages.
 
 const PER_PAGE = matchMedia("(max-width: 900px)").matches ? 10 : 20;
 
-// How each order compares two clusters; equal ones stay in the order of the input.
-const ORDERS = {
-  size: (a, b) => b.documents - a.documents,
-  lowest: (a, b) => (a.lowest ?? 2) - (b.lowest ?? 2),
-  steps: (a, b) => b.steps - a.steps,
-  input: () => 0,
-};
-
-/** The list next to the open cluster. */
+/** The list next to what is open. */
 class List {
   /**
-   * parts: elements search, order, status, rows, pages; opened is called with the number of a
-   * cluster and the button that opened it.
+   * parts: elements search, order, group, status, rows, pages, the second and the third of which
+   * may be missing; opened is called with the number of an item and the button that opened it.
    */
-  constructor(library, selection, parts, opened) {
-    Object.assign(this, { library, selection, parts, opened });
+  constructor(library, selection, settings, parts, opened) {
+    Object.assign(this, { library, selection, settings, parts, opened });
     this.page = 0;
     this.open = null;
     this.terms = [];
@@ -28,7 +20,7 @@ class List {
       clearTimeout(waiting);
       waiting = setTimeout(() => this.find(), 80);
     });
-    parts.order.addEventListener("change", () => this.find());
+    for (const chosen of [parts.order, parts.group]) chosen?.addEventListener("change", () => this.find());
     parts.rows.addEventListener("keydown", (event) => this.key(event));
     parts.search.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" && this.found.length) {
@@ -46,11 +38,12 @@ class List {
   /** Search and sort again, and show the first page. */
   find() {
     this.terms = termsOf(this.parts.search.value);
-    const compare = ORDERS[this.parts.order.value];
-    const { clusters } = this.library;
+    const order = this.parts.order?.value;
+    const { items } = this.library;
+    this.group = this.parts.group?.value ? Number(this.parts.group.value) : null;
     this.found = this.library
-      .search(this.terms, this.selection)
-      .sort((j, k) => compare(clusters[j], clusters[k]) || clusters[j].cluster - clusters[k].cluster);
+      .search(this.terms, this.selection, this.group)
+      .sort((j, k) => items[j].key(order) - items[k].key(order) || items[j].at - items[k].at);
     this.page = 0;
     this.marked = 0;
     this.draw();
@@ -65,11 +58,10 @@ class List {
     const shown = this.found.slice(from, from + PER_PAGE);
     this.parts.rows.replaceChildren(...shown.map((k, row) => this.row(k, row)));
     this.parts.rows.setAttribute("start", from + 1);
-    const of = this.library.clusters.length;
-    const some = this.terms.length || !this.selection.all;
-    const what = some
-      ? count(this.found.length) + " of " + counted(of, "cluster") + (this.found.length === 1 ? " matches" : " match")
-      : counted(of, "cluster");
+    const { one, many } = this.settings;
+    const all = counted(this.library.items.length, one, many);
+    const some = this.terms.length || !this.selection.all || this.group !== null;
+    const what = some ? `${count(this.found.length)} of ${all} found` : all;
     this.parts.status.textContent = this.found.length > shown.length
       ? `${what}; ${count(from + 1)} to ${count(from + shown.length)} shown`
       : what;
@@ -96,38 +88,21 @@ class List {
   }
 
   row(k, row) {
-    const { library, selection } = this;
-    const cluster = library.clusters[k];
-    const body = [
-      make(
-        "span",
-        { class: "row-head" },
-        make("span", { class: "row-size" }, count(cluster.documents)),
-        " ",
-        shownId(cluster.members[0][ID]),
-      ),
-    ];
-    const places = Object.keys(cluster.texts || {}).map(Number);
-    if (places.length) {
-      const texts = places.map((place) => library.text(cluster, place));
-      const hit = this.terms.length
-        ? texts.find((text) => this.terms.some((term) => plain(text).includes(term)))
-        : undefined;
+    const item = this.library.items[k];
+    const { names, texts } = item;
+    const size = item.size === undefined ? [] : [make("span", { class: "row-size" }, count(item.size)), " "];
+    const body = [make("span", { class: "row-head" }, size, shownId(names[0]))];
+    if (texts.length) {
+      const hit = texts.find((text) => this.terms.some((term) => plain(text).includes(term)));
       body.push(make("span", { class: "row-text" }, snippet(hit ?? texts[0], this.terms, 110)));
     }
     // The document that was searched for, where the row does not name it.
-    const names = this.terms.length ? everyOf(cluster).map((member) => member[ID]) : [];
-    const first = (test) => names.findIndex((name) => this.terms[test]((term) => plain(name).includes(term)));
+    const first = (test) => (this.terms.length ? names.findIndex((name) => this.terms[test]((term) => plain(name).includes(term))) : -1);
     const named = first("every") >= 0 ? first("every") : first("some");
     if (named > 0) body.push(make("span", { class: "row-text" }, "with ", snippet(names[named], this.terms, 80)));
-    const removed = cluster.documents - cluster.kept;
-    const seen = selection.all ? removed : selection.count(cluster);
-    const foot = [
-      make("span", {}, `${count(cluster.kept)} kept`),
-      make("span", {}, seen < removed ? `${count(seen)} of ${count(removed)} removed` : `${count(removed)} removed`),
-      make("span", {}, cluster.lowest === 1 ? "exact copies" : "similarity from " + similarityText(cluster.lowest)),
-    ];
-    if (cluster.steps > 1) foot.push(make("span", { class: "flag" }, `path of ${cluster.steps} pairs`));
+    const [says, flag] = item.foot(this.selection);
+    const foot = says.map((one) => make("span", {}, one));
+    if (flag) foot.push(make("span", { class: "flag" }, flag));
     body.push(make("span", { class: "row-foot" }, foot.flatMap((part) => [part, " "])));
     const button = make(
       "button",
@@ -135,7 +110,7 @@ class List {
         type: "button",
         class: "row",
         tabindex: row === this.marked ? "0" : "-1",
-        "data-cluster": String(cluster.cluster),
+        "data-item": String(item.at),
         "aria-current": this.open === k ? "true" : null,
         on: { click: () => this.opened(k, button) },
       },
@@ -148,7 +123,7 @@ class List {
     return this.parts.rows.children[row]?.firstChild;
   }
 
-  /** The cluster after the open one, turning the page if needed: [number, button]. */
+  /** The item after the open one, turning the page if needed: [number, button]. */
   next() {
     const place = this.found.indexOf(this.open) + 1;
     if (place >= this.found.length) return null;
@@ -203,12 +178,12 @@ class List {
     if (to !== null) this.mark(to, true);
   }
 
-  /** Show which cluster is open. */
+  /** Show which item is open. */
   setOpen(k) {
     this.open = k;
-    const label = k === null ? null : String(this.library.clusters[k].cluster);
+    const label = k === null ? null : String(this.library.items[k].at);
     for (const item of this.parts.rows.children) {
-      if (item.firstChild.dataset.cluster === label) item.firstChild.setAttribute("aria-current", "true");
+      if (item.firstChild.dataset.item === label) item.firstChild.setAttribute("aria-current", "true");
       else item.firstChild.removeAttribute("aria-current");
     }
   }

@@ -1,11 +1,6 @@
-// The page as a whole: theme, keys, and which cluster is open.
+// The page as a whole: theme, keys, and which item is open.
 
 const find = (id) => document.getElementById(id);
-const data = JSON.parse(find("data").textContent);
-const library = new Library(data);
-const selection = new Selection(data.slider);
-const settings = data.settings;
-const review = new Review(settings.run, library, find("review"));
 
 // Theme: the rules for dark screens are in one media rule, whose condition is changed here.
 const dark = [...document.styleSheets]
@@ -40,125 +35,120 @@ try {
 setTheme(Object.hasOwn(THEMES, stored) ? stored : "auto");
 themeButton.hidden = false;
 
-// The clusters.
-const panes = find("panes");
-const detail = find("detail");
-const empty = [...detail.childNodes];
-let openedBy = null;
-let cluster = null;
+/** The list, what is open, and what of it is looked at. */
+function listed(data) {
+  const { settings } = data;
+  const library = new Library(data);
+  const selection = new Selection(data.slider);
+  const review = new Review(settings.judge, library, find("review"));
+  const context = { settings, selection, review, next: openNext };
+  const panes = find("panes");
+  const detail = find("detail");
+  const empty = [...detail.childNodes];
+  let openedBy = null;
+  let opened = null;
 
-/** Open a cluster; unasked, nothing moves to it. */
-function open(k, button, unasked) {
-  cluster = new Cluster({ library, settings, selection, review }, k, openNext);
-  detail.replaceChildren(...cluster.draw(close));
-  detail.scrollTop = 0;
-  panes.classList.add("opened");
-  list.setOpen(k);
-  if (unasked) return;
-  openedBy = button;
-  history.replaceState(null, "", "#cluster-" + library.clusters[k].cluster);
-  detail.querySelector("h3").focus({ preventScroll: true });
-  const { top } = detail.getBoundingClientRect();
-  if (top < 0 || top > innerHeight / 2) find("clusters").scrollIntoView();
-}
+  const list = new List(
+    library,
+    selection,
+    settings,
+    { search: find("search"), order: find("order"), group: find("group"), status: find("status"), rows: find("rows"), pages: find("pages") },
+    (k, button) => {
+      const row = [...find("rows").children].findIndex((item) => item.contains(button));
+      if (row >= 0) list.mark(row, false);
+      open(k, button);
+    },
+  );
 
-/** Open the next cluster of the list that has pairs to be judged; false if there is none. */
-function openNext() {
-  for (let next = list.next(); next; next = list.next()) {
-    open(...next);
-    if (!cluster.pairs.length) continue;
-    detail.querySelector(".sides").scrollIntoView();
-    cluster.right.focus({ preventScroll: true });
-    return true;
+  /** Open an item; unasked, nothing moves to it. */
+  function open(k, button, unasked) {
+    const item = library.items[k];
+    opened = item.opened(context);
+    detail.replaceChildren(...opened.draw(close));
+    detail.scrollTop = 0;
+    panes.classList.add("opened");
+    list.setOpen(k);
+    if (unasked) return;
+    openedBy = button;
+    history.replaceState(null, "", `#${settings.one}-${item.at}`);
+    detail.querySelector("h3").focus({ preventScroll: true });
+    const { top } = detail.getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) find("items").scrollIntoView();
   }
-  return false;
-}
 
-function close() {
-  if (!panes.classList.contains("opened")) return;
-  cluster = null;
-  detail.replaceChildren(...empty);
-  panes.classList.remove("opened");
-  list.setOpen(null);
-  history.replaceState(null, "", "#clusters");
-  const back = openedBy?.isConnected ? openedBy : list.button(list.marked);
-  (back || find("search")).focus();
-}
+  /** Open the next item of the list that can be judged; false if there is none. */
+  function openNext() {
+    for (let next = list.next(); next; next = list.next()) {
+      open(...next);
+      if (!opened.pair) continue;
+      opened.focus();
+      return true;
+    }
+    return false;
+  }
 
-const list = new List(
-  library,
-  selection,
-  { search: find("search"), order: find("order"), status: find("status"), rows: find("rows"), pages: find("pages") },
-  (k, button) => {
-    const row = [...find("rows").children].findIndex((item) => item.contains(button));
-    if (row >= 0) list.mark(row, false);
-    open(k, button);
-  },
-);
+  function close() {
+    if (!panes.classList.contains("opened")) return;
+    opened = null;
+    detail.replaceChildren(...empty);
+    panes.classList.remove("opened");
+    list.setOpen(null);
+    history.replaceState(null, "", "#items");
+    const back = openedBy?.isConnected ? openedBy : list.button(list.marked);
+    (back || find("search")).focus();
+  }
 
-new Found(
-  data,
-  selection,
-  settings.clusters,
-  {
-    similarities: find("similarities"),
-    broken: find("broken"),
-    cutoff: find("cutoff"),
-    value: find("cutoff-value"),
-    says: find("cutoff-says"),
-    bars: find("bars"),
-    filters: find("filters"),
-  },
-  (go) => {
-    list.find();
-    if (go && list.found.length) {
-      open(list.found[0], list.button(0));
-      find("clusters").scrollIntoView();
-    } else if (cluster && list.found.length && !list.found.includes(list.open)) {
-      open(list.found[0], list.button(0), true);
-    } else cluster?.update();
-  },
-);
-
-document.addEventListener("keydown", (event) => {
-  if (event.altKey || event.ctrlKey || event.metaKey) return;
-  const writes = event.target.closest?.("input:not([type=range]), select, textarea");
-  if (event.key === "/" && !writes) {
-    event.preventDefault();
-    find("search").focus();
-    find("search").select();
-  } else if ((event.key === "y" || event.key === "n") && !writes && cluster) {
-    event.preventDefault();
-    cluster.judge(event.key === "y");
-  } else if (event.key === "Escape") {
-    if (event.target === find("search") && find("search").value) {
-      event.preventDefault();
-      find("search").value = "";
+  if (data.slider) {
+    new Found(data, selection, settings, (go) => {
       list.find();
-    } else close();
+      if (go && list.found.length) {
+        open(list.found[0], list.button(0));
+        find("items").scrollIntoView();
+      } else if (opened && list.found.length && !list.found.includes(list.open)) {
+        open(list.found[0], list.button(0), true);
+      } else opened?.update();
+    });
   }
-});
 
-function openFromAddress() {
-  const wanted = /^#cluster-(\d+)$/.exec(location.hash);
-  const k = wanted ? library.clusters.findIndex((one) => one.cluster === Number(wanted[1])) : -1;
-  if (k >= 0) open(k, null);
-  return k >= 0;
+  document.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const writes = event.target.closest?.("input:not([type=range]), select, textarea");
+    if (event.key === "/" && !writes) {
+      event.preventDefault();
+      find("search").focus();
+      find("search").select();
+    } else if ((event.key === "y" || event.key === "n") && !writes && opened) {
+      event.preventDefault();
+      opened.judge(event.key === "y");
+    } else if (event.key === "Escape") {
+      if (event.target === find("search") && find("search").value) {
+        event.preventDefault();
+        find("search").value = "";
+        list.find();
+      } else close();
+    }
+  });
+
+  function openFromAddress() {
+    const wanted = new RegExp(`^#${settings.one}-(\\d+)$`).exec(location.hash);
+    const k = wanted ? library.items.findIndex((item) => item.at === Number(wanted[1])) : -1;
+    if (k >= 0) open(k, null);
+    return k >= 0;
+  }
+
+  addEventListener("hashchange", openFromAddress);
+  // The first one with differences is open, but on small screens, where it would hide the list.
+  if (!openFromAddress() && list.found.length && matchMedia("(min-width: 901px)").matches) {
+    const at = Math.max(0, list.found.findIndex((k) => library.items[k].tells));
+    open(list.found[at], list.button(at), true);
+  }
+  // Examples are made when the page is printed.
+  const box = find("examples-list");
+  const printed = (now) => box?.replaceChildren(...(now ? examples(library.items, context) : []));
+  addEventListener("beforeprint", () => printed(true));
+  addEventListener("afterprint", () => printed(false));
+  matchMedia("print").addEventListener("change", ({ matches }) => printed(matches));
 }
 
-addEventListener("hashchange", openFromAddress);
-// The first one with differences is open, but on small screens, where it would hide the list.
-if (!openFromAddress() && list.found.length && matchMedia("(min-width: 901px)").matches) {
-  const differs = list.found.findIndex((k) => library.clusters[k].lowest !== 1 && library.clusters[k].texts);
-  const at = Math.max(0, differs);
-  open(list.found[at], list.button(at), true);
-}
-// Examples are made when the page is printed.
-const examples = find("examples-list");
-function printed(now) {
-  examples?.replaceChildren(...(now ? chosenExamples({ library, settings, selection, review }) : []));
-}
-addEventListener("beforeprint", () => printed(true));
-addEventListener("afterprint", () => printed(false));
-matchMedia("print").addEventListener("change", ({ matches }) => printed(matches));
+listed(JSON.parse(find("data").textContent));
 document.documentElement.classList.add("ready");

@@ -1,5 +1,6 @@
 """Charts of a page: similarities, and whose documents are duplicates of whose."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.io.columns import Column
+from neardup.report.numbers import percent, short
+from neardup.report.page.model import Bars
 from neardup.report.page.survey import Survey, from_each_step, rounded, steps_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
@@ -89,3 +92,46 @@ def chances(bands: dict[str, Any] | None, audit: dict[str, Any] | None) -> list[
     observed = {round(line["similarity"], 2): line["observed"] for line in curve}
     at = sorted({0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, *observed})
     return [(s, candidate_probability(s, *shape), observed.get(s)) for s in at]
+
+
+def developer_charts(run: dict[str, Any], found: Survey) -> Iterator[Bars]:
+    """Yield charts of clusters, bands, buckets and time."""
+    says = "Very large ones are texts that many documents share, such as templates."
+    yield from counted_bars("Clusters by number of documents", says, cluster_sizes(found))
+    if run["bands"]:
+        yield chance_bars(run["bands"], run["audit"])
+        says = "A band far above the others has a very large bucket."
+        bands = [(str(k + 1), count) for k, count in enumerate(run["candidates_by_band"])]
+        yield from counted_bars("Pairs that share a bucket, by band", says, bands)
+        says = "Documents that agree in a band are one bucket. Large ones are templates."
+        buckets = list(run["bucket_sizes"].items())
+        yield from counted_bars("Buckets by number of documents", says, buckets)
+    seconds = run["seconds"]
+    most = max(seconds.values(), default=0) or 1
+    rows = [(name, f"{short(value)} s", value / most) for name, value in seconds.items()]
+    yield Bars("Time of each stage", "", rows)
+
+
+def counted_bars(name: str, says: str, items: Sequence[tuple[str, int]]) -> Iterator[Bars]:
+    """Yield bars of counts, none of nothing; logarithmic where small ones would not be seen."""
+    if not items:
+        return
+    values = np.array([count for _, count in items], np.float64)
+    if values.max() > 100 * max(1, values.min()):
+        values, says = np.log1p(values), f"{says} The bars are logarithmic."
+    lengths = (values / max(1.0, values.max())).tolist()
+    labels = ((label, f"{count:,}") for label, count in items)
+    rows = [(*label, length) for label, length in zip(labels, lengths, strict=True)]
+    yield Bars(name, says, rows)
+
+
+def chance_bars(bands: dict[str, Any], audit: dict[str, Any] | None) -> Bars:
+    """Return the share of pairs that is found, by their similarity."""
+    says = f"Probability that {bands['num_bands']} bands of {bands['rows']} rows find a pair, by "
+    says += "its similarity"
+    says += "." if audit else "; neardup audit measures what this run did find."
+    rows = []
+    for similarity, part, seen in chances(bands, audit):
+        also = "" if seen is None else f", observed {percent(seen)}"
+        rows.append((f"{similarity:g}", f"{percent(part)}{also}", part))
+    return Bars("Pairs found by similarity", says, rows)

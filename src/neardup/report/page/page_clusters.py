@@ -1,9 +1,7 @@
 """The clusters of a page as plain values, which its script draws."""
 
 import functools
-import json
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,6 +13,7 @@ from neardup.json_values import plain_id
 from neardup.report.differences import cut
 from neardup.report.page.page_texts import CHARACTERS, template, walk
 from neardup.report.page.survey import Survey, from_each_step, rounded, spread
+from neardup.report.page.write import as_json
 from neardup.results.results import Results
 
 #: Documents of a cluster that are listed at most, fewer where less capacity is left; and those of
@@ -25,14 +24,6 @@ _FIRST, _COMPARED_OF_FIRST, _COMPARED = 100, 24, 12
 _ROW = 48
 #: Bytes up to which the page has an id uncut.
 LONGEST_ID = 1000
-#: Characters that could end the element around the JSON, or change how the page is parsed.
-_UNSAFE = re.compile("[<>&\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-
-
-def as_json(value: Any) -> str:
-    """Return JSON that may stand in a ``<script>`` of a data type."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """A finished run as one page that opens in any browser, without network or server."""
 
-import datetime
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
@@ -10,22 +9,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup import __version__
 from neardup.engines.clock import Event, Listener
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.inspect.audit import stored_audit
-from neardup.report.outfile import check_file, write_file
-from neardup.report.page import page_charts
-from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, as_json, to_show
+from neardup.report.numbers import counted, day
+from neardup.report.outfile import check_file
+from neardup.report.page import page_charts, run_words
+from neardup.report.page.model import Figures, Filters, Heat, Judge, Listing, Page
+from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, to_show
 from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns, measure
 from neardup.report.page.survey import Survey, chosen, survey
-from neardup.report.visible import html_page, need_jinja
+from neardup.report.page.write import write_page
+from neardup.report.visible import need_jinja
 from neardup.results.results import Results
 
 #: Bytes of a page for each cluster shown, and at least; and for the ids of all other documents.
 _BYTES, _MINIMUM, _IDS = 8_000, 400_000, 16_000_000
-_STYLES = ("base", "result", "found", "list", "cluster", "sides", "narrow", "print")
-_SCRIPTS = ("text", "library", "list", "found", "review", "cluster", "examples", "page")
 
 
 def write_report(  # noqa: PLR0913 - public, and each is a separate choice
@@ -114,36 +113,121 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
         read = beginnings(results, compared, threads)
     clusters.add(shown, read)
     clusters.add_ids(others, _IDS)
+    about = _about(results, found, table)
+    judged = complete and not hidden
+    page = Page(
+        title=title or f"Near-duplicates in {about['name']}",
+        date=f"Run of {about['date']}",
+        verdict=run_words.verdict(about),
+        shares=_shares(about["counts"]),
+        facts=list(run_words.facts(about)),
+        remarks=list(run_words.remarks(about)),
+        filters=_filters(results, found, heat, about) if clusters.listed else None,
+        listing=_listing(found, clusters, read is not None, judged, show, context),
+        steps=list(run_words.steps(about)),
+        charts=_charts(about, found),
+        judge=_judge(about) if judged else None,
+        footer=_footer(about, read is not None, table is not None or not len(found.members)),
+    )
+    return write_page(page, target)
+
+
+def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
+    exact = counts["exact_duplicates"]
+    return [("kept", counts["kept"]), ("near", counts["removed"] - exact), ("exact", exact)]
+
+
+def _filters(
+    results: Results, found: Survey, heat: page_charts.HeatMap | None, about: dict[str, Any]
+) -> Filters:
+    bars, steps = page_charts.histogram(results, found), heat.steps if heat else {}
+    data = {"slider": page_charts.slider(results, found), "histogram": bars, "heat": steps}
+    says = run_words.at_one(about, int(bars[-1][2]))
+    shown = None if heat is None else Heat(heat.column, heat.names, heat.counts.tolist())
+    return Filters(data, says, shown)
+
+
+def _listing(
+    found: Survey,
+    clusters: Clusters,
+    texts: bool,
+    judged: bool,
+    show: Sequence[str],
+    context: int,
+) -> Listing:
+    orders = [("size", "Largest first"), ("lowest", "Lowest similarity first")]
+    if (found.steps > 1).any():
+        orders.append(("steps", "Longest path first"))
     settings = {
-        "texts": read is not None,
+        "texts": texts,
         "characters": CHARACTERS,
         "clusters": len(found.label),
         "columns": show,
         "context": context,
-        "run": results.record["asked"][:12],
-        "names_documents": complete and not hidden,
     }
-    bars, steps = page_charts.histogram(results, found), heat.steps if heat else {}
-    data = {"slider": page_charts.slider(results, found), "histogram": bars, "heat": steps}
-    data |= {"settings": settings, "clusters": clusters.entries, "brief": clusters.brief}
-    measured = table is not None or not len(found.members)
-    about = _about(results, found, table)
-    page = html_page(
-        "page/page.html.jinja",
-        [f"page/{name}.css" for name in _STYLES],
-        [f"page/{name}.js" for name in _SCRIPTS],
-        title=title or f"Near-duplicates in {about['name']}",
-        version=__version__,
-        run=about,
-        page={**settings, "measured": measured, "at_one": bars[-1][2]},
-        found=found,
-        made=clusters,
-        heat=heat,
-        sizes=page_charts.cluster_sizes(found),
-        chances=page_charts.chances(results.record["bands"], about["audit"]),
-        data=as_json(data),
+    examples = "Of the largest clusters, and of those with the lowest similarity, the pair that "
+    examples += "differs most."
+    return Listing(
+        title="Clusters",
+        one="cluster",
+        many="clusters",
+        lead=_lead(found, clusters, judged),
+        search="Search ids and texts" if clusters.texts else "Search ids",
+        nothing="Open a cluster to see what its documents share and where they differ.",
+        items=clusters.entries,
+        orders=[*orders, ("input", "As in the input")],
+        settings=settings,
+        more={"brief": clusters.brief},
+        examples=examples if clusters.texts else "",
     )
-    return write_file(target, page.encode())
+
+
+def _lead(found: Survey, clusters: Clusters, judged: bool) -> str:
+    """Return what of the clusters is in the page."""
+    total, listed = len(found.label), len(clusters.entries) + len(clusters.brief)
+    if not total:
+        return "There are none: no document is a duplicate of another one."
+    says = f"All {total:,} clusters are listed"
+    if listed < total:
+        says = f"{listed:,} of {total:,} clusters are listed"
+    elif total == 1:
+        says = "The only cluster is listed"
+    if clusters.texts and clusters.brief:
+        says += f", {len(clusters.entries):,} of them with texts: the largest, and those with the "
+        says += "lowest similarity"
+    documents = len(found.members)
+    of = "all" if clusters.listed == documents else f"{clusters.listed:,} of the"
+    says += f". Search covers the ids of {of} {documents:,} documents in clusters"
+    if clusters.texts:
+        says += f", and {counted(clusters.texts, 'different text')}"
+    says += "."
+    if not clusters.texts:
+        says += " Texts were left out of this page."
+    if clusters.hidden:
+        says += " Ids are texts and were left out too: documents are named by their numbers, and "
+        says += "pairs cannot be judged."
+    elif not judged:
+        says += " Some ids are too long for this page, or are not text: pairs cannot be judged."
+    if clusters.cut:
+        one = "1 text is" if clusters.cut == 1 else f"{clusters.cut:,} texts are"
+        says += f" {one} cut after {CHARACTERS:,} characters."
+    return says
+
+
+def _charts(about: dict[str, Any], found: Survey) -> Figures:
+    shown = list(page_charts.developer_charts(about, found))
+    return Figures("Charts for developers", "Charts", shown, "Clusters, bands, buckets and time")
+
+
+def _judge(about: dict[str, Any]) -> Judge:
+    return Judge("A duplicate?", "Right", "Wrong", "review.csv", about["asked"][:12])
+
+
+def _footer(about: dict[str, Any], texts: bool, measured: bool) -> str:
+    says = "The input could not be read again; lengths are missing."
+    if measured:
+        says = f"{'Texts and lengths' if texts else 'Lengths'} were read from the input again."
+    return f"Recipe {about['recipe']}. {says}"
 
 
 def _measured(
@@ -175,11 +259,10 @@ def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str,
     if table is not None:
         gone = found.duplicate_of[found.members] >= 0
         removed_bytes = int(np.asarray(table.column("size").to_numpy())[gone].sum())
-    ended = datetime.datetime.fromisoformat(record["date"]).astimezone()
     return {
         **record,
         "audit": stored_audit(results),
-        "date": f"{ended.day} {ended:%B %Y}",
+        "date": day(record["date"]),
         "name": name,
         "recipe": record["recipe_digest"][:12],
         "removed_bytes": removed_bytes,

@@ -1,12 +1,12 @@
 // Review: pairs that a person has judged, kept in this browser and saved as a file.
 
 class Review {
-  /** name distinguishes runs; box is where the numbers are shown. */
-  constructor(name, library, box) {
-    Object.assign(this, { key: "neardup-review-" + name, library, box });
+  /** judge says what is saved, see `neardup.report.page.model`; box is where numbers are shown. */
+  constructor(judge, library, box) {
+    Object.assign(this, { judge, key: "neardup-review-" + judge?.key, library, box });
     this.pairs = new Map(); // numbers of both documents, as text: whether it is right
     try {
-      this.pairs = new Map(JSON.parse(localStorage.getItem(this.key) || "[]"));
+      this.pairs = new Map(JSON.parse((judge && localStorage.getItem(this.key)) || "[]"));
     } catch {
       // A page from a file may have no storage; then what is judged lasts as long as the page.
     }
@@ -15,12 +15,12 @@ class Review {
 
   /** true, false, or undefined where nobody has judged. */
   of(one, other) {
-    return this.pairs.get(`${one[DOC]},${other[DOC]}`);
+    return this.pairs.get(`${one},${other}`);
   }
 
   /** Judge a pair; undefined takes it back. */
   set(one, other, right) {
-    const key = `${one[DOC]},${other[DOC]}`;
+    const key = `${one},${other}`;
     if (right === undefined) this.pairs.delete(key);
     else this.pairs.set(key, right);
     try {
@@ -32,25 +32,21 @@ class Review {
   }
 
   draw() {
+    if (!this.judge) return;
     const judged = [...this.pairs.values()];
     const right = judged.filter((same) => same).length;
+    const { file, right: yes, wrong: no } = this.judge;
     this.box.hidden = !judged.length;
     this.box.replaceChildren(
-      make("span", { role: "status" }, `${counted(judged.length, "pair")} judged: ${count(right)} right, ${count(judged.length - right)} wrong`),
+      make("span", { role: "status" }, `${counted(judged.length, "pair")} judged: ${count(right)} ${yes.toLowerCase()}, ${count(judged.length - right)} ${no.toLowerCase()}`),
       " ",
-      make("button", { type: "button", class: "small", on: { click: () => this.save() } }, "Save review.csv"),
+      make("button", { type: "button", class: "small", on: { click: () => this.save() } }, `Save ${file}`),
     );
   }
 
   save() {
-    const ids = new Map();
-    for (const cluster of this.library.clusters) {
-      for (const member of everyOf(cluster)) ids.set(String(member[DOC]), member[ID]);
-    }
-    const rows = [...this.pairs].map(([key, same]) => {
-      const [one, other] = key.split(",");
-      return [ids.get(one), ids.get(other), String(same)];
-    });
-    download("review.csv", "text/csv", csv(["id_a", "id_b", "duplicate"], rows, ["id_a", "id_b"]));
+    const ids = new Map(this.library.items.flatMap((item) => item.judged.map(([doc, id]) => [String(doc), id])));
+    const rows = [...this.pairs].map(([key, same]) => [...key.split(",").map((doc) => ids.get(doc)), String(same)]);
+    download(this.judge.file, "text/csv", csv(["id_a", "id_b", "duplicate"], rows, ["id_a", "id_b"]));
   }
 }

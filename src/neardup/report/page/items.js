@@ -1,18 +1,8 @@
-// Clusters, their texts, and what of them is looked at.
-
-// Fields of a member, see `neardup.report.page.page_clusters`.
-const [DOC, ID, SIMILARITY, BASE, NEAR, DEPTH, CHARACTERS, COPY_OF, TARGET, CELL] = [...Array(10).keys()];
-
-// Documents of a cluster that have a row each; others are named by their ids.
-const LISTED = 200;
-
-/** All documents of a cluster that the page knows. */
-function everyOf(cluster) {
-  return cluster.more.length ? [...cluster.members, ...cluster.more] : cluster.members;
-}
+// What is listed, and what of it is looked at.
 
 /** What is looked at: from which similarity up, of which bar, of which cell. */
 class Selection {
+  /** slider is missing where a page has nothing to choose from. */
   constructor(slider) {
     this.slider = slider;
     this.step = 0;
@@ -35,80 +25,84 @@ class Selection {
     if (this.bar && (similarity < this.bar[0] || similarity >= this.bar[1])) return false;
     return !this.cell || member[CELL] === this.cell[0];
   }
+}
 
-  /** Number of removed documents of a cluster that are looked at. */
-  count(cluster) {
-    const rest = cluster.rest && !this.bar && !this.cell ? cluster.rest[this.step] : 0;
-    return rest + everyOf(cluster).reduce((sum, member) => sum + this.has(member), 0);
+/** A document, a match, a pair or a group of records, all of which is here as it is shown. */
+class Item {
+  constructor(data, at) {
+    Object.assign(this, data, { at });
+  }
+
+  /** Names that it is found by, the one that is shown first. */
+  get names() {
+    return [this.name, ...this.also];
+  }
+
+  /** Texts that are searched and shown in part. */
+  get texts() {
+    const inside = this.kind === "texts" ? this.parts?.map(([text]) => text).join("") : this.rows.map((row) => row.join(" ")).join("\n");
+    return [this.text, inside].filter(Boolean);
+  }
+
+  /** What else is searched. */
+  get values() {
+    return [];
+  }
+
+  /** How much of it is looked at. */
+  count() {
+    return 1;
+  }
+
+  /** What it is sorted by, ascending. */
+  key(order) {
+    return this.sort[order] ?? 0;
+  }
+
+  /** What is said of it in the list, and what is remarkable. */
+  foot() {
+    return [this.says, null];
+  }
+
+  /** [number, id] of documents that can be judged. */
+  get judged() {
+    return this.pair || [];
+  }
+
+  /** Whether it is a good first one. */
+  get tells() {
+    return true;
+  }
+
+  /** What opens. */
+  opened(context) {
+    return new (this.kind === "texts" ? OpenTexts : OpenFields)(context, this);
   }
 }
 
-/** Texts, and what they are searched in. */
+/** All that is listed. */
 class Library {
   constructor(data) {
-    // A document of which little more than the id and the similarity is in the page.
-    const known = ([doc, id, similarity, cell, target = null]) => {
-      const hangs = similarity !== null && target === null;
-      return [doc, id, similarity, hangs ? 0 : -1, hangs ? similarity : null, Number(hangs), 0, -1, target, cell];
-    };
-    const brief = data.brief.map(([cluster, documents, kept, lowest, steps, ...rows]) => {
-      const members = rows.slice(0, LISTED).map(known);
-      return { cluster, documents, kept, lowest, steps, members, more: rows.slice(LISTED) };
-    });
-    this.clusters = [...data.clusters, ...brief];
-    for (const cluster of this.clusters) cluster.more = (cluster.more || []).map(known);
+    const clusters = [...data.items.filter((one) => one.members), ...(data.brief || []).map(ofIds)];
+    const others = data.items.filter((one) => !one.members);
+    this.items = [...others.map((one, k) => new Item(one, k)), ...clusters.map((one) => new Cluster(one))];
     this.haystacks = [];
   }
 
-  /** Whether the text of a member is in the page. */
-  hasText(cluster, place) {
-    return cluster.texts?.[place] !== undefined;
-  }
-
-  /** The text of a member, as parts of it and of the one that it hangs on: {equal, a, b}. */
-  parts(cluster, place) {
-    const held = cluster.texts[place];
-    if (typeof held === "string") return [{ equal: true, a: held, b: held }];
-    const base = this.text(cluster, cluster.members[place][BASE]);
-    const found = [];
-    let at = 0;
-    for (const part of held) {
-      const [units, text, quiet] = typeof part === "number" ? [part, null, 0] : part;
-      const a = base.slice(at, at + units);
-      const equal = text === null || quiet === 0;
-      const last = found[found.length - 1];
-      if (last && last.equal && equal) {
-        last.a += a;
-        last.b += text ?? a;
-      } else found.push({ equal, a, b: text ?? a });
-      at += units;
-    }
-    return found;
-  }
-
-  /** The text of a member. */
-  text(cluster, place) {
-    return this.parts(cluster, place).map((part) => part.b).join("");
-  }
-
-  /** All that is searched of a cluster, in lower case. */
+  /** All that is searched of an item, in lower case. */
   haystack(k) {
-    if (this.haystacks[k] === undefined) {
-      const cluster = this.clusters[k];
-      const texts = Object.keys(cluster.texts || {}).map((place) => this.text(cluster, Number(place)));
-      const ids = everyOf(cluster).map((member) => member[ID]);
-      const shown = (cluster.shown || []).flat().filter((value) => value !== null);
-      this.haystacks[k] = plain([...ids, ...shown, ...texts].join("\n"));
-    }
+    const { names, values, texts } = this.items[k];
+    this.haystacks[k] ??= plain([...names, ...values, ...texts].join("\n"));
     return this.haystacks[k];
   }
 
-  /** Numbers of the clusters that hold all terms and have something that is looked at. */
-  search(terms, selection) {
-    return [...this.clusters.keys()].filter(
+  /** Numbers of the items of a group, or all, that have all terms and something that is looked at. */
+  search(terms, selection, group) {
+    return [...this.items.keys()].filter(
       (k) =>
         terms.every((term) => this.haystack(k).includes(term)) &&
-        (selection.all || selection.count(this.clusters[k]) > 0),
+        (group === null || this.items[k].group === group) &&
+        (selection.all || this.items[k].count(selection) > 0),
     );
   }
 }

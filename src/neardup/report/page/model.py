@@ -1,0 +1,290 @@
+"""A page as plain values: what it says, what it lists, and what opens from the list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+
+class Fact(NamedTuple):
+    """A number with its name and a remark; ``kind`` is that of a share, whose colour it has."""
+
+    label: str
+    value: str
+    says: str = ""
+    kind: str = ""
+
+
+class Step(NamedTuple):
+    """Something that was done, and the options of the command line that ask for it."""
+
+    name: str
+    says: str
+    options: str = ""
+
+
+class Bars(NamedTuple):
+    """Bars from left to right, below each other: label, number, and a length from 0 to 1."""
+
+    name: str
+    says: str
+    rows: Sequence[tuple[str, str, float]]
+
+
+class Histogram(NamedTuple):
+    """Bars next to each other: label and number, drawn on a logarithmic scale.
+
+    ``ticks`` are labels below it, from its left end to its right end; ``line`` is the place of a
+    threshold, from 0 to 1.
+    """
+
+    name: str
+    says: str
+    bars: Sequence[tuple[str, int]]
+    ticks: Sequence[str]
+    line: float
+
+
+class Bar(NamedTuple):
+    """A cell with a bar: from the left, or with ``against`` from the middle to both sides."""
+
+    length: float
+    against: float | None = None
+
+
+class Number(NamedTuple):
+    """A cell with a number in words, such as a share."""
+
+    text: str
+
+
+class SmallTable(NamedTuple):
+    """A table that is shown as it is; a ``broad`` one has the width of the page."""
+
+    name: str
+    says: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str | int | Number | Bar]]
+    broad: bool = False
+
+
+class Figures(NamedTuple):
+    """A section of charts and tables; with ``folded``, its label, it is closed at first."""
+
+    title: str
+    short: str  # its name at the top of the page
+    shown: Sequence[Bars | Histogram | SmallTable]
+    folded: str = ""
+
+
+class Heat(NamedTuple):
+    """A table of numbers whose cells choose what is listed: rows by columns of the same names."""
+
+    column: str
+    names: Sequence[str]
+    counts: Sequence[Sequence[int]]
+
+
+class Filters(NamedTuple):
+    """What chooses from the list: a slider, bars of a histogram, cells of a table."""
+
+    data: Mapping[str, Any]  # as the script takes it, see `neardup.report.page.page_charts`
+    says: str  # a remark below the bars
+    heat: Heat | None = None
+
+
+class Detail(Protocol):
+    """What opens from the list."""
+
+    def data(self) -> dict[str, Any]:
+        """Return it as the script takes it."""
+        ...
+
+
+class Mark(NamedTuple):
+    """Marked characters of a text, and what they lead to.
+
+    Attributes:
+        name: Of what they lead to, for the legend; those of one name have one colour.
+        heading: Above what they lead to.
+        about: A sentence on it.
+        kind: ``"copy"``, ``"within"``, ``"boilerplate"``, or ``"match"``, which leads nowhere.
+        colour: Its number among those of the text.
+        here: Where the characters are, where the page has no texts.
+        text: What it leads to: the text before, in and behind; None without texts.
+    """
+
+    name: str
+    heading: str
+    about: str
+    kind: str
+    colour: int = 0
+    here: str = ""
+    text: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A text with marked parts.
+
+    Attributes:
+        heading: What it is.
+        about: A sentence on it.
+        parts: Text, number of its mark or -1, and whether it is changed; None without texts.
+        marks: What is marked.
+        cut: Whether only the beginning is there.
+    """
+
+    heading: str
+    about: str
+    parts: Sequence[tuple[str, int, bool]] | None
+    marks: Sequence[Mark] = ()
+    cut: bool = False
+
+    def data(self) -> dict[str, Any]:
+        marks = [mark._asdict() for mark in self.marks]
+        parts = None
+        if self.parts is not None:
+            parts = [[text, mark, int(changed)] for text, mark, changed in self.parts]
+        found = {"kind": "texts", "heading": self.heading, "about": self.about, "parts": parts}
+        return {**found, "marks": marks, "cut": self.cut}
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A table of values: of the fields of two records, or of the records of a cluster.
+
+    Attributes:
+        heading: What it is.
+        about: A sentence on it.
+        heads: Names of the columns.
+        rows: Cells of each row.
+        numbers: Columns of numbers.
+        soft: Rows at the end that are sums.
+        pair: Number and id of both records, where a person can judge them.
+    """
+
+    heading: str
+    about: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: Sequence[int] = ()
+    soft: int = 0
+    pair: Sequence[tuple[int, str]] = ()
+
+    def data(self) -> dict[str, Any]:
+        return {"kind": "fields", **vars(self)}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A line of the list, and what opens from it.
+
+    Attributes:
+        detail: What opens.
+        name: An id or so.
+        says: Remarks, such as numbers.
+        text: A text whose beginning is shown.
+        also: More names that are searched.
+        group: Number of its group.
+        sort: What it is sorted by in each order, ascending; in the others by its place.
+    """
+
+    detail: Detail
+    name: str = ""
+    says: Sequence[str] = ()
+    text: str = ""
+    also: Sequence[str] = ()
+    group: int = 0
+    sort: Mapping[str, float] = field(default_factory=dict)
+
+    def data(self) -> dict[str, Any]:
+        """Return it as the script takes it."""
+        own = {**vars(self), **self.detail.data()}
+        del own["detail"]
+        return own
+
+
+class Judge(NamedTuple):
+    """What a person can say of two documents; the file has ``id_a``, ``id_b`` and ``duplicate``.
+
+    Attributes:
+        question: What is asked.
+        right: The button for yes.
+        wrong: The button for no.
+        file: Name of the file.
+        key: Of the marks in the browser: equal for pages of the same result.
+    """
+
+    question: str
+    right: str
+    wrong: str
+    file: str
+    key: str
+
+
+class Listing(NamedTuple):
+    """The list of a page.
+
+    Attributes:
+        title: Heading.
+        one: What an item is; ``many`` of them.
+        lead: What is listed, and what is left out.
+        search: Label of the field for words.
+        nothing: What is said where nothing is open.
+        items: The items, each as the script takes it.
+        orders: Names and labels of orders; the first one is that of the items.
+        groups: Labels of groups.
+        settings: More for the script.
+        more: More data for the script.
+    """
+
+    title: str
+    one: str
+    many: str
+    lead: str
+    search: str
+    nothing: str
+    items: Sequence[dict[str, Any]]
+    orders: Sequence[tuple[str, str]] = ()
+    groups: Sequence[str] = ()
+    settings: Mapping[str, Any] = {}
+    more: Mapping[str, Any] = {}
+    examples: str = ""  # what is said of those that are printed
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that a page shows.
+
+    Attributes:
+        title: Heading.
+        date: Of what it shows.
+        verdict: The result in a few sentences.
+        shares: Kinds and sizes of the parts of a whole: ``"kept"``, ``"near"``, ``"exact"``.
+        facts: Numbers.
+        remarks: What a reader should know before.
+        figures: Charts and tables before the list.
+        filters: What chooses from the list.
+        listing: The list; None where there is none.
+        steps: How it was done, below ``method``.
+        charts: Charts and tables after the list.
+        judge: What a mark means; None where nothing is marked.
+        footer: A sentence at the end.
+    """
+
+    title: str
+    date: str
+    verdict: str = ""
+    shares: Sequence[tuple[str, int]] = ()
+    facts: Sequence[Fact] = ()
+    remarks: Sequence[str] = ()
+    figures: Figures | None = None
+    filters: Filters | None = None
+    listing: Listing | None = None
+    method: str = "How it was done"
+    steps: Sequence[Step] = ()
+    charts: Figures | None = None
+    judge: Judge | None = None
+    footer: str = ""
