@@ -68,8 +68,7 @@ def html_page(path: str, styles: Sequence[str], scripts: Sequence[str] = (), **v
     """Render the page of a template, that needs nothing else.
 
     Its policy names the one script and the one style sheet that are in it by their digests.
-    Templates, styles and scripts are files of this folder, or ``PACKAGE:NAME``; values are escaped
-    and made visible.
+    Templates, styles and scripts are files of this folder; values are escaped and made visible.
     """
     need_jinja()
     import jinja2

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from neardup import __version__
-from neardup.report.outfile import check_file, write_file
-from neardup.report.page.page_charts import chances
-from neardup.report.visible import html_page, need_jinja
+from neardup.memory_plan import show_size
+from neardup.report.numbers import counted, day, percent
+from neardup.report.outfile import check_file
+from neardup.report.page.model import Fact, Figures, Page, Step
+from neardup.report.page.page_charts import chance_bars
+from neardup.report.page.run_words import band_options, runs, shingle_options
+from neardup.report.page.write import write_page
+from neardup.report.visible import need_jinja
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 
@@ -39,19 +43,57 @@ def write_index_report(
     need_jinja()
     target = check_file(path, folder.iterdir(), overwrite)
     bands = {name: stats[name] for name in ("num_bands", "rows")} if stats["num_bands"] else None
-    recall = candidate_probability(spec.threshold, *bands.values()) if bands else 1.0
-    now = datetime.datetime.now()
-    page = html_page(
-        "page/index.html.jinja",
-        [f"page/{name}.css" for name in ("base", "result", "narrow", "print")],
+    threshold = f"{spec.threshold:g}"
+    charts = None
+    if bands:
+        bars = chance_bars(
+            "Documents found by similarity", "a document", bands, more=" to the text"
+        )
+        charts = Figures("What the bands find", "Charts", [bars])
+    page = Page(
         title=title or f"Index {folder.name}",
-        version=__version__,
-        date=f"{now.day} {now:%B %Y}",
-        stats=stats,
-        spec=spec,
-        threshold=f"{spec.threshold:g}",
-        bands=bands,
-        recall=recall,
-        chances=chances(bands, None),
+        date=f"State of {day(datetime.datetime.now().isoformat())}",
+        verdict=f"The index has {counted(stats['documents'], 'document')}. A text is a "
+        f"near-duplicate of one of them from a similarity of {threshold} on.",
+        facts=list(_facts(stats, spec, bands)),
+        method="How a text is answered",
+        steps=list(_steps(spec, bands, threshold)),
+        charts=charts,
+        footer=f"Recipe {stats['recipe'][:12]}. No text of a document is in this file.",
     )
-    return write_file(target, page.encode())
+    return write_page(page, target)
+
+
+def _facts(stats: Mapping[str, Any], spec: Spec, bands: dict[str, Any] | None) -> Iterator[Fact]:
+    documents, recall, says = stats["documents"], 1.0, "every document is compared"
+    yield Fact("Documents", f"{documents:,}", "can be found, each by its id")
+    if bands:
+        recall = candidate_probability(spec.threshold, *bands.values())
+        says = f"of the documents with a similarity of just {spec.threshold:g} are found, and more "
+        says += "of those that are more similar; predicted"
+    yield Fact("Recall", percent(recall), says)
+    stored = "texts are stored, compressed"
+    if not stats["store_text"]:
+        stored = "shingles are stored instead of texts"
+    each = show_size(stats["bytes_documents"] / max(1, documents))
+    says = f"on disk, {each} a document; {stored}"
+    yield Fact("Texts and ids", show_size(stats["bytes_documents"]), says)
+    pending = f"{counted(stats['pending'], 'document')} {'is' if stats['pending'] == 1 else 'are'}"
+    says = f"on disk in {counted(stats['segments'], 'segment')}; {pending} still in the log"
+    if removed := stats["removed"]:
+        says += f"; keys of {counted(removed, 'removed document')} wait for a merge, or for "
+        says += "neardup index compact"
+    yield Fact("Band keys", show_size(stats["bytes_segments"]), says)
+
+
+def _steps(spec: Spec, bands: dict[str, Any] | None, threshold: str) -> Iterator[Step]:
+    what = runs(spec.shingle)
+    yield Step("Comparing", f"{what.capitalize()} are compared.", shingle_options(spec.shingle))
+    says = "All documents are candidates."
+    if bands:
+        says = "Documents that may be similar are those that share one of "
+        says += f"{bands['num_bands']} buckets with the text."
+    yield Step("Finding", says, band_options(bands))
+    says = "Candidates are compared exactly. The similarity of two texts is the share of "
+    says += f"{what} that both have, among all that either has (Jaccard); no estimate decides "
+    yield Step("Similarity", f"{says}anything.", f"--threshold {threshold}")

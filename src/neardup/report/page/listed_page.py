@@ -11,15 +11,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.report.outfile import check_file, write_file
+from neardup.report.numbers import counted, day, share
+from neardup.report.outfile import check_file
+from neardup.report.page.model import (
+    Bars,
+    Fact,
+    Figures,
+    Item,
+    Listing,
+    Mark,
+    Number,
+    Page,
+    SmallTable,
+    Texts,
+)
+from neardup.report.page.page_charts import counted_bars
+from neardup.report.page.write import write_page
 from neardup.report.summary_text import rows as summary_rows
-from neardup.report.visible import html_page, name, need_jinja, visible
+from neardup.report.visible import name, need_jinja
 from neardup.results.results import Results, rows_as_ids
 
 #: Characters of a text before and after a passage, and of a document without one.
 _AROUND, _BEGINNING = 120, 400
 #: Characters of a longer passage that are shown, and how many of them are its end.
 _PASSAGE, _PASSAGE_END = 600, 200
+#: Sizes of clusters that are shown.
+_SIZES = 40
+_REMARKS = ("note", "warning", "replaced", "left out", "not compared")
+#: Numbers that have the colours of the parts of the bar.
+_KINDS = {"kept": "kept", "removed": "near"}
+_GROUPS = [("", "All"), ("0", "Duplicates of the old corpus"), ("1", "Duplicates within the batch")]
 _TITLES = {
     "decontaminate": "Test items in the training corpus",
     "dedup --against": "A batch against an old corpus",
@@ -41,19 +62,10 @@ class ListedOptions(NamedTuple):
     most: int = 300
 
 
-class Row(NamedTuple):
-    """A document, the one that it is named with, and its text in three parts."""
-
-    document: str
-    other: str
-    says: str
-    text: tuple[str, str, str] | None = None
-
-
 def write_listed_page(
     results: Results, path: str | os.PathLike[str], options: ListedOptions, overwrite: bool = False
 ) -> Path:
-    """Write the page; only its owner can read it. It has no script, and prints as it is.
+    """Write the page; only its owner can read it.
 
     Args:
         results: Of a folder of one of the commands above.
@@ -71,22 +83,90 @@ def write_listed_page(
     # What Spark has read is not known here.
     target = check_file(path, [] if command == "spark" else results.inputs, overwrite)
     total, listed = _LISTS[command](results, options)
-    page = html_page(
-        "page/listed.html.jinja",
-        ["plain.css", "page/listed.css"],
+    page = Page(
         title=options.title or f"{_TITLES[command]}: {Path(results.name).name}",
-        numbers=[row for row in summary_rows(record) if row[0]],
-        files=record.get("test_files", []),
-        sizes=_sizes(results) if command == "spark" else [],
-        total=total,
-        listed=listed,
-        matches=command == "decontaminate",
-        date=record["date"][:10],
+        date=f"Run of {day(record['date'])}",
+        verdict=_verdict(record["counts"], command),
+        shares=_shares(record["counts"]),
+        facts=[
+            Fact(label.capitalize(), value, says, _KINDS.get(label, ""))
+            for label, value, says in summary_rows(record)
+            if label not in ("", *_REMARKS)
+        ],
+        remarks=[
+            f"{value} {says}".strip()
+            for label, value, says in summary_rows(record)
+            if label in _REMARKS
+        ],
+        figures=_figures(results),
+        listing=_listing(command, total, listed, options.texts and command != "spark"),
     )
-    return write_file(target, page.encode())
+    return write_page(page, target)
 
 
-def _matches(results: Results, options: ListedOptions) -> tuple[int, list[Row]]:
+def _verdict(counts: dict[str, Any], command: str) -> str:
+    removed, total = counts["removed"], counts["documents"]
+    if command == "decontaminate":
+        found = counts["contaminated"]
+        of = f"{found:,} of {counted(total, 'document')} ({share(found, total)})"
+        return f"{of} {'has' if found == 1 else 'have'} a test item, or a passage of one."
+    of = f"{removed:,} of {counted(total, 'document')} ({share(removed, total)})"
+    return f"{of} {'is' if removed == 1 else 'are'} removed, as near-duplicates of others."
+
+
+def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
+    return [("kept", counts["kept"]), ("near", counts["removed"])]
+
+
+def _figures(results: Results) -> Figures | None:
+    """Return what was found by file of test items, or the clusters that Spark made."""
+    record = results.record
+    if files := record.get("test_files", []):
+        heads = ["file", "items", "found", "", "documents", "matches"]
+        rows = [
+            [
+                file["file"],
+                file["test_items"],
+                file["test_items_found"],
+                Number(share(file["test_items_found"], file["test_items"])),
+                file["documents"],
+                file["matches"],
+            ]
+            for file in files
+        ]
+        table = SmallTable("By file of test items", "", heads, rows, broad=True)
+        return Figures("Where it was found", "Files", [table])
+    if record["command"] == "spark" and (bars := list(_sizes(results))):
+        return Figures("How large clusters are", "Sizes", bars)
+    return None
+
+
+def _listing(command: str, total: int, listed: list[Item], texts: bool) -> Listing:
+    one, many, what = "document", "documents", "the lowest similarity"
+    title = "Removed documents"
+    if command == "decontaminate":
+        one, many, title, what = "match", "matches", "Matches", "the longest passages"
+    lead = f"All {total:,} are listed." if total else "There are none."
+    if len(listed) < total:
+        lead = f"{len(listed):,} of {total:,} are listed: those with {what}."
+    return Listing(
+        title=title,
+        one=one,
+        many=many,
+        lead=lead,
+        search="Search ids and texts" if texts else "Search ids",
+        nothing=f"Open a {one} to see it.",
+        items=[item.data() for item in listed],
+        orders=[
+            ("first", f"{what.removeprefix('the ').capitalize()} first"),
+            ("input", "As in the input"),
+        ],
+        groups=_GROUPS if command == "dedup --against" else (),
+        examples=f"Those with {what}." if listed else "",
+    )
+
+
+def _matches(results: Results, options: ListedOptions) -> tuple[int, list[Item]]:
     """Return the matches with the longest passages, each with its passage."""
     table = results.table("matches")
     order = pc.sort_indices(table, [("passage", "descending"), ("train_doc", "ascending")])
@@ -97,58 +177,67 @@ def _matches(results: Results, options: ListedOptions) -> tuple[int, list[Row]]:
     names: Any = chosen.column("train_id").to_pylist()
     if results.private_ids:
         names = rows_as_ids(results.documents).take(pa.array(docs)).to_pylist()
-    rows = []
+    items = []
     for row, train, text in zip(chosen.to_pylist(), names, texts, strict=True):
         item = f"row {row['test_doc']}" if results.private_ids else name(row["test_id"])
         how = {"item": "the complete item; ", "similarity": "similar; "}.get(row["by"], "")
         says = f"{how}{row['passage']:,} words in a row"
         says += "" if row["by"] == "item" else f", containment {row['containment']:.3f}"
         span = row["train_start"], row["train_end"]
-        shown = None if text is None or None in span else _around(text, *span)
-        rows.append(Row(name(train), item, says, shown))
-    return table.num_rows, rows
+        parts = None if text is None or None in span else _around(text, *span)
+        detail = _detail(f"{name(train)} has the test item {item}", says, parts)
+        shown = [f"test item {item}", says]
+        sort = {"input": row["train_doc"]}
+        items.append(Item(detail, name(train), shown, also=[item], sort=sort))
+    return table.num_rows, items
 
 
-def _of_old(results: Results, options: ListedOptions) -> tuple[int, list[Row]]:
+def _removed(results: Results, options: ListedOptions) -> tuple[int, list[Item]]:
     """Return removed documents, those of the old corpus first, then by similarity."""
     table = results.table("clusters")
     removed = table.filter(pc.invert(table.column("kept")))
-    order = pc.sort_indices(removed, [("in_old", "descending"), ("similarity", "ascending")])
-    chosen: Any = removed.take(order.slice(0, options.most))
+    by_old = [("in_old", "descending")] if "in_old" in table.column_names else []
+    keys = [*by_old, ("similarity", "ascending"), ("doc", "ascending")]
+    chosen: Any = removed.take(pc.sort_indices(removed, keys).slice(0, options.most))
     docs = chosen.column("doc").to_numpy()
-    names, texts = _names(results, docs), _texts(results, docs, options)
-    rows = []
-    for row, document, text in zip(chosen.to_pylist(), names, texts, strict=True):
-        private = results.private_ids
-        other = "a document" if private else name(row["duplicate_of"])
-        where = "of the old corpus" if row["in_old"] else "of the batch"
-        shown = None if text is None else _around(text, 0, 0)
-        rows.append(
-            Row(document, f"{other}, {where}", f"similarity {row['similarity']:.3f}", shown)
+    # Only Spark has read its input.
+    known = results.record["command"] != "spark"
+    texts = _texts(results, docs, options if known else options._replace(texts=False))
+    items = []
+    for row, doc, text in zip(chosen.to_pylist(), _names(results, docs), texts, strict=True):
+        other = "a document" if by_old and results.private_ids else name(row["duplicate_of"])
+        where = ", of the old corpus" if row.get("in_old") else ", of the batch" if by_old else ""
+        says = f"similarity {row['similarity']:.3f}"
+        parts = None if text is None else _around(text, 0, 0)
+        detail = _detail(f"{doc} is a duplicate of {other}{where}", says, parts)
+        items.append(
+            Item(
+                detail,
+                doc,
+                [f"{says}{where}"],
+                also=[other],
+                group=int(not row.get("in_old")),
+                sort={"input": row["doc"]},
+            )
         )
-    return removed.num_rows, rows
+    return removed.num_rows, items
 
 
-def _of_spark(results: Results, options: ListedOptions) -> tuple[int, list[Row]]:
-    """Return removed documents by similarity; only Spark has read the input."""
-    table = results.table("clusters")
-    removed = table.filter(pc.invert(table.column("kept")))
-    order = pc.sort_indices(removed, [("similarity", "ascending"), ("doc", "ascending")])
-    chosen: Any = removed.take(order.slice(0, options.most))
-    rows = [
-        Row(document, name(row["duplicate_of"]), f"similarity {row['similarity']:.3f}")
-        for row, document in zip(
-            chosen.to_pylist(), _names(results, chosen.column("doc").to_numpy()), strict=True
-        )
-    ]
-    return removed.num_rows, rows
+def _detail(heading: str, says: str, parts: tuple[str, str, str] | None) -> Texts:
+    """Return a text of which the second part is marked."""
+    mark = Mark("", "", "", "match")
+    shown = None
+    if parts is not None:
+        numbered = zip(parts, (-1, 0, -1), strict=True)
+        shown = [(text, number, False) for text, number in numbered if text]
+    return Texts(heading, f"{says[0].upper()}{says[1:]}.", shown, [mark])
 
 
-_Lists = Callable[[Results, ListedOptions], tuple[int, list[Row]]]
+_Lists = Callable[[Results, ListedOptions], tuple[int, list[Item]]]
 _LISTS: dict[str, _Lists] = {
     "decontaminate": _matches,
-    "dedup --against": _of_old,
-    "spark": _of_spark,
+    "dedup --against": _removed,
+    "spark": _removed,
 }
 
 
@@ -173,16 +262,13 @@ def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
         passage = f"{passage[: _PASSAGE - _PASSAGE_END]} … {passage[-_PASSAGE_END:]}"
     before = ("…" if low else "") + text[low:start]
     after = text[end:high] + ("…" if high < len(text) else "")
-    return visible(before), visible(passage), visible(after)
+    return before, passage, after
 
 
-def _sizes(results: Results) -> list[tuple[str, int, float]]:
-    """Return how many clusters have how many documents, with the lengths of their bars."""
-    cluster = results.array("cluster")
-    sizes = np.bincount(cluster)
+def _sizes(results: Results) -> Iterator[Bars]:
+    """Yield how many clusters have how many documents."""
+    sizes = np.bincount(results.array("cluster"))
     values, counts = np.unique(sizes[sizes > 1], return_counts=True)
-    most = np.log1p(counts.max(initial=1))
-    return [
-        (f"{size:,} documents", int(count), 100 * float(np.log1p(count) / most))
-        for size, count in zip(values.tolist(), counts.tolist(), strict=True)
-    ][:40]
+    rows = zip(values[:_SIZES].tolist(), counts[:_SIZES].tolist(), strict=True)
+    items = [(counted(size, "document"), count) for size, count in rows]
+    yield from counted_bars("Clusters by number of documents", "", items)

@@ -235,9 +235,10 @@ class Listing(NamedTuple):
         nothing: What is said where nothing is open.
         items: The items, each as the script takes it.
         orders: Names and labels of orders; the first one is that of the items.
-        groups: Labels of groups.
+        groups: Numbers and labels of groups, after that of all, whose number is empty.
         settings: More for the script.
         more: More data for the script.
+        examples: Which of them are printed.
     """
 
     title: str
@@ -248,10 +249,10 @@ class Listing(NamedTuple):
     nothing: str
     items: Sequence[dict[str, Any]]
     orders: Sequence[tuple[str, str]] = ()
-    groups: Sequence[str] = ()
+    groups: Sequence[tuple[str, str]] = ()
     settings: Mapping[str, Any] = {}
     more: Mapping[str, Any] = {}
-    examples: str = ""  # what is said of those that are printed
+    examples: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ class OpenTexts extends Opened {
     const { about, parts, cut } = this.item;
     this.source = make("aside", { class: "source", "aria-label": "Source", "aria-live": "polite" });
     const says = make("p", { class: "quiet" }, about);
-    if (!parts) return [says, this.legend(), onPaper ? null : make("div", { class: "with-source" }, this.places(), this.source)];
+    if (!parts) return [says, this.legend(), onPaper ? null : this.places()];
     let left = onPaper ? ON_PAPER : Infinity;
     const note = make("div", { class: "note whole", dir: "auto" });
     for (const [text, number, changed] of parts) {
@@ -20,8 +20,7 @@ class OpenTexts extends Opened {
     }
     const rest = left <= 0 ? restOf("the text") : cut ? make("p", { class: "quiet" }, "The rest of the text is not in this page.") : null;
     const text = make("div", {}, note, rest);
-    const leads = this.item.marks.some((mark) => mark.heading);
-    return [says, this.legend(), leads && !onPaper ? make("div", { class: "with-source" }, text, this.source) : text];
+    return [says, this.legend(), onPaper ? text : this.withSource(text)];
   }
 
   /** Colours of sources: hues that are a golden angle apart, so each differs from all others. */
@@ -55,7 +54,14 @@ class OpenTexts extends Opened {
 
   /** Where marks are, without texts. */
   places() {
-    return make("ul", { class: "places" }, this.item.marks.map(({ here }, number) => make("li", {}, this.mark(here, number))));
+    const items = this.item.marks.map(({ here }, number) => here && make("li", {}, this.mark(here, number)));
+    return this.withSource(make("ul", { class: "places" }, items));
+  }
+
+  /** What has marks, and next to it what they lead to. */
+  withSource(marked) {
+    const leads = this.item.marks.some((mark) => mark.heading);
+    return leads ? make("div", { class: "with-source" }, marked, this.source) : marked;
   }
 
   /** Show what a mark leads to. */

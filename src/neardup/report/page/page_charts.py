@@ -99,7 +99,8 @@ def developer_charts(run: dict[str, Any], found: Survey) -> Iterator[Bars]:
     says = "Very large ones are texts that many documents share, such as templates."
     yield from counted_bars("Clusters by number of documents", says, cluster_sizes(found))
     if run["bands"]:
-        yield chance_bars(run["bands"], run["audit"])
+        more = "" if run["audit"] else "; neardup audit measures what this run did find"
+        yield chance_bars("Pairs found by similarity", "a pair", run["bands"], run["audit"], more)
         says = "A band far above the others has a very large bucket."
         bands = [(str(k + 1), count) for k, count in enumerate(run["candidates_by_band"])]
         yield from counted_bars("Pairs that share a bucket, by band", says, bands)
@@ -125,13 +126,14 @@ def counted_bars(name: str, says: str, items: Sequence[tuple[str, int]]) -> Iter
     yield Bars(name, says, rows)
 
 
-def chance_bars(bands: dict[str, Any], audit: dict[str, Any] | None) -> Bars:
-    """Return the share of pairs that is found, by their similarity."""
-    says = f"Probability that {bands['num_bands']} bands of {bands['rows']} rows find a pair, by "
-    says += "its similarity"
-    says += "." if audit else "; neardup audit measures what this run did find."
+def chance_bars(
+    name: str, what: str, bands: dict[str, Any], audit: dict[str, Any] | None = None, more: str = ""
+) -> Bars:
+    """Return the share of pairs, or of what is asked for, that is found, by similarity."""
+    says = f"Probability that {bands['num_bands']} bands of {bands['rows']} rows find {what}, by "
+    says += f"its similarity{more}."
     rows = []
     for similarity, part, seen in chances(bands, audit):
         also = "" if seen is None else f", observed {percent(seen)}"
         rows.append((f"{similarity:g}", f"{percent(part)}{also}", part))
-    return Bars("Pairs found by similarity", says, rows)
+    return Bars(name, says, rows)
