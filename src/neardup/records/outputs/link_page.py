@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
+import json
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,32 @@ from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.outputs.link_tables import cluster_table, ids_of, weight_table
 from neardup.records.outputs.link_text import about_threshold, render
-from neardup.report.outfile import check_file, write_file
-from neardup.report.visible import html_page, visible
+from neardup.report.numbers import counted, day, percent
+from neardup.report.outfile import check_file
+from neardup.report.page.model import (
+    Bar,
+    Bars,
+    Fact,
+    Fields,
+    Figures,
+    Histogram,
+    Item,
+    Judge,
+    Listing,
+    Number,
+    Page,
+    SmallTable,
+)
+from neardup.report.page.write import write_page
+from neardup.report.visible import visible
 
 #: Pairs on each side of the threshold that are shown, clusters, and records of a cluster.
 _SHOWN, _CLUSTERS, _RECORDS = 20, 300, 20
+_GROUPS = ("Just above the threshold", "Just below it", "Clusters")
+#: What is added to the weights of the fields.
+_SUMS = ("prior", "dependences", "veto", "labels", "total")
+#: Bits of the longest bar of a weight.
+_HEAVIEST = 20
 #: Log odds at the ends of the histogram, in bits, and its classes.
 _WIDEST, _BINS = 40, 40
 
@@ -54,24 +78,166 @@ def write_link_page(
             "link the records with other ids, or by positions",
         )
     target = check_file(path, (), overwrite)
-    shown, records = clusters_shown(linked, texts)
-    page = html_page(
-        f"{__package__}:link.html.jinja",
-        ["plain.css", f"{__package__}:link.css"],
-        [f"{__package__}:link.js"],
-        title=" and ".join(linked.blocked.records.names),
-        about=about_threshold(summary["threshold"]),
-        summary=summary,
-        counts=summary["counts"],
-        histogram=odds_histogram(linked),
-        weights=field_weights_shown(linked),
-        decision=None if evaluation is None else evaluation["decision"],
-        fields=spec.names if texts else [],
-        clusters=shown,
-        records=records,
-        groups=_around(linked, texts),
+    counts, names = summary["counts"], linked.blocked.records.names
+    pairs = _around(linked, texts)
+    clusters, several = clusters_shown(linked, texts)
+    fields = spec.names if texts else ()
+    items = [_pair(pair, group) for group, found in enumerate(pairs) for pair in found]
+    items += [_cluster(one, fields, counts["sources"] > 1) for one in clusters]
+    page = Page(
+        title=f"Records of {' and '.join(names)}",
+        date=f"Run of {day(summary['date'])}" if "date" in summary else "",
+        verdict=f"{counted(counts['pairs'], 'pair')} of probability {summary['spec']['decide_at']} "
+        f"or more, and {counted(counts['clusters'], 'cluster')} of two records and more. "
+        f"Similarities: {about_threshold(summary['threshold'])}.",
+        facts=list(_facts(counts)),
+        remarks=summary["notes"],
+        figures=Figures(
+            "How it was decided", "Decision", list(_figures(linked, summary, evaluation))
+        ),
+        listing=_listing(items, len(clusters), several, texts),
+        judge=Judge("The same?", "A match", "No match", "labels.csv", _key(names, summary)),
     )
-    return write_file(target, page.encode())
+    return write_page(page, target)
+
+
+def _key(names: Sequence[str], summary: dict[str, Any]) -> str:
+    """Return a key of marks that is equal for the same records and settings."""
+    about = json.dumps([list(names), summary["spec"], summary["counts"]], default=str)
+    return hashlib.sha256(about.encode()).hexdigest()[:12]
+
+
+def _facts(counts: dict[str, Any]) -> Iterator[Fact]:
+    against = "in all"
+    if counts["against"] is not None:
+        against = f"against {counts['against']:,} of an index"
+    yield Fact("Records", f"{counts['records']:,}", against)
+    each = f"{counts['candidates_per_record']:.1f} per record"
+    yield Fact("Candidates", f"{counts['candidates']:,}", f"pairs that were compared; {each}")
+    says = f"of the pairs of similarity {counts['block_at']} are candidates"
+    yield Fact("Recall", percent(counts["recall"]), says)
+    says = "of all pairs were not compared"
+    yield Fact("Reduction ratio", percent(counts["reduction_ratio"]), says)
+
+
+def _figures(
+    linked: Linked, summary: dict[str, Any], evaluation: dict[str, Any] | None
+) -> Iterator[Bars | Histogram | SmallTable]:
+    says = "In bits; the scale of the bars is logarithmic. From the line on, two records are one."
+    bars = [(f"from {bar['from']:g} bits on", bar["count"]) for bar in odds_histogram(linked)]
+    ticks = [str(at) for at in (-_WIDEST, 0, _WIDEST)]
+    yield Histogram("Candidates by log odds", says, bars, ticks, 0.5)
+    if weights := field_weights_shown(linked):
+        says = "Bits that equal values, and values that have nothing in common, count for and "
+        says += "against a match; rare values count more."
+        yield SmallTable(
+            "Match weights", says, ["field", "against", "for", ""], list(map(_weight, weights))
+        )
+    if evaluation is not None and (decision := evaluation.get("decision")):
+        yield _reliability(decision)
+    rows: list[list[str | int]] = [
+        [block["name"], block["pairs"], block["added"]] for block in summary["counts"]["blocks"]
+    ]
+    yield SmallTable("Candidates by block", "", ["block", "candidates", "added"], rows)
+    lines = summary["probabilities"]
+    yield SmallTable(
+        "Other probabilities",
+        "Pairs that there would be at another one.",
+        ["probability", "pairs"],
+        [[str(line["probability"]), line["pairs"]] for line in lines],
+    )
+
+
+def _weight(line: dict[str, Any]) -> list[str | Number | Bar]:
+    low, high = line["low"], line["high"]
+    lengths = (min(1.0, max(0.0, bits / _HEAVIEST)) for bits in (high, -low))
+    return [line["field"], Number(f"{low:.1f}"), Number(f"{high:.1f}"), Bar(*lengths)]
+
+
+def _reliability(decision: dict[str, Any]) -> SmallTable:
+    says = f"F1 of the pairs {percent(decision['pairs']['f1'])}, of the clusters "
+    says += f"{percent(decision['clusters']['pairwise']['f1'])}."
+    if decision["brier"] is not None:
+        says = f"Brier score {decision['brier']:.4f}; {says}"
+    rows = [
+        [
+            f"{line['from']} to {line['to']}",
+            line["pairs"],
+            Number(f"{line['predicted']:.3f}"),
+            Number(f"{line['true']:.3f}"),
+        ]
+        for line in decision["reliability"]
+        if line["pairs"]
+    ]
+    heads = ["probability", "candidates", "predicted", "true"]
+    return SmallTable("Reliability", says, heads, rows)
+
+
+def _listing(items: list[Item], clusters: int, several: int, texts: bool) -> Listing:
+    lead = (
+        "Pairs on both sides of the threshold, of which a person can say whether they match, and "
+    )
+    lead += (
+        f"all {several:,} clusters."
+        if clusters == several
+        else (f"the {clusters:,} largest of {several:,} clusters.")
+    )
+    return Listing(
+        title="Pairs and clusters",
+        one="entry",
+        many="entries",
+        lead=f"{lead} The file that is saved is for --labels.",
+        search="Search ids and values" if texts else "Search ids",
+        nothing="Open a pair to see why it is a match, or a cluster to see its records.",
+        items=[item.data() for item in items],
+        groups=[("", "All"), *((str(k), title) for k, title in enumerate(_GROUPS))],
+        examples="The first ones on each side of the threshold, and the largest clusters.",
+    )
+
+
+def _pair(pair: dict[str, Any], group: int) -> Item:
+    """Return two records: each field with both values, their similarity and its weight."""
+    ids = [id for _, id in pair["pair"]]
+    heads, numbers = ["field", *ids, "similarity", "bits"], (3, 4)
+    rows = [_field(field) for field in pair["fields"]]
+    sums = [name for name in _SUMS if pair[name]]
+    rows += [[name, "", "", "", f"{pair[name]:+.1f}"] for name in sums]
+    if not any("values" in field for field in pair["fields"]):
+        heads, numbers = ["field", "similarity", "bits"], (1, 2)
+        rows = [[row[0], *row[3:]] for row in rows]
+    says = f"probability {pair['probability']:.3f}, similarity {pair['similarity']:.3f}"
+    first = [field["values"] for field in pair["fields"] if "values" in field]
+    text = " / ".join(" ".join(values) for values in zip(*first, strict=True))
+    about = f"{_GROUPS[group]}: {says}."
+    heading = f"{ids[0]} and {ids[1]}"
+    detail = Fields(heading, about, heads, rows, numbers, len(sums), pair["pair"])
+    return Item(detail, heading, [says], text, also=ids, group=group)
+
+
+def _field(field: dict[str, Any]) -> list[str]:
+    similarity = ""
+    if "similarity" in field:
+        value = field["similarity"]
+        similarity = "missing" if value is None else f"{value:.2f}"
+        similarity += ", swapped" if field["swapped"] else ""
+    bits = "" if field["bits"] is None else f"{field['bits']:+.1f}"
+    return [field["field"], *field.get("values", ("", "")), similarity, bits]
+
+
+def _cluster(cluster: dict[str, Any], fields: Sequence[str], sources: bool) -> Item:
+    """Return the records of a cluster below each other."""
+    size, members = cluster["size"], cluster["members"]
+    heads = [*(["file"] if sources else []), "id", *fields]
+    rows = [
+        [*([str(line["source"])] if sources else []), line["id"], *line["cells"]]
+        for line in members
+    ]
+    about = f"The first {len(members)} of them." if size > len(members) else "All of them."
+    ids = [line["id"] for line in members]
+    heading = f"{size:,} records like {ids[0]}"
+    detail = Fields(heading, about, heads, rows)
+    text = " ".join(members[0]["cells"])
+    return Item(detail, ids[0], [f"{size:,} records"], text, also=ids[1:], group=2)
 
 
 def card(linked: Linked, summary: dict[str, Any]) -> str:
@@ -145,15 +311,15 @@ def clusters_shown(linked: Linked, texts: bool = True) -> tuple[list[dict[str, A
     return shown, len(several)
 
 
-def _around(linked: Linked, texts: bool) -> list[tuple[str, list[dict[str, Any]]]]:
+def _around(linked: Linked, texts: bool) -> list[list[dict[str, Any]]]:
     """Return explanations of the pairs that are closest to the threshold, above and below it."""
     found, log_odds = linked.blocked.candidates, linked.decision.log_odds
     order = np.argsort(log_odds, kind="stable")
     middle = int(np.searchsorted(log_odds[order], logit(linked.blocked.spec.decide_at)))
     above, below = order[middle : middle + _SHOWN], order[max(0, middle - _SHOWN) : middle][::-1]
     return [
-        (title, [_explained(linked, int(found.a[k]), int(found.b[k]), texts) for k in rows])
-        for title, rows in (("Just above the threshold", above), ("Just below it", below))
+        [_explained(linked, int(found.a[k]), int(found.b[k]), texts) for k in rows]
+        for rows in (above, below)
     ]
 
 
@@ -164,7 +330,7 @@ def _explained(linked: Linked, a: int, b: int, texts: bool) -> dict[str, Any]:
     ]
     if blocked.records.private_ids:
         ids = [_row(blocked, doc - blocked.new) for doc in (a, b)]
-    return {**explain_pair(linked, a, b, texts), "ids": ids}
+    return {**explain_pair(linked, a, b, texts), "pair": list(zip((a, b), ids, strict=True))}
 
 
 def _row(blocked: Blocked, row: int) -> str:
