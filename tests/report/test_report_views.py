@@ -76,7 +76,7 @@ def test_a_page_unfolds_without_a_script(visit: Callable[..., Visit], tmp_path: 
         one = visit(path, viewport={"width": width, "height": 800}, java_script_enabled=True)
         assert one.page.evaluate("document.documentElement.scrollWidth") <= width
         assert one.page.locator("del").inner_text() == "Monday"
-        assert "w100" not in one.page.locator(".text").first.inner_text()
+        assert "w100" not in one.page.locator(".note").first.inner_text()
         one.page.locator("summary").first.click()
-        shown = plain(one.page.locator(".text").first.inner_text())
+        shown = plain(one.page.locator(".note").first.inner_text())
         assert "w99 w100 w101" in shown

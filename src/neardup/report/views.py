@@ -11,6 +11,7 @@ from neardup.report.differences import Difference, Fold, differences, folded
 from neardup.report.numbers import counted, percent
 from neardup.report.visible import html_page, name, visible
 
+_STYLES = [*(f"page/{name}.css" for name in ("base", "opened", "texts", "sides")), "views.css"]
 _RED, _GREEN, _PLAIN = "\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"
 
 
@@ -68,7 +69,7 @@ def page(view: View, context: int) -> str:
     parts, sides = list(folded(view.parts, context)), []
     for side, text in enumerate(view.texts):
         sides.append((view.names[side], [_of_side(part, side) for part in parts] or [("", text)]))
-    return html_page("views.html.jinja", ["plain.css", "views.css"], view=view, sides=sides)
+    return html_page("views.html.jinja", _STYLES, view=view, sides=sides)
 
 
 def _of_side(part: Difference | Fold, side: int) -> tuple[str, str]:

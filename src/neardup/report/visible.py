@@ -15,8 +15,6 @@ from typing import Any
 
 from neardup.errors import DependencyError
 from neardup.json_values import plain_id
-from neardup.memory_plan import show_size
-from neardup.report.numbers import percent, share, short
 
 #: Controls but newline and tab; marks of direction; characters of no width, but the joiners that
 #: some scripts are written with; separators that break lines; halves of surrogate pairs, which
@@ -88,14 +86,12 @@ def html_page(path: str, styles: Sequence[str], scripts: Sequence[str] = (), **v
         loader=jinja2.FunctionLoader(_asset),
     )
     environment.filters |= {"log1p": math.log1p, "number": "{:,}".format, "unbroken": _unbroken}
-    environment.filters |= {"percent": percent, "share": share, "short": short, "size": show_size}
     values |= {"policy": "; ".join(policy), "style": style, "script": script}
     return environment.get_template(path).render(values)
 
 
 def _asset(path: str) -> str:
-    package, _, name = path.rpartition(":")
-    return resources.files(package or "neardup.report").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("neardup.report").joinpath(path).read_text(encoding="utf-8")
 
 
 def _digest(source: str) -> str:

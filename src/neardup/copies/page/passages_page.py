@@ -14,16 +14,16 @@ from neardup.copies.page.without_ids import public
 from neardup.copies.passage_results import PassageResults
 from neardup.report.numbers import counted, day, percent, share
 from neardup.report.outfile import check_file
-from neardup.report.page.model import (
+from neardup.report.page.page_model import (
     Bar,
     Bars,
-    Fact,
     Figures,
     Item,
     Listing,
     Mark,
-    Number,
+    NumberCell,
     Page,
+    Row,
     SmallTable,
     Texts,
 )
@@ -92,7 +92,7 @@ def write_passages_page(
         date=f"Run of {day(record['date'])}",
         verdict=_verdict(record["spec"]),
         shares=_shares(counts),
-        facts=list(_facts(record)),
+        numbers=list(_numbers(record)),
         remarks=record["notes"],
         figures=Figures(
             "How much is copied",
@@ -125,27 +125,27 @@ def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
     return [(kind, counts[f"{name}_words"]) for kind, name in parts]
 
 
-def _facts(record: dict[str, Any]) -> Iterator[Fact]:
+def _numbers(record: dict[str, Any]) -> Iterator[Row]:
     counts, boilerplate = record["counts"], record["spec"]["boilerplate"]
     words = counts["words"]
     if before := record.get("step_before"):
         where = f"neardup {before['command']} in {before['folder']}, {before['date'][:10]}"
-        yield Fact("Texts before", f"{before['documents']:,}", f"of {where}")
+        yield Row("Texts before", f"{before['documents']:,}", f"of {where}")
         says = f"{share(before['removed'], before['documents'])}; as near-duplicates"
-        yield Fact("Removed before", f"{before['removed']:,}", says)
-        yield Fact("Left", f"{before['kept']:,}", "in which passages were looked for")
+        yield Row("Removed before", f"{before['removed']:,}", says)
+        yield Row("Left", f"{before['kept']:,}", "in which passages were looked for")
     where = f"of {counts['documents']:,} have copied words"
-    yield Fact("Documents", f"{counts['documents_with_copies']:,}", where)
+    yield Row("Documents", f"{counts['documents_with_copies']:,}", where)
     says = f"{share(counts['novel_words'], words)} of {words:,} words"
-    yield Fact("Novel words", f"{counts['novel_words']:,}", says, "kept")
+    yield Row("Novel words", f"{counts['novel_words']:,}", says, "kept")
     says = f"{share(counts['copied_words'], words)} of the words"
-    yield Fact("Copied words", f"{counts['copied_words']:,}", says, "near")
+    yield Row("Copied words", f"{counts['copied_words']:,}", says, "near")
     if boilerplate:
         says = f"{share(counts['boilerplate_words'], words)}; in {boilerplate:,} documents or more"
-        yield Fact("Boilerplate", f"{counts['boilerplate_words']:,}", says, "exact")
-    yield Fact("Passages", f"{counts['passages']:,}", "each of which occurs earlier")
+        yield Row("Boilerplate", f"{counts['boilerplate_words']:,}", says, "exact")
+    yield Row("Passages", f"{counts['passages']:,}", "each of which occurs earlier")
     if cut := counts.get("cut_words"):
-        yield Fact("Cut words", f"{cut:,}", f"{share(cut, words)}; not in the clean corpus")
+        yield Row("Cut words", f"{cut:,}", f"{share(cut, words)}; not in the clean corpus")
 
 
 def _figures(record: dict[str, Any], shares: np.ndarray) -> Iterator[Bars | SmallTable]:
@@ -168,7 +168,12 @@ def _figures(record: dict[str, Any], shares: np.ndarray) -> Iterator[Bars | Smal
 def _total(line: dict[str, Any], key: str) -> list[Any]:
     label = f"{line['others']:,} others" if "others" in line else line[key]
     words, copied = line["words"], line["copied_words"]
-    numbers = [line["documents"], words, Number(share(copied, words)), Bar(copied / max(1, words))]
+    numbers = [
+        line["documents"],
+        words,
+        NumberCell(share(copied, words)),
+        Bar(copied / max(1, words)),
+    ]
     return ["none" if label is None else str(label), *numbers]
 
 

@@ -21,18 +21,18 @@ from neardup.records.outputs.link_tables import cluster_table, ids_of, weight_ta
 from neardup.records.outputs.link_text import about_threshold, render
 from neardup.report.numbers import counted, day, percent
 from neardup.report.outfile import check_file
-from neardup.report.page.model import (
+from neardup.report.page.page_model import (
     Bar,
     Bars,
-    Fact,
     Fields,
     Figures,
     Histogram,
     Item,
     Judge,
     Listing,
-    Number,
+    NumberCell,
     Page,
+    Row,
     SmallTable,
 )
 from neardup.report.page.write import write_page
@@ -41,7 +41,7 @@ from neardup.report.visible import visible
 #: Pairs on each side of the threshold that are shown, clusters, and records of a cluster.
 _SHOWN, _CLUSTERS, _RECORDS = 20, 300, 20
 _GROUPS = ("Just above the threshold", "Just below it", "Clusters")
-#: What is added to the weights of the fields.
+#: Summands next to the weights of the fields, and their sum.
 _SUMS = ("prior", "dependences", "veto", "labels", "total")
 #: Bits of the longest bar of a weight.
 _HEAVIEST = 20
@@ -90,7 +90,7 @@ def write_link_page(
         verdict=f"{counted(counts['pairs'], 'pair')} of probability {summary['spec']['decide_at']} "
         f"or more, and {counted(counts['clusters'], 'cluster')} of two records and more. "
         f"Similarities: {about_threshold(summary['threshold'])}.",
-        facts=list(_facts(counts)),
+        numbers=list(_numbers(counts)),
         remarks=summary["notes"],
         figures=Figures(
             "How it was decided", "Decision", list(_figures(linked, summary, evaluation))
@@ -107,17 +107,17 @@ def _key(names: Sequence[str], summary: dict[str, Any]) -> str:
     return hashlib.sha256(about.encode()).hexdigest()[:12]
 
 
-def _facts(counts: dict[str, Any]) -> Iterator[Fact]:
+def _numbers(counts: dict[str, Any]) -> Iterator[Row]:
     against = "in all"
     if counts["against"] is not None:
         against = f"against {counts['against']:,} of an index"
-    yield Fact("Records", f"{counts['records']:,}", against)
+    yield Row("Records", f"{counts['records']:,}", against)
     each = f"{counts['candidates_per_record']:.1f} per record"
-    yield Fact("Candidates", f"{counts['candidates']:,}", f"pairs that were compared; {each}")
+    yield Row("Candidates", f"{counts['candidates']:,}", f"pairs that were compared; {each}")
     says = f"of the pairs of similarity {counts['block_at']} are candidates"
-    yield Fact("Recall", percent(counts["recall"]), says)
+    yield Row("Recall", percent(counts["recall"]), says)
     says = "of all pairs were not compared"
-    yield Fact("Reduction ratio", percent(counts["reduction_ratio"]), says)
+    yield Row("Reduction ratio", percent(counts["reduction_ratio"]), says)
 
 
 def _figures(
@@ -148,10 +148,10 @@ def _figures(
     )
 
 
-def _weight(line: dict[str, Any]) -> list[str | Number | Bar]:
+def _weight(line: dict[str, Any]) -> list[str | NumberCell | Bar]:
     low, high = line["low"], line["high"]
     lengths = (min(1.0, max(0.0, bits / _HEAVIEST)) for bits in (high, -low))
-    return [line["field"], Number(f"{low:.1f}"), Number(f"{high:.1f}"), Bar(*lengths)]
+    return [line["field"], NumberCell(f"{low:.1f}"), NumberCell(f"{high:.1f}"), Bar(*lengths)]
 
 
 def _reliability(decision: dict[str, Any]) -> SmallTable:
@@ -163,8 +163,8 @@ def _reliability(decision: dict[str, Any]) -> SmallTable:
         [
             f"{line['from']} to {line['to']}",
             line["pairs"],
-            Number(f"{line['predicted']:.3f}"),
-            Number(f"{line['true']:.3f}"),
+            NumberCell(f"{line['predicted']:.3f}"),
+            NumberCell(f"{line['true']:.3f}"),
         ]
         for line in decision["reliability"]
         if line["pairs"]

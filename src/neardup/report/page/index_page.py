@@ -10,8 +10,8 @@ from typing import Any
 from neardup.memory_plan import show_size
 from neardup.report.numbers import counted, day, percent
 from neardup.report.outfile import check_file
-from neardup.report.page.model import Fact, Figures, Page, Step
 from neardup.report.page.page_charts import chance_bars
+from neardup.report.page.page_model import Figures, Page, Row, Step
 from neardup.report.page.run_words import band_options, runs, shingle_options
 from neardup.report.page.write import write_page
 from neardup.report.visible import need_jinja
@@ -49,13 +49,13 @@ def write_index_report(
         bars = chance_bars(
             "Documents found by similarity", "a document", bands, more=" to the text"
         )
-        charts = Figures("What the bands find", "Charts", [bars])
+        charts = Figures("Recall of the bands", "Charts", [bars])
     page = Page(
         title=title or f"Index {folder.name}",
         date=f"State of {day(datetime.datetime.now().isoformat())}",
         verdict=f"The index has {counted(stats['documents'], 'document')}. A text is a "
         f"near-duplicate of one of them from a similarity of {threshold} on.",
-        facts=list(_facts(stats, spec, bands)),
+        numbers=list(_numbers(stats, spec, bands)),
         method="How a text is answered",
         steps=list(_steps(spec, bands, threshold)),
         charts=charts,
@@ -64,26 +64,26 @@ def write_index_report(
     return write_page(page, target)
 
 
-def _facts(stats: Mapping[str, Any], spec: Spec, bands: dict[str, Any] | None) -> Iterator[Fact]:
+def _numbers(stats: Mapping[str, Any], spec: Spec, bands: dict[str, Any] | None) -> Iterator[Row]:
     documents, recall, says = stats["documents"], 1.0, "every document is compared"
-    yield Fact("Documents", f"{documents:,}", "can be found, each by its id")
+    yield Row("Documents", f"{documents:,}", "can be found, each by its id")
     if bands:
         recall = candidate_probability(spec.threshold, *bands.values())
         says = f"of the documents with a similarity of just {spec.threshold:g} are found, and more "
         says += "of those that are more similar; predicted"
-    yield Fact("Recall", percent(recall), says)
+    yield Row("Recall", percent(recall), says)
     stored = "texts are stored, compressed"
     if not stats["store_text"]:
         stored = "shingles are stored instead of texts"
-    each = show_size(stats["bytes_documents"] / max(1, documents))
+    each = show_size(round(stats["bytes_documents"] / max(1, documents)))
     says = f"on disk, {each} a document; {stored}"
-    yield Fact("Texts and ids", show_size(stats["bytes_documents"]), says)
+    yield Row("Texts and ids", show_size(stats["bytes_documents"]), says)
     pending = f"{counted(stats['pending'], 'document')} {'is' if stats['pending'] == 1 else 'are'}"
     says = f"on disk in {counted(stats['segments'], 'segment')}; {pending} still in the log"
     if removed := stats["removed"]:
         says += f"; keys of {counted(removed, 'removed document')} wait for a merge, or for "
         says += "neardup index compact"
-    yield Fact("Band keys", show_size(stats["bytes_segments"]), says)
+    yield Row("Band keys", show_size(stats["bytes_segments"]), says)
 
 
 def _steps(spec: Spec, bands: dict[str, Any] | None, threshold: str) -> Iterator[Step]:

@@ -123,10 +123,11 @@ class List {
     return this.parts.rows.children[row]?.firstChild;
   }
 
-  /** The item after the open one, turning the page if needed: [number, button]. */
-  next() {
-    const place = this.found.indexOf(this.open) + 1;
-    if (place >= this.found.length) return null;
+  /** The next item after the open one that passes a test, turning the page if needed: [number, button]. */
+  next(test) {
+    const from = this.found.indexOf(this.open) + 1;
+    const place = this.found.findIndex((k, at) => at >= from && test(k));
+    if (place < 0) return null;
     const page = Math.floor(place / PER_PAGE);
     if (page !== this.page) {
       this.page = page;

@@ -13,19 +13,19 @@ import pyarrow.compute as pc
 
 from neardup.report.numbers import counted, day, share
 from neardup.report.outfile import check_file
-from neardup.report.page.model import (
+from neardup.report.page.page_charts import counted_bars
+from neardup.report.page.page_model import (
     Bars,
-    Fact,
     Figures,
     Item,
     Listing,
     Mark,
-    Number,
+    NumberCell,
     Page,
+    Row,
     SmallTable,
     Texts,
 )
-from neardup.report.page.page_charts import counted_bars
 from neardup.report.page.write import write_page
 from neardup.report.summary_text import rows as summary_rows
 from neardup.report.visible import name, need_jinja
@@ -88,8 +88,8 @@ def write_listed_page(
         date=f"Run of {day(record['date'])}",
         verdict=_verdict(record["counts"], command),
         shares=_shares(record["counts"]),
-        facts=[
-            Fact(label.capitalize(), value, says, _KINDS.get(label, ""))
+        numbers=[
+            Row(label.capitalize(), value, says, _KINDS.get(label, ""))
             for label, value, says in summary_rows(record)
             if label not in ("", *_REMARKS)
         ],
@@ -119,7 +119,7 @@ def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
 
 
 def _figures(results: Results) -> Figures | None:
-    """Return what was found by file of test items, or the clusters that Spark made."""
+    """Return the counts of each file of test items, or of clusters that Spark made."""
     record = results.record
     if files := record.get("test_files", []):
         heads = ["file", "items", "found", "", "documents", "matches"]
@@ -128,7 +128,7 @@ def _figures(results: Results) -> Figures | None:
                 file["file"],
                 file["test_items"],
                 file["test_items_found"],
-                Number(share(file["test_items_found"], file["test_items"])),
+                NumberCell(share(file["test_items_found"], file["test_items"])),
                 file["documents"],
                 file["matches"],
             ]
@@ -196,8 +196,10 @@ def _removed(results: Results, options: ListedOptions) -> tuple[int, list[Item]]
     """Return removed documents, those of the old corpus first, then by similarity."""
     table = results.table("clusters")
     removed = table.filter(pc.invert(table.column("kept")))
-    by_old = [("in_old", "descending")] if "in_old" in table.column_names else []
-    keys = [*by_old, ("similarity", "ascending"), ("doc", "ascending")]
+    by_old = "in_old" in table.column_names
+    keys: list[Any] = [("similarity", "ascending"), ("doc", "ascending")]
+    if by_old:
+        keys.insert(0, ("in_old", "descending"))
     chosen: Any = removed.take(pc.sort_indices(removed, keys).slice(0, options.most))
     docs = chosen.column("doc").to_numpy()
     # Only Spark has read its input.

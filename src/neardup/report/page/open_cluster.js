@@ -178,7 +178,7 @@ class OpenCluster extends Opened {
     });
     const table = make(
       "table",
-      {},
+      { class: "grid" },
       make("thead", {}, make("tr", {}, heads.filter((head) => head !== null).map((head) => make("th", { scope: "col" }, head)))),
       make("tbody", {}, rows),
     );

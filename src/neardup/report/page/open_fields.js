@@ -12,7 +12,7 @@ class OpenFields extends Opened {
     const cells = (row) => row.map((cell, column) => make(column ? "td" : "th", { class: number(column), scope: column ? null : "row" }, quoted(cell)));
     const table = make(
       "table",
-      {},
+      { class: "grid" },
       make("thead", {}, make("tr", {}, heads.map((head, column) => make("th", { scope: "col", class: number(column) }, quoted(head))))),
       make("tbody", {}, rows.map((row, k) => make("tr", { class: k >= rows.length - soft ? "quiet" : null }, cells(row)))),
     );

@@ -78,13 +78,11 @@ function listed(data) {
 
   /** Open the next item of the list that can be judged; false if there is none. */
   function openNext() {
-    for (let next = list.next(); next; next = list.next()) {
-      open(...next);
-      if (!opened.pair) continue;
-      opened.focus();
-      return true;
-    }
-    return false;
+    const next = list.next((k) => library.items[k].opened(context).pair !== null);
+    if (!next) return false;
+    open(...next);
+    opened.focus();
+    return true;
   }
 
   function close() {

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from neardup.io.columns import Column
 from neardup.report.numbers import percent, short
-from neardup.report.page.model import Bars
+from neardup.report.page.page_model import Bars
 from neardup.report.page.survey import Survey, from_each_step, rounded, steps_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
@@ -129,7 +129,7 @@ def counted_bars(name: str, says: str, items: Sequence[tuple[str, int]]) -> Iter
 def chance_bars(
     name: str, what: str, bands: dict[str, Any], audit: dict[str, Any] | None = None, more: str = ""
 ) -> Bars:
-    """Return the share of pairs, or of what is asked for, that is found, by similarity."""
+    """Return the share of pairs or documents that are found, by similarity."""
     says = f"Probability that {bands['num_bands']} bands of {bands['rows']} rows find {what}, by "
     says += f"its similarity{more}."
     rows = []

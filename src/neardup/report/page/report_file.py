@@ -15,8 +15,8 @@ from neardup.inspect.audit import stored_audit
 from neardup.report.numbers import counted, day
 from neardup.report.outfile import check_file
 from neardup.report.page import page_charts, run_words
-from neardup.report.page.model import Figures, Filters, Heat, Judge, Listing, Page
 from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, to_show
+from neardup.report.page.page_model import Figures, Filters, Heat, Judge, Listing, Page
 from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns, measure
 from neardup.report.page.survey import Survey, chosen, survey
 from neardup.report.page.write import write_page
@@ -120,7 +120,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
         date=f"Run of {about['date']}",
         verdict=run_words.verdict(about),
         shares=_shares(about["counts"]),
-        facts=list(run_words.facts(about)),
+        numbers=list(run_words.numbers(about)),
         remarks=list(run_words.remarks(about)),
         filters=_filters(results, found, heat, about) if clusters.listed else None,
         listing=_listing(found, clusters, read is not None, judged, show, context),

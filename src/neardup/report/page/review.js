@@ -1,7 +1,7 @@
 // Review: pairs that a person has judged, kept in this browser and saved as a file.
 
 class Review {
-  /** judge says what is saved, see `neardup.report.page.model`; box is where numbers are shown. */
+  /** judge says what is saved, see `neardup.report.page.page_model`; box is where numbers are shown. */
   constructor(judge, library, box) {
     Object.assign(this, { judge, key: "neardup-review-" + judge?.key, library, box });
     this.pairs = new Map(); // numbers of both documents, as text: whether it is right

@@ -7,7 +7,7 @@ from typing import Any
 
 from neardup.memory_plan import show_size
 from neardup.report.numbers import counted, percent, share
-from neardup.report.page.model import Fact, Step
+from neardup.report.page.page_model import Row, Step
 from neardup.spec import ShingleSpec
 
 _UNITS = {"char": "character"}
@@ -32,42 +32,42 @@ def verdict(run: dict[str, Any]) -> str:
     )
 
 
-def facts(run: dict[str, Any]) -> Iterator[Fact]:
+def numbers(run: dict[str, Any]) -> Iterator[Row]:
     """Yield the numbers of a run."""
     counts, shingle, bands, audit = run["counts"], run["spec"].shingle, run["bands"], run["audit"]
     total, exact = counts["documents"], counts["exact_duplicates"]
     near = counts["removed"] - exact
     tokens = "word stems" if shingle.stem else f"{_UNITS.get(shingle.unit, shingle.unit)}s"
-    yield Fact("Documents", f"{total:,}", f"read from {run['name']}")
+    yield Row("Documents", f"{total:,}", f"read from {run['name']}")
     kept = f"{share(counts['kept'], total)}; these are the clean corpus"
-    yield Fact("Kept", f"{counts['kept']:,}", kept, "kept")
+    yield Row("Kept", f"{counts['kept']:,}", kept, "kept")
     says = f"{share(near, total)}; removed, since a kept text is nearly the same"
-    yield Fact("Near-duplicates", f"{near:,}", says, "near")
+    yield Row("Near-duplicates", f"{near:,}", says, "near")
     says = f"{share(exact, total)}; removed, since an earlier text has the same {tokens} in the "
-    yield Fact("Exact duplicates", f"{exact:,}", says + "same order", "exact")
+    yield Row("Exact duplicates", f"{exact:,}", says + "same order", "exact")
     if audit and audit["kept_near_share"] is not None:
         says = f"of {audit['kept_sampled']:,} kept documents, drawn at random, still have a "
         says += f"near-duplicate among the kept ones {_interval(audit, 'kept_near')}"
-        yield Fact("Still alike, audited", percent(audit["kept_near_share"]), says)
+        yield Row("Still alike, audited", percent(audit["kept_near_share"]), says)
     elif not bands or bands["predicted_recall"] >= _ENOUGH:
         says = "pairs of kept documents that the run found to be similar; neardup audit measures "
-        yield Fact("Still alike", "0", says + "those that it did not find")
+        yield Row("Still alike", "0", says + "those that it did not find")
     yield _recall(run)
 
 
-def _recall(run: dict[str, Any]) -> Fact:
+def _recall(run: dict[str, Any]) -> Row:
     bands, audit = run["bands"], run["audit"]
     if audit and audit["recall"] is not None:
         says = f"of the similar pairs of {audit['sampled']:,} documents, drawn at random, were "
         says += f"found {_interval(audit, 'recall')}"
-        return Fact("Recall, audited", percent(audit["recall"]), says)
+        return Row("Recall, audited", percent(audit["recall"]), says)
     if not bands:
-        return Fact("Recall", "100 %", "all pairs were searched for, exactly")
+        return Row("Recall", "100 %", "all pairs were searched for, exactly")
     says = f"of the pairs with a similarity of just {run['threshold']} are found, and more of "
     says += "those that are more similar; predicted"
     if bands["predicted_recall"] < _ENOUGH:
         says += ". Run dedup again at this threshold to find the others"
-    return Fact("Recall", percent(bands["predicted_recall"]), says)
+    return Row("Recall", percent(bands["predicted_recall"]), says)
 
 
 def _interval(audit: dict[str, Any], of: str) -> str:
@@ -76,7 +76,7 @@ def _interval(audit: dict[str, Any], of: str) -> str:
 
 
 def remarks(run: dict[str, Any]) -> Iterator[str]:
-    """Yield what a reader should know before."""
+    """Yield warnings."""
     counts, audit = run["counts"], run["audit"]
     if replaced := counts["encoding_replaced"]:
         yield f"{replaced:,} texts were not valid UTF-8; wrong bytes in them were replaced by �."
@@ -211,8 +211,8 @@ def _grouping(spec: Any) -> str:
             "cluster. Those at its ends may have little in common."
         )
     return (
-        "Documents are grouped so that many similar pairs are within clusters and few between "
-        "them (Louvain)."
+        "Documents are grouped: many similar pairs are within clusters, and few between them "
+        "(Louvain)."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from neardup import __version__
 from neardup.files.given_path import GivenPath
 from neardup.report.outfile import write_file
-from neardup.report.page.model import Listing, Page
+from neardup.report.page.page_model import Listing, Page
 from neardup.report.visible import html_page
 
 _STYLES = (

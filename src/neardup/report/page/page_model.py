@@ -1,4 +1,4 @@
-"""A page as plain values: what it says, what it lists, and what opens from the list."""
+"""A page as plain values: numbers, charts, and a list whose items open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 
-class Fact(NamedTuple):
+class Row(NamedTuple):
     """A number with its name and a remark; ``kind`` is that of a share, whose colour it has."""
 
     label: str
@@ -35,8 +35,8 @@ class Bars(NamedTuple):
 class Histogram(NamedTuple):
     """Bars next to each other: label and number, drawn on a logarithmic scale.
 
-    ``ticks`` are labels below it, from its left end to its right end; ``line`` is the place of a
-    threshold, from 0 to 1.
+    ``ticks`` are labels below it, from its left end to its right end; ``line`` is where a
+    threshold is, from 0 to 1.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Bar(NamedTuple):
     against: float | None = None
 
 
-class Number(NamedTuple):
+class NumberCell(NamedTuple):
     """A cell with a number in words, such as a share."""
 
     text: str
@@ -65,7 +65,7 @@ class SmallTable(NamedTuple):
     name: str
     says: str
     heads: Sequence[str]
-    rows: Sequence[Sequence[str | int | Number | Bar]]
+    rows: Sequence[Sequence[str | int | NumberCell | Bar]]
     broad: bool = False
 
 
@@ -79,7 +79,7 @@ class Figures(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """A table of numbers whose cells choose what is listed: rows by columns of the same names."""
+    """Numbers whose cells filter the list: rows by columns of the same names."""
 
     column: str
     names: Sequence[str]
@@ -87,7 +87,7 @@ class Heat(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """What chooses from the list: a slider, bars of a histogram, cells of a table."""
+    """A slider, bars of a histogram and cells of a table, which filter the list."""
 
     data: Mapping[str, Any]  # as the script takes it, see `neardup.report.page.page_charts`
     says: str  # a remark below the bars
@@ -95,7 +95,7 @@ class Filters(NamedTuple):
 
 
 class Detail(Protocol):
-    """What opens from the list."""
+    """An item of the list when it is open."""
 
     def data(self) -> dict[str, Any]:
         """Return it as the script takes it."""
@@ -103,16 +103,16 @@ class Detail(Protocol):
 
 
 class Mark(NamedTuple):
-    """Marked characters of a text, and what they lead to.
+    """Marked characters of a text, and the text that they lead to, their source.
 
     Attributes:
-        name: Of what they lead to, for the legend; those of one name have one colour.
-        heading: Above what they lead to.
+        name: Of the source, for the legend.
+        heading: Of the source; without it they lead nowhere.
         about: A sentence on it.
-        kind: ``"copy"``, ``"within"``, ``"boilerplate"``, or ``"match"``, which leads nowhere.
-        colour: Its number among those of the text.
+        kind: ``"copy"``, ``"within"``, ``"boilerplate"`` or ``"match"``.
+        colour: Number of the source among those of the text; each has another colour.
         here: Where the characters are, where the page has no texts.
-        text: What it leads to: the text before, in and behind; None without texts.
+        text: Of the source, before, in and behind the same words; None without texts.
     """
 
     name: str
@@ -129,10 +129,10 @@ class Texts:
     """A text with marked parts.
 
     Attributes:
-        heading: What it is.
+        heading: Its name.
         about: A sentence on it.
         parts: Text, number of its mark or -1, and whether it is changed; None without texts.
-        marks: What is marked.
+        marks: The marks.
         cut: Whether only the beginning is there.
     """
 
@@ -156,13 +156,13 @@ class Fields:
     """A table of values: of the fields of two records, or of the records of a cluster.
 
     Attributes:
-        heading: What it is.
+        heading: Its name.
         about: A sentence on it.
         heads: Names of the columns.
         rows: Cells of each row.
         numbers: Columns of numbers.
         soft: Rows at the end that are sums.
-        pair: Number and id of both records, where a person can judge them.
+        pair: NumberCell and id of both records, where a person can judge them.
     """
 
     heading: str
@@ -187,8 +187,8 @@ class Item:
         says: Remarks, such as numbers.
         text: A text whose beginning is shown.
         also: More names that are searched.
-        group: Number of its group.
-        sort: What it is sorted by in each order, ascending; in the others by its place.
+        group: NumberCell of its group.
+        sort: Its key in orders but the first, ascending.
     """
 
     detail: Detail
@@ -201,16 +201,16 @@ class Item:
 
     def data(self) -> dict[str, Any]:
         """Return it as the script takes it."""
-        own = {**vars(self), **self.detail.data()}
-        del own["detail"]
-        return own
+        found = {**vars(self), **self.detail.data()}
+        del found["detail"]
+        return found
 
 
 class Judge(NamedTuple):
-    """What a person can say of two documents; the file has ``id_a``, ``id_b`` and ``duplicate``.
+    """A question on two documents; the file has ``id_a``, ``id_b`` and ``duplicate``.
 
     Attributes:
-        question: What is asked.
+        question: The question.
         right: The button for yes.
         wrong: The button for no.
         file: Name of the file.
@@ -229,10 +229,10 @@ class Listing(NamedTuple):
 
     Attributes:
         title: Heading.
-        one: What an item is; ``many`` of them.
-        lead: What is listed, and what is left out.
+        one: Name of an item; ``many`` of them.
+        lead: How many there are, and whether some are left out.
         search: Label of the field for words.
-        nothing: What is said where nothing is open.
+        nothing: A sentence that is shown where nothing is open.
         items: The items, each as the script takes it.
         orders: Names and labels of orders; the first one is that of the items.
         groups: Numbers and labels of groups, after that of all, whose number is empty.
@@ -261,17 +261,17 @@ class Page:
 
     Attributes:
         title: Heading.
-        date: Of what it shows.
+        date: When the result was made.
         verdict: The result in a few sentences.
-        shares: Kinds and sizes of the parts of a whole: ``"kept"``, ``"near"``, ``"exact"``.
-        facts: Numbers.
-        remarks: What a reader should know before.
+        shares: Kinds and sizes of parts that have colours: ``"kept"``, ``"near"``, ``"exact"``.
+        numbers: The main numbers.
+        remarks: Warnings.
         figures: Charts and tables before the list.
-        filters: What chooses from the list.
+        filters: Of the list.
         listing: The list; None where there is none.
         steps: How it was done, below ``method``.
         charts: Charts and tables after the list.
-        judge: What a mark means; None where nothing is marked.
+        judge: The question on pairs; None where none is judged.
         footer: A sentence at the end.
     """
 
@@ -279,7 +279,7 @@ class Page:
     date: str
     verdict: str = ""
     shares: Sequence[tuple[str, int]] = ()
-    facts: Sequence[Fact] = ()
+    numbers: Sequence[Row] = ()
     remarks: Sequence[str] = ()
     figures: Figures | None = None
     filters: Filters | None = None
