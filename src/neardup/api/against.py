@@ -237,6 +237,7 @@ def against(
         SpecError: A setting is out of range, or does not apply; or the memory does not suffice.
 
     Examples:
+        >>> import neardup
         >>> run = neardup.dedup(["one two three four five six"])
         >>> against(["one two three four five six", "y", "y"], run).keep_mask.tolist()
         [False, True, False]
