@@ -283,7 +283,11 @@ def test_what_is_no_run(tmp_path: Path) -> None:
     (tmp_path / ".run").mkdir()
     with pytest.raises(InputNotFoundError) as caught:
         neardup.open(tmp_path)
-    assert caught.value.hint.endswith("with --resume")
+    assert caught.value.hint == "a run was interrupted there: give its command again"
+    (tmp_path / ".run/run.sqlite").write_text("begun")
+    with pytest.raises(InputNotFoundError) as caught:
+        neardup.open(tmp_path)
+    assert caught.value.hint.endswith("again, with resume=True")
     for damaged in ("", "[]", "[" * 100_000, '{"format": 3}'):
         (tmp_path / "run.json").write_text(damaged)
         with pytest.raises(InputError, match=r"run\.json is damaged") as caught:
