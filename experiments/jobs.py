@@ -30,9 +30,8 @@ def whole_job(url: str, notes: Path, bands: int, rows: int) -> float:
         rows: Signature entries in a band.
     """
     from neardup.api.running import Request
-    from neardup.engines.job import Resources
     from neardup.engines.local import run
-    from neardup.io.opening import Reading
+    from neardup.frame.options import Reading, Resources
     from neardup.spec import preset
 
     spec = preset("clinical").replace(num_bands=bands, rows=rows)

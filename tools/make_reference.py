@@ -6,6 +6,8 @@ Each page names what it describes in lines ``<!-- ::: neardup.dedup -->``; what 
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -52,6 +54,7 @@ def described_object(found: Any, name: str, level: int) -> Iterator[str]:
     yield f'<a id="{name}"></a>\n'
     yield f"{'#' * level} `{name.rpartition('.')[2] if level > 2 else name}`\n"
     if found.is_function:
+        with_options(found)
         yield f"```text\n{signature(found)}\n```\n"
     elif found.is_attribute and found.annotation is not None:
         yield f"```text\n{found.name}: {found.annotation}\n```\n"
@@ -78,6 +81,27 @@ def members(found: Any, name: str, level: int) -> Iterator[str]:
             continue
         seen.add(each)
         yield from described_object(target, f"{name}.{each}", level)
+
+
+def with_options(found: Any) -> None:
+    """Give a function the options and the docstring that it has when it runs."""
+    if not any("Unpack" in str(one.annotation) for one in found.parameters):
+        return
+    made: Any = importlib.import_module(found.module.path)
+    for part in found.path.removeprefix(f"{found.module.path}.").split("."):
+        made = getattr(made, part)
+    found.docstring.value = inspect.cleandoc(made.__doc__)
+    found.parameters = griffe.Parameters(
+        *(
+            griffe.Parameter(
+                one.name,
+                kind=getattr(griffe.ParameterKind, one.kind.name.lower()),
+                annotation=str(one.annotation),
+                default=None if one.default is one.empty else repr(one.default),
+            )
+            for one in inspect.signature(made).parameters.values()
+        )
+    )
 
 
 def signature(found: Any) -> str:

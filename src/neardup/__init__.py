@@ -27,6 +27,7 @@ _HOMES = {
     "InputNotFoundError NeardupError OutputError RecallWarning RecipeError ResumeError SpecError "
     "StoreError",
     "neardup.forecast.tune": "tune",
+    "neardup.frame.options": "Reading Resources Writing",
     "neardup.inspect.compare": "compare similarity",
     "neardup.match.bucketing": "candidate_pairs",
     "neardup.recipe": "Recipe",
@@ -74,6 +75,9 @@ if TYPE_CHECKING:
     from neardup.errors import SpecError as SpecError
     from neardup.errors import StoreError as StoreError
     from neardup.forecast.tune import tune as tune
+    from neardup.frame.options import Reading as Reading
+    from neardup.frame.options import Resources as Resources
+    from neardup.frame.options import Writing as Writing
     from neardup.inspect.compare import compare as compare
     from neardup.inspect.compare import similarity as similarity
     from neardup.match.bucketing import candidate_pairs as candidate_pairs

@@ -30,7 +30,7 @@ def available_cores() -> int:
 def check_threads(threads: int | None) -> None:
     """Raise `SpecError` unless it is a number of threads, or None."""
     if threads is not None and (type(threads) is not int or threads < 1):
-        raise SpecError(f"threads is {spelled(threads)}; expected an integer, 1 or more")
+        raise SpecError(f"`threads` is {spelled(threads)}; expected an integer, 1 or more")
 
 
 class Local(Generic[A]):

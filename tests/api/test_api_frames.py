@@ -298,8 +298,7 @@ def test_signatures_show_types_and_defaults() -> None:
         ({"progress": 3}, "`progress` is 3; expected 'auto', True, False or a function"),
         (
             {"format": "csv"},
-            "`resume`, `keep_run`, `annotate`, `removed`, `format`, `compression`, `tables` and "
-            "`work` need an output folder",
+            "`format` needs an output folder",
         ),
     ],
 )

@@ -22,9 +22,9 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.io.opening import Reading, open_source
+from neardup.frame.options import Reading, Writing
+from neardup.io.opening import open_source
 from neardup.io.source import Columns
-from neardup.output.writing import Writing
 from neardup.state import open_store
 from neardup.state.cassandra.driver import Contact
 from neardup.state.database import refuse_links
@@ -102,7 +102,7 @@ CALLS: list[tuple[Callable[[Any, Any, Path], object], type[NeardupError], str]] 
     (lambda r, i, p: Shard.parse("3"), SpecError, "shard is '3'; expected NUMBER/OF"),
     (lambda r, i, p: Shard.parse("²/3"), SpecError, "shard is '²/3'; expected NUMBER/OF"),
     (lambda r, i, p: Shard.parse("3/2"), SpecError, "shard is 3/2; expected 1/2 or above"),
-    (lambda r, i, p: Writing(tables="xls").check(None), SpecError, "`tables` is 'xls'; expected"),  # type: ignore[arg-type]
+    (lambda r, i, p: Writing(tables="xls"), SpecError, "`tables` is 'xls'; expected"),
     (lambda r, i, p: open_store("redis://host"), SpecError, "no store is known for 'redis'"),
     (lambda r, i, p: open_store("USER:SECRET@host"), SpecError, "no store is known for that URL"),
     (lambda r, i, p: MemoryStore("sqlite"), SpecError, "no store is known for 'sqlite'"),

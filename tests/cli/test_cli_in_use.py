@@ -17,7 +17,7 @@ import neardup
 from common import Command, some_rows, write_lines
 from neardup.api.indexes.indexing import Index
 from neardup.errors import InputError, NeardupError, ResumeError
-from neardup.io.opening import Reading
+from neardup.frame.reading import HowRead
 from neardup.records import record_files
 from neardup.state.database import lock_file, refuse_locked
 from neardup.state.output_folder import locked_folder
@@ -124,7 +124,7 @@ def test_a_run_has_its_folder_before_it_reads(
         seen.append(name)
         raise InputError("enough")
 
-    monkeypatch.setattr(Reading, "open", look)
+    monkeypatch.setattr(HowRead, "open", look)
     monkeypatch.setattr(record_files, "read_table", look)
     calls = {name: call for name, call in SECOND.items() if "-o OUT" in call}
     for name in ("dedup", "against", "passages", "decontaminate", "link"):

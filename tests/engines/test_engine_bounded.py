@@ -20,11 +20,12 @@ import neardup
 from bench.notes import Family, SynthSpec, write
 from common import Command
 from neardup.engines.beginning import Head, begin, check_documents
-from neardup.engines.job import Job, Resources
+from neardup.engines.job import Job
 from neardup.engines.local import _Sketching
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, OutputError, SpecError
 from neardup.files.scratch import Disk, Scratch, Slabs
+from neardup.frame.options import Resources
 from neardup.io.opening import open_source
 from neardup.io.source import Columns
 from neardup.match import bucketing

@@ -20,9 +20,9 @@ from neardup.errors import ColumnError, SpecError
 from neardup.forecast import plan as module
 from neardup.forecast.advice import one_word_changed
 from neardup.forecast.plan import Plan
+from neardup.frame import reading
+from neardup.frame.options import Reading
 from neardup.intervals import wilson
-from neardup.io import opening
-from neardup.io.opening import Reading
 from neardup.report.plan_text import render
 from neardup.spec import ShingleSpec, Spec, preset
 
@@ -100,7 +100,7 @@ def test_as_a_run_that_is_given_the_same(large: Both) -> None:
     assert found.documents == pytest.approx(large.plan.documents, rel=0.02)
     assert (found.num_bands, found.rows) == (large.plan.num_bands, large.plan.rows)
     for options, error, says in (
-        ({"threads": 0}, SpecError, "threads is 0"),
+        ({"threads": 0}, SpecError, "`threads` is 0"),
         ({"memory": "x"}, SpecError, "is not a size"),
         ({"text": "body"}, ColumnError, "body"),
         ({"input_format": "pdf"}, SpecError, "input_format"),
@@ -200,7 +200,7 @@ def test_only_the_beginning_can_be_looked_at(
     path.write_bytes(gzip.compress(lines))
     monkeypatch.setattr(module, "_SMALL", 1000)
     monkeypatch.setattr(module, "_DOCUMENTS", 100)
-    monkeypatch.setattr(opening, "PARTITION_BYTES", 1 << 16)
+    monkeypatch.setattr(reading, "PARTITION_BYTES", 1 << 16)
     found = plan(path)
     assert found.sample == "head" and not found.exact
     assert "at least about" in render(found)

@@ -291,7 +291,7 @@ def test_what_is_refused(source: Path, tmp_path: Path, monkeypatch: pytest.Monke
     moved.write_bytes(source.read_bytes())
     out = tmp_path / "out"
     results = run(moved, Spec(), out)
-    for name, says in (("sample", "`sample` is 0"), ("threads", "threads is 0")):
+    for name, says in (("sample", "`sample` is 0"), ("threads", "`threads` is 0")):
         with pytest.raises(SpecError, match=says):
             audit(results, **{name: 0})
     with pytest.raises(SpecError, match="`seed` is -1"):

@@ -215,7 +215,7 @@ def test_errors(results: Results) -> None:
         explain(results, "near", "near")
     with pytest.raises(SpecError, match="`limit` is -1"):
         explain(results, "near", limit=-1)
-    with pytest.raises(SpecError, match="threads is 0"):
+    with pytest.raises(SpecError, match="`threads` is 0"):
         explain(results, "near", threads=0)
 
 

@@ -87,7 +87,7 @@ def test_what_is_refused(store: Store, notes: Path) -> None:
         assert caught.value.hint and "\n" not in str(caught.value)
     with pytest.raises(SpecError, match="needs the folder in which"):
         neardup.dedup(notes, out=f"{top}/new", resume=True)
-    with pytest.raises(SpecError, match="`work` need an output folder"):
+    with pytest.raises(SpecError, match="`work` needs an output folder"):
         neardup.dedup(notes, work="work")
     with pytest.raises(SpecError, match="`work` is for an output at a URL"):
         neardup.dedup(notes, out="out", work="work")

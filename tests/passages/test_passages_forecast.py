@@ -19,7 +19,7 @@ from neardup.copies.passage_running import MEMORY, PassageRequest
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import SpecError
-from neardup.io.opening import Reading
+from neardup.frame.options import Reading
 
 
 @pytest.fixture

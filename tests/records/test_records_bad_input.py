@@ -94,7 +94,7 @@ def test_a_weight_below_0() -> None:
         ({"similarity": "cosine"}, "similarity is 'cosine'"),
         ({"cluster": "bounded"}, "clustering of records is 'bounded'"),
         ({"one_to_one": True}, "`one_to_one` is for two files"),
-        ({"threads": 0}, "threads is 0"),
+        ({"threads": 0}, "`threads` is 0"),
     ],
 )
 def test_settings(settings: dict[str, Any], message: str) -> None:

@@ -56,7 +56,7 @@ def test_a_call_writes_the_folder_of_the_command(
     with pytest.raises(OutputError, match="exists"):
         neardup.link(tmp_path / "nothing.csv", out=out, **settings)
     assert neardup.link(path, out=str(out), overwrite=True, **settings).path == out
-    with pytest.raises(SpecError, match="`overwrite` needs a folder"):
+    with pytest.raises(SpecError, match="`overwrite` needs an output folder"):
         neardup.link(path, overwrite=True, **settings)
     with pytest.raises(OutputError, match="is a URL"):
         neardup.link(path, out="s3://bucket/out", **settings)

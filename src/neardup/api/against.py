@@ -8,19 +8,18 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.dedup import make_spec
 from neardup.api.finished.listed_report import ListedReport
 from neardup.api.finished.runs import Run
 from neardup.api.indexes.index_folders import settings_of_run
 from neardup.api.indexes.indexing import Index
 from neardup.api.indexes.old_corpora import about_old, is_corpus, old_texts, open_corpus, opened_old
-from neardup.api.progress import Progress, show_progress
+from neardup.api.progress import show_progress
 from neardup.api.removed_documents import check_added, check_out, form_of_removed
 from neardup.cluster.methods import counts_of
 from neardup.corpora.against_index import OldIndex, decide
@@ -31,17 +30,29 @@ from neardup.corpora.old_first import Both
 from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
-from neardup.engines.job import Job, Resources, needed_columns
+from neardup.engines.job import Job, needed_columns
 from neardup.errors import InputError, SpecError
 from neardup.files.given_path import GivenPath
+from neardup.frame.arguments import by_preset, expanded, is_given
+from neardup.frame.options import (
+    CallOptions,
+    FormatOptions,
+    OldOptions,
+    OutputOptions,
+    Reading,
+    Resources,
+    Writing,
+    another,
+)
+from neardup.frame.reading import how_read
 from neardup.inspect.pair_texts import pairs_of_batch
 from neardup.io.frames import FrameSource
-from neardup.io.opening import Reading, accepted
+from neardup.io.opening import accepted
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target
 from neardup.io.source import Source
 from neardup.io.writers import write_tables
-from neardup.memory_plan import MemoryPlan, memory_of, plan_against
+from neardup.memory_plan import MemoryPlan, plan_against
 from neardup.output.clean import CLEAN, REMOVED, Form
 from neardup.output.record import about_clock
 from neardup.result_record import RECORD
@@ -53,7 +64,7 @@ from neardup.spec import ShingleSpec, Spec
 from neardup.state.about_work import bands_of
 from neardup.state.output_folder import Write, locked_folder, write_record
 from neardup.state.run_state import RUN_FOLDER
-from neardup.threads import Pool, check_threads
+from neardup.threads import Pool
 
 if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus, OldCorpus
@@ -169,15 +180,17 @@ class AgainstRun(ListedReport, Run):  # type: ignore[misc]
             yield from pairs_of_batch(self._results, texts, old)
 
 
-@checked
+class AgainstOptions(CallOptions, FormatOptions, OutputOptions, OldOptions, total=False):
+    """Options of `against`; those of the old corpus are for `another`."""
+
+    removed: bool
+
+
+@expanded
 def against(
     new: Corpus,
     old: OldCorpus,
     *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
-    old_text: str | Sequence[str] | None = None,
-    old_id: str | None = None,
     old_only: bool = False,
     preset: str = by_preset("web"),
     threshold: float = by_preset(0.7),
@@ -188,19 +201,7 @@ def against(
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     spec: Spec | None = None,
-    out: str | os.PathLike[str] | None = None,
-    format: str | None = None,
-    removed: bool = False,
-    overwrite: bool = False,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    input_format: str | None = None,
-    delimiter: str | None = None,
-    encoding_errors: str = "strict",
-    max_document: int | str = "256MB",
-    skip_large: bool = False,
-    private_ids: bool = False,
-    progress: Progress = "auto",
+    **options: Unpack[AgainstOptions],
 ) -> AgainstRun:
     """Find the documents of a batch that are new: similar to nothing old, and to nothing kept.
 
@@ -212,24 +213,20 @@ def against(
         new: The batch; anything that `neardup.dedup` takes.
         old: The old corpus, which is only read: a run or its output folder, of which the kept
             documents count; an index or its folder; or anything that ``new`` may be.
-        text: Column with the text, or several, which are joined by a space.
-        id: Column with your ids, each once; positions without it.
-        old_text: Column with the text of an old corpus that is files or a frame; as ``text``.
-        old_id: Column with its ids; as ``id``.
+        old_text: Column with the text of an old corpus that is files or a frame, or several; as
+            ``text`` by default.
+        old_id: Column with its ids; as ``id`` by default.
+        old_input_format: Format of its files; by the ending of each without it.
+        old_delimiter: Delimiter of its CSV files; as ``delimiter`` by default.
+        old_reading: How it is read, instead of these: a `neardup.Reading`.
         old_only: Remove only documents that are similar to the old corpus, and give all such pairs;
             documents that are similar to each other stay.
         preset: As for `neardup.dedup`, as are ``threshold``, ``recall``, ``shingle``, ``keep``,
             ``order_by``, ``ignore``, ``stop_passages`` and ``spec``. Of an index or a run the
             settings apply, and these are refused; its ``keep``, ``order_by`` and ``max_bucket`` are
             for the batch.
-        out: Folder to write to; without it the result is in memory only.
-        format: With ``out``: format of the clean corpus; that of the input by default.
-        removed: With ``out``: write the removed documents too, to ``removed`` in the folder, each
-            with ``duplicate_of``, ``similarity`` and ``in_old``.
-        overwrite: With ``out``: replace the output of an earlier call.
-        memory: As for `neardup.dedup`, as are ``threads``, ``input_format`` (of the batch),
-            ``delimiter``, ``encoding_errors``, ``max_document``, ``skip_large``, ``private_ids``
-            and ``progress``.
+        removed: Write the removed documents to the folder ``removed/`` too, each with
+            ``duplicate_of``, ``similarity`` and ``in_old``.
 
     Raises:
         InputError: The batch or the old corpus can't be used; its subclasses say why.
@@ -242,59 +239,49 @@ def against(
         >>> against(["one two three four five six", "y", "y"], run).keep_mask.tolist()
         [False, True, False]
     """
-    given, old = locals(), accepted(old)
+    given, old = {**locals(), **options}, accepted(old)
     plain = is_corpus(old)
     if not plain:
         _refuse_settings(given)
-    check_threads(threads)
-    if out is None and removed:
-        raise SpecError("`removed` needs an output folder", "give `out`")
+    reading, resources, writing = options["reading"], options["resources"], options["writing"]
+    writing.require_out()
     asked = None
     if plain:
         asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by)
         asked = asked.replace(**ignored(ignore, stop_passages))
-    reading = Reading.of(given)
-    of_old = dataclasses.replace(
-        reading, text=old_text or reading.text, id=old_id or reading.id, input_format=None
-    )
-    with show_progress(progress) as listener:
+    with show_progress(resources.progress) as listener:
         call = _Call(
             new,
             old,
             asked,
             reading,
-            of_old,
-            _Output(None if out is None else local_target(out), format, removed),
+            another(reading, options, "old_", "text", "id", "delimiter", "skip_large"),
+            writing,
+            None if writing.out is None else local_target(writing.out),
             old_only,
-            Resources(memory_of(memory), threads),
+            resources,
             Clock(listener),
         )
-        if call.output.out is None:
+        if call.out is None:
             return call.run(None)
-        with locked_folder(call.output.out, overwrite, _AGAINST) as write:
+        with locked_folder(call.out, writing.overwrite, _AGAINST) as write:
             return call.run(write)
 
 
 #: Settings that those of an index or a run replace.
 _SETTINGS = (
     *("preset", "threshold", "recall", "shingle", "keep", "order_by", "ignore", "stop_passages"),
-    *("spec", "old_text", "old_id"),
+    *("spec", "old_text", "old_id", "old_input_format", "old_delimiter", "old_reading"),
 )
 
 
 def _refuse_settings(given: dict[str, Any]) -> None:
     for name in _SETTINGS:
-        if is_given(given[name]) and given[name] != ():
+        if is_given(given.get(name)) and given[name] != ():
             raise SpecError(
                 f"`{name}` does not apply: the settings are those of the index or run",
                 "leave it out; files are sketched with the settings that you like",
             )
-
-
-class _Output(NamedTuple):
-    out: GivenPath | None
-    format: str | None
-    removed: bool
 
 
 @dataclasses.dataclass
@@ -306,30 +293,30 @@ class _Call:
     spec: Spec | None  # where the old corpus is files or a frame
     reading: Reading
     reading_old: Reading
-    output: _Output
+    writing: Writing
+    out: GivenPath | None
     only: bool
     resources: Resources
     clock: Clock
 
     def run(self, write: Write | None) -> AgainstRun:
         """Compare, and write the result to the output folder, which is locked, if there is one."""
-        output, clock = self.output, self.clock
+        out, writing, clock = self.out, self.writing, self.clock
         with ExitStack() as opened:
             with clock.stage("begin"):
                 before = opened_old(self.old, opened) if self.spec is None else None
                 spec = self.spec or before.spec  # type: ignore[union-attr]
                 items = spec.shingle.unit == "item"
-                reading = dataclasses.replace(self.reading, items=items)
+                reading = how_read(self.reading, items)
                 corpus = InputCorpus.open(self.new, reading, needed_columns(spec, None))
-                check_output(corpus.reader.source, output.format)
-                if output.removed:
-                    check_added(corpus, output.format, _ADDED)
+                check_output(corpus.reader.source, writing.format)
+                if writing.removed:
+                    check_added(corpus, writing.format, _ADDED)
                 first: InputCorpus | None = None
                 if before is None:
-                    reading = dataclasses.replace(self.reading_old, items=items)
-                    first = open_corpus(self.old, reading)
-                if output.out is not None:
-                    check_out(output.out, corpus, *([] if first is None else [first]))
+                    first = open_corpus(self.old, how_read(self.reading_old, items))
+                if out is not None:
+                    check_out(out, corpus, *([] if first is None else [first]))
                 existing = before if first is None else first
                 assert existing is not None
                 plan, decide = self._decider(corpus, existing, spec)
@@ -343,21 +330,21 @@ class _Call:
             "counts": _counts(found, corpus),
             "notes": found.notes,
             "old": about_old(self.old, first),
-            **corpus.record(format=output.format, removed=output.removed),
+            **corpus.record(format=writing.format, removed=writing.removed),
         }
         results = _Found(
             corpus, found, {"command": AgainstRun.command, **about, **about_clock(clock)}
         )
-        if output.out is None or write is None:
+        if out is None or write is None:
             return _with_old(AgainstRun(results), self.old, first)
         with write() as folder, Pool(plan.threads) as pool:
             kept, table = found.kept, found.table
             with clock.stage("write clean corpus", len(kept)) as advance:
-                corpus.write(kept, folder / CLEAN, Form(output.format), pool, advance)
-            if output.removed:
+                corpus.write(kept, folder / CLEAN, Form(writing.format), pool, advance)
+            if writing.removed:
                 with clock.stage("write removed documents", len(kept)) as advance:
                     rows = np.arange(len(kept))
-                    form = form_of_removed(output.format, table.select(_ADDED), rows)
+                    form = form_of_removed(writing.format, table.select(_ADDED), rows)
                     corpus.write(~kept, folder / REMOVED, form, pool, advance)
             with clock.stage("write tables"):
                 write_tables(folder / "clusters.parquet", [table])
@@ -365,7 +352,7 @@ class _Call:
                     write_tables(folder / "matches.parquet", [found.matches])
             record = write_record(folder, AgainstRun.command, about | about_clock(clock))
         corpus.reader.cached.clear()
-        of_folder = AgainstFolder(output.out, record)
+        of_folder = AgainstFolder(out, record)
         of_folder.reader, of_folder.ends = corpus.reader, results.ends
         if isinstance(corpus.reader.source, FrameSource):
             of_folder.source = corpus.reader.source
@@ -377,8 +364,8 @@ class _Call:
         """Return how the memory is divided, which suffices, and what compares."""
         resources, clock = self.resources, self.clock
         if isinstance(old, Index):
-            plan = plan_against(corpus.workload(resources.threads, spec.shingle), resources.memory)
-            if resources.memory is not None:
+            plan = plan_against(corpus.workload(resources.threads, spec.shingle), resources.bytes)
+            if resources.bytes is not None:
                 plan.check()
                 corpus.check = plan.check_read
             index = OldIndex(old._core, spec, self.only)
@@ -399,7 +386,7 @@ class _Call:
         job = Job(source, spec, resources, how, clock)
         both = Both(job, corpus, documents, recipe, self.only)
         plan = both.plan()
-        folder = None if self.output.out is None else self.output.out.path / RUN_FOLDER
+        folder = None if self.out is None else self.out.path / RUN_FOLDER
         return plan, functools.partial(both.decide, plan, folder)
 
 

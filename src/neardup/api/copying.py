@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.api.arguments import checked
-from neardup.api.progress import Progress, show_progress
+from neardup.api.progress import show_progress
 from neardup.copies.asked import CutSpec, PassageSpec, words_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.finding import Inputs
@@ -24,15 +23,23 @@ from neardup.copies.passage_results import (
 )
 from neardup.copies.passage_running import PassageRequest, Target, run_in_folder, run_in_memory
 from neardup.copies.result import ADDED, COMMAND
-from neardup.corpora.corpus import InputCorpus
+from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
 from neardup.files.given_path import GivenPath
-from neardup.io.opening import Reading, accepted
+from neardup.frame.arguments import expanded
+from neardup.frame.options import (
+    CallOptions,
+    CorpusOptions,
+    OldOptions,
+    Reading,
+    ResumeOptions,
+    another,
+)
+from neardup.io.opening import accepted
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target, located
-from neardup.memory_plan import memory_of
 from neardup.result_record import RECORD, read_record
 from neardup.results.any_run import AnyRun
 from neardup.results.dataframes import as_pandas, as_polars
@@ -45,6 +52,8 @@ if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus
     from neardup.api.finished.run_tables import Frame
 
+#: Options that are those of the new corpus where there is none for the old one.
+_AS_NEW = ("text", "id", "input_format", "delimiter", "skip_large")
 #: A table of a run.
 PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"]
 
@@ -150,7 +159,7 @@ class PassageRun(AnyRun):
     @overload
     def clean(self, kind: Literal["polars"]) -> pl.DataFrame: ...
 
-    @checked
+    @expanded
     def clean(self, kind: str | None = None) -> Frame:
         """Return the corpus as it was cut, with all its columns.
 
@@ -169,7 +178,7 @@ class PassageRun(AnyRun):
             return as_pandas(table)
         return as_polars(table) if kind == "polars" else table
 
-    @checked
+    @expanded
     def to_pandas(self, table: PassageTable = "passages") -> pd.DataFrame:
         """Return a table as a pandas DataFrame.
 
@@ -182,7 +191,7 @@ class PassageRun(AnyRun):
         """
         return as_pandas(self._table(table))
 
-    @checked
+    @expanded
     def to_polars(self, table: PassageTable = "passages") -> pl.DataFrame:
         """Return a table as a Polars DataFrame.
 
@@ -195,7 +204,7 @@ class PassageRun(AnyRun):
         """
         return as_polars(self._table(table))
 
-    @checked
+    @expanded
     def explain(self, id: object, *, texts: bool = False) -> PassageExplanation:
         """Return the document's row, and those of its passages.
 
@@ -214,7 +223,7 @@ class PassageRun(AnyRun):
         text = {} if found.text is None else {"text": found.text}
         return PassageExplanation({**found.row, "passages": found.passages, **text})
 
-    @checked
+    @expanded
     def report(
         self,
         path: str | os.PathLike[str] = "passages.html",
@@ -253,12 +262,14 @@ class PassageRun(AnyRun):
         return cls(FolderPassages(folder))
 
 
-@checked
+class PassageOptions(CallOptions, CorpusOptions, ResumeOptions, OldOptions, total=False):
+    """Options of `passages`."""
+
+
+@expanded
 def passages(
     source: Corpus,
     *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
     words: int | None = None,
     preset: str | None = None,
     order_by: str | None = None,
@@ -283,21 +294,7 @@ def passages(
     drop_below: int | None = None,
     keep_sources: bool = False,
     annotate: bool = False,
-    out: str | os.PathLike[str] | None = None,
-    format: str | None = None,
-    compression: str | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    work: str | os.PathLike[str] | None = None,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    input_format: str | None = None,
-    delimiter: str | None = None,
-    encoding_errors: str = "strict",
-    max_document: int | str = "256MB",
-    skip_large: bool = False,
-    private_ids: bool = False,
-    progress: Progress = "auto",
+    **options: Unpack[PassageOptions],
 ) -> PassageRun:
     """Find every run of words that occurs earlier, exactly, and name its source.
 
@@ -306,9 +303,7 @@ def passages(
     unless it is asked for.
 
     Args:
-        source: As for `neardup.dedup`, as are ``text``, ``id``, ``input_format``, ``delimiter``,
-            ``encoding_errors``, ``max_document``, ``skip_large``, ``private_ids``, ``threads`` and
-            ``progress``.
+        source: As for `neardup.dedup`.
         words: Words of the shortest run that counts; 25 by default.
         preset: ``"web"`` (50 words) or ``"clinical"`` (10 words), unless ``words`` is given.
         order_by: Column that gives the order of the documents; the order of the input without it.
@@ -317,6 +312,11 @@ def passages(
         across: Column, such as a site: only documents with different values are compared.
         against: Another corpus, whose documents come first and are never cut: paths, a frame, or
             an output folder of `neardup.dedup`, of which the clean corpus counts.
+        old_text: Column with its text, or several; as ``text`` by default.
+        old_id: Column with its ids; as ``id`` by default.
+        old_input_format: Format of its files; as ``input_format`` by default.
+        old_delimiter: Delimiter of its CSV files; as ``delimiter`` by default.
+        old_reading: How it is read, instead of these: a `neardup.Reading`.
         by: Column, such as an author, by whose values the totals are listed too.
         name_source: ``"longest"`` names the source that a passage has the most words from;
             ``"latest"`` and ``"first"`` the latest or first occurrence of its first run.
@@ -337,12 +337,8 @@ def passages(
         annotate: Add words, copied_share and copied_from to each document of the corpus.
         out: Folder to write to, or URL of one: ``passages.parquet``, ``documents.parquet``,
             ``run.json``, and ``clean`` where documents change.
-        format: Format of the corpus, as for `neardup.dedup`, as is ``compression``.
-        overwrite: Replace the output of an earlier call.
-        resume: Continue an interrupted call.
         memory: Memory that may be used, in bytes or as text; by default 1 GB, or more if that many
             threads take more. The result does not depend on it.
-        work: Where ``out`` is a URL: local folder for the files of a call that is at work.
 
     Returns:
         The passages that were found.
@@ -358,7 +354,10 @@ def passages(
         >>> run.passages.select(["doc_id", "start", "end", "source_id"]).to_pylist()
         [{'doc_id': 1, 'start': 2, 'end': 7, 'source_id': 0}]
     """
-    target = None if out is None else located(out)
+    reading, resources, writing = options["reading"], options["resources"], options["writing"]
+    writing.require_out()
+    annotate = annotate or writing.annotate
+    target = None if writing.out is None else located(writing.out)
     source, against = accepted(source), accepted(against)
     spec = PassageSpec(
         words_of(words, preset),
@@ -379,28 +378,26 @@ def passages(
     )
     if cut_boilerplate and not boilerplate:
         raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")
-    reading = Reading.of(locals())
     columns = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
-    bytes_ = memory_of(memory)
 
     def request() -> PassageRequest:
-        inputs = Inputs(InputCorpus.open(source, reading, columns), _old(against, reading, spec))
+        old = _old(against, another(reading, options, "old_", *_AS_NEW), spec)
+        inputs = Inputs(InputCorpus.open(source, reading, columns), old)
         opened, added = inputs.new.reader.source, ADDED if annotate else None
-        check_output(opened, format, added, compression=compression)
+        check_output(opened, writing.format, added, compression=writing.compression)
         if cutting.cuts:
             check_changer(opened)
-        return PassageRequest(inputs, spec, cutting, by, format, compression, bytes_, threads)
+        form, limits = (writing.format, writing.compression), (resources.bytes, resources.threads)
+        return PassageRequest(inputs, spec, cutting, by, *form, *limits)
 
-    if out is None and (resume or work is not None or format or compression):
-        which = "`resume`, `work`, `format` and `compression`"
-        raise SpecError(f"{which} need an output folder", "give `out`")
-    with show_progress(progress) as listener:
+    with show_progress(resources.progress) as listener:
         clock = Clock(listener)
         if target is None:
             result = run_in_memory(request(), clock)
             return PassageRun(MemoryPassages(result))
-        folder = None if work is None else local_target(work)
-        run_in_folder(request, Target(target, overwrite, resume, folder), clock)
+        folder = None if writing.work is None else local_target(writing.work)
+        where = Target(target, writing.overwrite, writing.resume, folder)
+        run_in_folder(request, where, clock)
     return PassageRun.open(target)
 
 
@@ -425,10 +422,11 @@ def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | 
                 f"{folder / RECORD}: not readable, or damaged",
                 "run the command again, or name the files that are compared with",
             )
-    return InputCorpus.open(against, reading, columns)
+    with naming("old_"):
+        return InputCorpus.open(against, reading, columns)
 
 
-@checked
+@expanded
 def copied(text_a: str, text_b: str, *, words: int = 10) -> list[dict[str, int]]:
     """Return the passages of a text that occur in another one.
 

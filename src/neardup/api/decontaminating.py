@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.api.arguments import checked
 from neardup.api.finished.listed_report import ListedReport
-from neardup.api.progress import Progress, show_progress
+from neardup.api.progress import show_progress
 from neardup.api.removed_documents import check_added, check_out, form_of_removed
 from neardup.copies.contained import CLOSEST, Asked, Items, matches_of
 from neardup.copies.cuts.records import check_changer
@@ -25,11 +23,18 @@ from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
 from neardup.errors import SpecError
 from neardup.files.scratch import Disk, Scratch
-from neardup.io.opening import Reading
+from neardup.frame.arguments import expanded
+from neardup.frame.options import (
+    CallOptions,
+    FormatOptions,
+    OutputOptions,
+    Reading,
+    another,
+)
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target
 from neardup.io.writers import write_tables
-from neardup.memory_plan import memory_of, plan_decontamination
+from neardup.memory_plan import plan_decontamination
 from neardup.output.clean import CLEAN, REMOVED, Form
 from neardup.output.record import about_clock
 from neardup.result_record import RECORD
@@ -37,7 +42,7 @@ from neardup.results.any_run import AnyRun
 from neardup.results.other_folders import MatchesFolder
 from neardup.spec import ShingleSpec
 from neardup.state.output_folder import locked_folder, write_record
-from neardup.threads import Pool, check_threads
+from neardup.threads import Pool
 
 if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus
@@ -97,7 +102,18 @@ class Decontamination(ListedReport, AnyRun):
         return MatchesFolder(self.folder)
 
 
-@checked
+class DecontaminateOptions(CallOptions, FormatOptions, OutputOptions, total=False):
+    """Options of `decontaminate`; those of the test items are for `another`."""
+
+    removed: bool
+    test_text: str | Sequence[str] | None
+    test_id: str | None
+    test_input_format: str | None
+    test_delimiter: str | None
+    test_reading: Reading
+
+
+@expanded
 def decontaminate(
     train: Corpus,
     against: Corpus,
@@ -110,23 +126,7 @@ def decontaminate(
     cut: bool = False,
     mask: str | None = None,
     texts: bool = False,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
-    test_text: str | Sequence[str] | None = None,
-    test_id: str | None = None,
-    out: str | os.PathLike[str] | None = None,
-    format: str | None = None,
-    removed: bool = False,
-    overwrite: bool = False,
-    threads: int | None = None,
-    memory: int | str | None = None,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
-    delimiter: str | None = None,
-    max_document: int | str = "256MB",
-    skip_large: bool = False,
-    private_ids: bool = False,
-    progress: Progress = "auto",
+    **options: Unpack[DecontaminateOptions],
 ) -> Decontamination:
     """Find the training documents that contain a test item, exactly.
 
@@ -147,21 +147,18 @@ def decontaminate(
             item that matches, or in an item shorter than one.
         mask: Put this text in place of each stretch that is cut.
         texts: Give the passages with their text.
-        text: Column with the text of the training documents, or several.
-        id: Column with their ids; positions without it.
-        test_text: The same of the test items; as for the training documents by default.
-        test_id: Column with the ids of the test items; positions without it.
+        test_text: Column with the text of the test items, or several; as ``text`` by default.
+        test_id: Column with their ids; positions without it.
+        test_input_format: Format of their files; by the ending of each without it.
+        test_delimiter: Delimiter of their CSV files; a comma, or a tab for TSV, by default.
+        test_reading: How they are read, instead of these: a `neardup.Reading`. Options of which
+            there is none for them are those of the training corpus.
         out: Folder to write to: ``clean`` (training documents without a match),
             ``matches.parquet`` and ``run.json``; with ``cut`` also ``cuts.parquet``.
-        format: As for `neardup.dedup`, as are ``input_format``, ``encoding_errors``,
-            ``delimiter``, ``max_document``, ``skip_large`` and ``private_ids``.
         removed: Write the documents that match to ``out`` too, as ``removed``: each with the
             ``test_id`` of the item of which it has the highest ``containment``, and that.
-        overwrite: Replace the output of an earlier call.
-        threads: Number of threads; all cores by default.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Too little is
             refused before the training corpus is read.
-        progress: As for `neardup.dedup`; only the compilation of kernels is shown.
 
     Returns:
         The matches.
@@ -181,31 +178,23 @@ def decontaminate(
         min_words=min_words, texts=texts, cut=cut
     )
     _check_cut(asked, mask)
-    if removed and (cut or out is None):
-        why = "with `cut` no document is removed" if cut else "`removed` needs an output folder"
-        raise SpecError(why, "leave it out" if cut else "give `out`")
-    clock, folder = Clock(), None if out is None else local_target(out)
-    check_threads(threads)
-    reading = Reading.of(locals())
+    reading, resources, writing = options["reading"], options["resources"], options["writing"]
+    format, removed, threads = writing.format, writing.removed, resources.threads
+    if removed and cut:
+        raise SpecError("with `cut` no document is removed", "leave it out")
+    writing.require_out()
+    clock, folder = Clock(), None if writing.out is None else local_target(writing.out)
     with ExitStack() as holding:
         write = None
         if folder is not None:
-            write = holding.enter_context(locked_folder(folder, overwrite, _MATCHES))
+            write = holding.enter_context(locked_folder(folder, writing.overwrite, _MATCHES))
         corpus = InputCorpus.open(train, reading)
         check_output(corpus.reader.source, format)
         if cut:
             check_changer(corpus.reader.source)
         if removed:
             check_added(corpus, format, CLOSEST)
-        how_items = dataclasses.replace(
-            reading,
-            text=test_text or text,
-            id=test_id,
-            input_format=None,
-            delimiter=None,
-            skip_large=None,
-        )
-        allowed = memory_of(memory)
+        how_items, allowed = another(reading, options, "test_", "text"), resources.bytes
         with naming("test_"):
             items = InputCorpus.open(against, how_items)
             size = items.workload(1, asked.shingle).text
@@ -216,7 +205,7 @@ def decontaminate(
             plan.check()
             threads, corpus.check = plan.threads, plan.check_read
         scratch = Scratch(plan.arrays, Disk(None if folder is None else folder.path.parent))
-        with show_progress(progress), Pool(threads) as pool:
+        with show_progress(resources.progress), Pool(threads) as pool:
             with naming("test_"):
                 prepared = Items(items, asked, pool)
             found = matches_of(corpus, items, prepared, scratch)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from neardup.api.arguments import by_preset, checked, is_given
 from neardup.api.finished.runs import Run
-from neardup.api.progress import Progress, show_progress
+from neardup.api.progress import show_progress
 from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
-from neardup.engines.job import Resources
 from neardup.errors import SpecError
+from neardup.frame.arguments import by_preset, expanded, is_given
+from neardup.frame.options import (
+    CallOptions,
+    ReadingOptions,
+    StoreOptions,
+    WritingOptions,
+)
 from neardup.io.frames import gives_baskets
-from neardup.io.opening import Reading, given_paths
-from neardup.io.remote import local_target
-from neardup.memory_plan import memory_of
-from neardup.output.writing import Writing
+from neardup.io.opening import given_paths
 from neardup.results.results import MemoryResults
 from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
@@ -27,6 +29,15 @@ from neardup.state.shards import Shard
 if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus
     from neardup.forecast.plan import Plan
+
+
+class SketchOptions(ReadingOptions, StoreOptions, total=False):
+    """Options of `sketch_corpus`."""
+
+
+class DedupOptions(SketchOptions, WritingOptions, total=False):
+    """Options of `dedup`."""
+
 
 #: Settings that are separate arguments.
 _GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
@@ -52,12 +63,10 @@ def _shingle_of(source: object, text: object, shingle: str | ShingleSpec, *other
     return "item" if gives_baskets(source, name) else shingle
 
 
-@checked
+@expanded
 def dedup(
     source: Corpus,
     *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
     preset: str = by_preset("web"),
     threshold: float = by_preset(0.7),
     recall: float = by_preset(0.99),
@@ -69,28 +78,7 @@ def dedup(
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     spec: Spec | None = None,
-    out: str | os.PathLike[str] | None = None,
-    clean: bool = True,
-    format: str | None = None,
-    compression: str | None = None,
-    tables: str = "parquet",
-    annotate: bool = False,
-    removed: bool = False,
-    overwrite: bool = False,
-    resume: bool = False,
-    work: str | os.PathLike[str] | None = None,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    store: str = "auto",
-    run: str | None = None,
-    keep_run: bool = False,
-    input_format: str | None = None,
-    delimiter: str | None = None,
-    encoding_errors: str = "strict",
-    max_document: int | str = "256MB",
-    skip_large: bool = False,
-    private_ids: bool = False,
-    progress: Progress = "auto",
+    **options: Unpack[DedupOptions],
 ) -> Run:
     """Find near-duplicates, exactly verified, and decide which documents to keep.
 
@@ -103,8 +91,6 @@ def dedup(
             RecordBatchReader or Dataset; a pandas or Polars frame or series; a dict of lists; a
             Hugging Face dataset; or a list of texts. Texts may be baskets, which are lists of
             items, with ``shingle="item"``.
-        text: Column with the text, or several, which are joined by a space.
-        id: Column with your ids, each once; positions without it.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
@@ -123,39 +109,6 @@ def dedup(
         stop_passages: Passages that are ignored likewise, such as letterheads, word by word: a list
             of them, or the path of a file, see `docs/howto/shingles.md`.
         spec: All settings in one object, instead of a preset; the arguments above override it.
-        out: Folder to write to, or URL of one; without it the result is in memory only.
-        clean: With ``out``: write the kept documents.
-        format: With ``out``: format of the clean corpus, ``"jsonl"``, ``"csv"``, ``"tsv"``,
-            ``"parquet"`` or ``"arrow"``; that of the input by default.
-        compression: With ``out``: of the clean corpus: ``"gzip"``, ``"zstd"``, ``"none"``, or what
-            else the format has; that of the input by default.
-        tables: With ``out``: ``"parquet"`` or ``"csv"``, format of the tables.
-        annotate: With ``out``: write all documents, each with its results.
-        removed: With ``out``: write the removed documents too, to ``removed`` in the folder, each
-            with ``duplicate_of`` and ``similarity``.
-        overwrite: With ``out``: replace the output of an earlier run.
-        resume: With ``out``: continue an interrupted run.
-        work: Where ``out`` is a URL: local folder for the state of a run at work; in
-            the system's temporary folder by default.
-        memory: Memory that may be used, in bytes or as text such as ``"4GB"``; half of the free
-            memory by default. The result does not depend on it.
-        threads: Number of threads; all cores by default. The result does not depend on it.
-        store: Where band keys are stored: ``"auto"``, ``"sqlite:FILE"`` or
-            ``"cassandra://HOST/KEYSPACE"``.
-        run: Name of a run whose sketches `neardup.sketch_corpus` has put into the store; then
-            ``source`` must be the same.
-        keep_run: With ``out``: keep the run folder; `Run.recluster` need not start again then.
-        input_format: Format of all files; by the ending of each without it.
-        delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
-        encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
-        max_document: Size that a text, or a record of JSON lines or CSV, may have, in bytes or as
-            text such as ``"256MB"``; at most 512 MiB.
-        skip_large: Leave out larger ones and count them (``counts.skipped``), instead of refusing
-            the input. Files only.
-        private_ids: Keep ids out of messages, explanations and pages; ``row 17``, the row of the
-            table of clusters, replaces one. Tables and clean corpus have them.
-        progress: ``"auto"`` shows a bar on a terminal and in a notebook; True, False, or a function
-            that gets each `neardup.engines.clock.Event`.
 
     Returns:
         The results.
@@ -172,32 +125,22 @@ def dedup(
         >>> run.keep_mask.tolist()
         [True, False, True]
     """
-    shingle = _shingle_of(source, text, shingle, preset, spec)
+    reading, resources, writing = options["reading"], options["resources"], options["writing"]
+    shingle = _shingle_of(source, reading.text, shingle, preset, spec)
     asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     asked = asked.replace(**ignored(ignore, stop_passages))
-    resources = Resources(memory_of(memory), threads, store, run, keep_run)
-    writing = Writing(clean and out is not None, format, annotate, compression, tables, removed)
-    needs_out = (format, compression, work) != (None, None, None) or tables != "parquet"
-    if out is None and (resume or keep_run or annotate or removed or needs_out):
-        which = (
-            "`resume`, `keep_run`, `annotate`, `removed`, `format`, `compression`, `tables` and "
-        )
-        raise SpecError(f"{which}`work` need an output folder", "give `out`")
-    reading = Reading.of(locals())
-    with show_progress(progress) as listener:
+    writing.require_out()
+    with show_progress(resources.progress) as listener:
         request = Request(source, reading, asked, resources, writing, Clock(listener))
-        if out is None:
+        if writing.out is None:
             return Run(MemoryResults(*run_in_memory(request)))
-        folder = None if work is None else local_target(work)
-        return Run(run_in_folder(request, out, overwrite=overwrite, resume=resume, work=folder))
+        return Run(run_in_folder(request, writing.out))
 
 
-@checked
+@expanded
 def plan(
     source: Corpus,
     *,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
     preset: str = by_preset("web"),
     threshold: float = by_preset(0.7),
     recall: float = by_preset(0.99),
@@ -206,20 +149,14 @@ def plan(
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     spec: Spec | None = None,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
-    max_document: int | str = "256MB",
-    skip_large: bool = False,
-    progress: Progress = "auto",
+    **options: Unpack[CallOptions],
 ) -> Plan:
     """Estimate what `neardup.dedup` would find, need and take, from some 20,000 documents.
 
     Nothing is written. Of a source that can be read only once, its beginning is used up.
 
     Args:
-        source: As for `neardup.dedup`, as are all other arguments.
+        source: As for `neardup.dedup`, as are all settings.
 
     Raises:
         InputError: The input can't be used; its subclasses say why.
@@ -227,38 +164,27 @@ def plan(
     """
     from neardup.forecast import plan as forecast
 
-    shingle = _shingle_of(source, text, shingle, preset, spec)
+    reading, resources = options["reading"], options["resources"]
+    shingle = _shingle_of(source, reading.text, shingle, preset, spec)
     asked = make_spec(spec, preset, threshold, recall, shingle, keep)
     asked = asked.replace(**ignored(ignore, stop_passages))
-    resources = Resources(memory_of(memory), threads)
-    reading = Reading.of(locals())
-    with show_progress(progress) as listener:
+    with show_progress(resources.progress) as listener:
         request = Request(source, reading, asked, resources, clock=Clock(listener))
         return forecast.plan(request.job())
 
 
-@checked
+@expanded
 def sketch_corpus(
     source: Corpus,
     *,
-    store: str,
-    run: str,
     shard: str | Shard = "1/1",
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
     preset: str = by_preset("web"),
     threshold: float = by_preset(0.7),
     recall: float = by_preset(0.99),
     shingle: str | ShingleSpec = by_preset("word:5"),
     keep: str = by_preset("first"),
     spec: Spec | None = None,
-    threads: int | None = None,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
-    max_document: int | str = "256MB",
-    skip_large: bool = False,
-    private_ids: bool = False,
-    progress: Progress = "auto",
+    **options: Unpack[SketchOptions],
 ) -> dict[str, int]:
     """Sketch a corpus, or a share of it, into a store that several processes can reach.
 
@@ -267,10 +193,10 @@ def sketch_corpus(
 
     Args:
         source: As for `neardup.dedup`; the same in every process.
-        store: ``"sqlite:FILE"`` or ``"cassandra://HOST/KEYSPACE"``.
-        run: Name of the run in the store.
+        store: ``"sqlite:FILE"`` or ``"cassandra://HOST/KEYSPACE"``; it must be given.
+        run: Name of the run in the store; it must be given.
         shard: Which share of the corpus, such as ``"3/8"``.
-        text: As for `neardup.dedup`, as are all other arguments; the same in every process.
+        preset: As for `neardup.dedup`, as are all settings; the same in every process.
 
     Returns:
         ``partitions`` and ``documents`` of this share, and ``of``, the partitions of the corpus.
@@ -281,9 +207,8 @@ def sketch_corpus(
         StoreError: The store can't be used, or has a run of that name for something else.
     """
     asked = make_spec(spec, preset, threshold, recall, shingle, keep)
-    resources = Resources(None, threads, store, run)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
-    reading = Reading.of(locals())
-    with show_progress(progress) as listener:
-        request = Request(source, reading, asked, resources, clock=Clock(listener))
+    resources = options["resources"]
+    with show_progress(resources.progress) as listener:
+        request = Request(source, options["reading"], asked, resources, clock=Clock(listener))
         return sketch_into_store(request, share)

@@ -6,38 +6,40 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from neardup.api.arguments import checked
-from neardup.api.progress import Progress, show_progress
+from neardup.api.progress import show_progress
 from neardup.errors import SpecError
-from neardup.io.opening import Reading
+from neardup.frame.arguments import expanded
+from neardup.frame.options import OutputOptions, ResourceOptions, TableOptions
 from neardup.io.remote import local_target
-from neardup.memory_plan import memory_of
 from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
 from neardup.records.outputs.label_files import read_labels
-from neardup.records.outputs.link_files import WRITES
+from neardup.records.outputs.link_files import WRITES, BlocksFile
 from neardup.records.outputs.link_runs import Blocks, LinkRun
 from neardup.records.record_files import Source
 from neardup.state.output_folder import Write, locked_folder
-from neardup.threads import Pool, check_threads
+from neardup.threads import Pool
 
 if TYPE_CHECKING:
     from neardup.records.incremental.record_index import RecordIndex
+
+
+class LinkOptions(TableOptions, ResourceOptions, OutputOptions, total=False):
+    """Options of `link` and `blocks`."""
 
 
 #: Represents the fields of an index.
 _IN_INDEX = (Field("fields of the index"),)
 
 
-@checked
+@expanded
 def link(
     a: object,
     b: object = None,
     *,
     fields: str | Field | Iterable[str | Field] | None = None,
-    id: str | None = None,
     against: str | os.PathLike[str] | RecordIndex | None = None,
     block_at: float | None = None,
     recall: float = 0.99,
@@ -48,16 +50,7 @@ def link(
     labels: object = None,
     tagged: bool = False,
     seed: int = 0,
-    input_format: str | None = None,
-    delimiter: str | None = None,
-    encoding_errors: str = "strict",
-    max_document: int | str = "256MB",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    out: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
-    private_ids: bool = False,
-    progress: Progress = "auto",
+    **options: Unpack[LinkOptions],
 ) -> LinkRun:
     """Find the records that are one, within a file or across two files.
 
@@ -72,7 +65,6 @@ def link(
         b: The second file. None finds duplicates within the first; else pairs are across the two
             only, and ids of one may be those of the other.
         fields: Columns that are compared: names, ``"NAME:COMPARE"``, or `neardup.Field` objects.
-        id: Column with the ids, each once in a file; positions without it.
         against: An index of records, or its folder, see `LinkRun.index`. The records of ``a`` are
             linked with those of the index and among themselves, join their clusters, and are
             inserted. All other settings are those of the index.
@@ -93,19 +85,11 @@ def link(
             Some hundred of them set the weights and the threshold, where the file has no valley.
         tagged: Shingles of one field do not equal those of another: swapped fields share none.
         seed: Seed of the hash functions.
-        input_format: Format of all files; by the ending of each without it.
-        delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
-        encoding_errors: ``"strict"``, or ``"replace"`` where text is not UTF-8.
-        max_document: Size that a record of JSON lines or CSV may have, in bytes or as text.
-        threads: Number of threads; all cores by default. The result does not depend on it.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Candidates that do
             not fit go to temporary files. Where it does not suffice for the records, the linkage is
             refused before they are compared. Half of the free memory by default.
         out: Folder for the result, as `LinkRun.save` writes it; `LinkRun.path` is that folder then.
         overwrite: Replace the output of an earlier linkage in ``out``.
-        private_ids: Keep ids out of messages and pages; ``row 17``, the row in its file from 0,
-            replaces one. Tables have them.
-        progress: As for `neardup.dedup`; only the compilation of kernels is shown.
 
     Returns:
         The records and clusters that were found.
@@ -130,9 +114,9 @@ def link(
         [{'id': 3, 'cluster': 3}, {'id': 4, 'cluster': 0}]
     """
     begin = time.monotonic()
-    folder = None if out is None else local_target(out)
-    if overwrite and folder is None:
-        raise SpecError("`overwrite` needs a folder", "give `out`")
+    reading, resources, writing = options["reading"], options["resources"], options["writing"]
+    writing.require_out()
+    folder = None if writing.out is None else local_target(writing.out)
     if one_to_one and b is None:
         raise SpecError("`one_to_one` is for two files, and there is one", "leave it out")
     spec = LinkSpec(
@@ -146,14 +130,12 @@ def link(
         tagged,
         seed,
     )
-    check_threads(threads)
-    if private_ids and id in spec.names:
+    if reading.private_ids and reading.id in spec.names:
         raise SpecError(
-            f"ids are private, and are those of the field {id!r}, whose values a page shows",
+            f"ids are private, and those of the field {reading.id!r}, which a page shows",
             "link the records with other ids, or by positions",
         )
-    how = input_format, encoding_errors, delimiter, max_document
-    given = Source(a, b, id, Reading("text", None, *how, private_ids=private_ids))
+    given = Source(a, b, reading)
     if against is not None and (
         any(value is not None for value in (b, labels)) or spec != LinkSpec(_IN_INDEX)
     ):
@@ -164,11 +146,11 @@ def link(
     with ExitStack() as stack:
         write: Write | None = None
         if folder is not None:
-            write = stack.enter_context(locked_folder(folder, overwrite, WRITES))
-        stack.enter_context(show_progress(progress))
-        pool = stack.enter_context(Pool(threads))
+            write = stack.enter_context(locked_folder(folder, writing.overwrite, WRITES))
+        stack.enter_context(show_progress(resources.progress))
+        pool = stack.enter_context(Pool(resources.threads))
         if against is None:
-            blocked = block(given, spec, pool, memory_of(memory))
+            blocked = block(given, spec, pool, resources.bytes)
             known = None if labels is None else read_labels(labels, blocked.records)
             found = decide(blocked, pool, known)
         else:
@@ -178,42 +160,39 @@ def link(
             index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
             if index is not against:
                 stack.enter_context(index)
-            found = link_new(index._store, given, pool, memory=memory_of(memory))
+            found = link_new(index._store, given, pool, memory=resources.bytes)
         run = LinkRun(found, seconds=time.monotonic() - begin)
         if write is not None and folder is not None:
             run._save(write, folder)
         return run
 
 
-@checked
+@expanded
 def blocks(
     a: object,
     b: object = None,
     *,
     fields: str | Field | Iterable[str | Field],
-    id: str | None = None,
     block_at: float | None = None,
     recall: float = 0.99,
     tagged: bool = False,
     seed: int = 0,
-    input_format: str | None = None,
-    delimiter: str | None = None,
-    encoding_errors: str = "strict",
-    max_document: int | str = "256MB",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: Progress = "auto",
+    **options: Unpack[LinkOptions],
 ) -> Blocks:
     """Find candidates only: pairs of records for a tool that scores them.
 
     Args:
-        a: As for `neardup.link`, as are all other arguments.
+        a: As for `neardup.link`, as are all settings.
+        out: File to write the pairs to, Parquet or CSV by its ending: ``id_a``, ``id_b`` and
+            ``similarity``.
+        overwrite: Replace a file that is there.
 
     Returns:
         The candidates, with the recall that they have at ``block_at``.
 
     Raises:
         InputError: A file can't be used; its subclasses say why.
+        OutputError: The file exists, or can't be written.
         SpecError: A setting is out of range.
 
     Examples:
@@ -223,8 +202,14 @@ def blocks(
         (1, 0.99)
     """
     spec = LinkSpec(fields_of(fields), block_at, recall, tagged=tagged, seed=seed)
-    check_threads(threads)
-    how = input_format, encoding_errors, delimiter, max_document
-    given = Source(a, b, id, Reading("text", None, *how))
-    with show_progress(progress), Pool(threads) as pool:
-        return Blocks(block(given, spec, pool, memory_of(memory)))
+    resources, writing = options["resources"], options["writing"]
+    writing.require_out()
+    target = None
+    if writing.out is not None:
+        target = BlocksFile.of(writing.out, (a, b), writing.overwrite)
+    given = Source(a, b, options["reading"])
+    with show_progress(resources.progress), Pool(resources.threads) as pool:
+        found = block(given, spec, pool, resources.bytes)
+    if target is not None:
+        target.write(found)
+    return Blocks(found)

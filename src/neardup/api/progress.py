@@ -12,9 +12,7 @@ from typing import Any
 from neardup.announcing import announced_to
 from neardup.engines.clock import Event, Listener
 from neardup.errors import SpecError, spelled
-
-#: What callers may ask for: ``"auto"``, yes, no, or a function that gets each event.
-Progress = bool | str | Listener | None
+from neardup.frame.options import Progress
 
 #: Seconds between two lines where there is no terminal, and between two states of a bar.
 _PAUSE, _REFRESH = 10.0, 0.2

@@ -9,11 +9,13 @@ from typing import Any
 
 from neardup.engines.beginning import drop_store
 from neardup.engines.clock import Clock, Event
-from neardup.engines.job import Job, Resources, needed_columns
+from neardup.engines.job import Job, needed_columns
 from neardup.engines.local import Outcome, run, sketch_shard
 from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
-from neardup.io.opening import Reading, accepted, given_paths
+from neardup.frame.options import Reading, Resources, Writing
+from neardup.frame.reading import how_read
+from neardup.io.opening import accepted, given_paths
 from neardup.io.remote import Url, is_remote, local_target, located, open_remote
 from neardup.json_values import differences
 from neardup.memory_plan import PrivatePeak
@@ -22,9 +24,9 @@ from neardup.output.record import digest_of, record
 from neardup.output.resuming import is_same, require_files, resumable
 from neardup.output.writing import (
     OUTPUTS,
-    Writing,
     check_inputs,
     check_outside,
+    check_writing,
     finish_outputs,
     write_outputs,
 )
@@ -58,9 +60,9 @@ class Request:
         folder = None if state is None else state.scratch_folder("inputs")
         columns = needed_columns(self.spec, None)
         items = self.spec.shingle.unit == "item"
-        asked = dataclasses.replace(self.reading, items=items)
+        asked = how_read(self.reading, items)
         source, reading = asked.open_sized(self.source, columns, folder)
-        self.writing.check(source)
+        check_writing(self.writing, source)
         how = {"given": list(map(str, self.given)), **reading.as_dict()}
         output = self.writing.as_dict()
         return Job(source, self.spec, self.resources, how, self.clock, state, output)
@@ -70,33 +72,33 @@ def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
     """Run without writing files; return the outcome and its record."""
     if request.resources.shared:
         raise SpecError("`store` is outside this process, and `out` is not given")
+    nothing = dataclasses.replace(request.writing, clean=False)
     with PrivatePeak() as peak:
-        outcome = run(request.job())
+        outcome = run(dataclasses.replace(request, writing=nothing).job())
     return outcome, record(outcome, peak.peak)
 
 
-def run_in_folder(
-    request: Request,
-    out: str | os.PathLike[str],
-    *,
-    overwrite: bool = False,
-    resume: bool = False,
-    work: str | os.PathLike[str] | None = None,
-) -> FolderResults:
-    """Run, and write the results to a folder, or to a URL.
+def run_in_folder(request: Request, out: str | os.PathLike[str]) -> FolderResults:
+    """Run, and write the results to a folder, or to a URL; ``out`` of the request is not read.
 
     Finished work is stored in the folder ``.run`` in ``out``: a run that was killed at any
     moment continues from there. With a URL, the folder ``work`` is used, and copied at the end.
     """
-    target, work = located(out), None if work is None else local_target(work)
-    if resume and is_remote(target) and _complete(request, target, overwrite):
-        if work is not None and not request.resources.keep_run:
+    target, writing = located(out), request.writing
+    work = None if writing.work is None else local_target(writing.work)
+    if writing.resume and is_remote(target) and _complete(request, target):
+        if work is not None and not writing.keep_run:
             clear_work(work)
         return FolderResults(target)
     check_outside(target, request.given)
-    keep = request.resources.keep_run
-    with local_output(target, overwrite=overwrite, resume=resume, work=work, keep=keep) as here:
-        found = _run_in_folder(request, here, target, overwrite, resume)
+    with local_output(
+        target,
+        overwrite=writing.overwrite,
+        resume=writing.resume,
+        work=work,
+        keep=writing.keep_run,
+    ) as here:
+        found = _run_in_folder(request, here, target)
     if not is_remote(target):
         return found
     results = FolderResults(target, found.record)
@@ -105,13 +107,11 @@ def run_in_folder(
     return results
 
 
-def _run_in_folder(
-    request: Request, here: GivenPath, target: Url | GivenPath, overwrite: bool, resume: bool
-) -> FolderResults:
-    out = here.path
+def _run_in_folder(request: Request, here: GivenPath, target: Url | GivenPath) -> FolderResults:
+    out, overwrite, resume = here.path, request.writing.overwrite, request.writing.resume
     check_folder(out, overwrite, writes=OUTPUTS, resume=resume)
     folder = out / RUN_FOLDER
-    if resume and not RunState.exists(folder) and _complete(request, here, overwrite):
+    if resume and not RunState.exists(folder) and _complete(request, here):
         if folder.exists():  # of a run that was killed while it cleared up
             RunState.create(folder, overwrite=True).remove()
         return FolderResults(here)
@@ -141,7 +141,7 @@ def _run_in_folder(
                 lambda: {"peak_private_memory": peak.peak, "disk": state.size()},
             )
         # In this order: without the run state, no later run would remove the keys in the store.
-        keep = job.resources.keep_run or (job.resources.shared and not drop_store(job))
+        keep = request.writing.keep_run or (job.resources.shared and not drop_store(job))
         if not keep:
             state.remove()
     results = FolderResults(here, found)
@@ -151,23 +151,19 @@ def _run_in_folder(
 
 
 def save(
-    outcome: Outcome,
-    about: dict[str, Any],
-    out: str | os.PathLike[str],
-    writing: Writing,
-    overwrite: bool,
+    outcome: Outcome, about: dict[str, Any], out: str | os.PathLike[str], writing: Writing
 ) -> None:
     """Write the results of a run in memory to a folder, or to a URL."""
-    writing.check(outcome.job.source)
+    check_writing(writing, outcome.job.source)
     out = located(out)
     check_inputs(out, [file.location for file in outcome.job.source.files])
     check_outside(out, outcome.job.given)
 
     used = {name: about[name] for name in ("seconds", "peak_memory", "peak_private_memory")}
-    with local_output(out, overwrite=overwrite) as here:
+    with local_output(out, overwrite=writing.overwrite) as here:
         folder = here.path
-        check_folder(folder, overwrite, writes=OUTPUTS)
-        with RunState.create(folder / RUN_FOLDER, overwrite=overwrite) as state:
+        check_folder(folder, writing.overwrite, writes=OUTPUTS)
+        with RunState.create(folder / RUN_FOLDER, overwrite=writing.overwrite) as state:
             try:
                 job = dataclasses.replace(outcome.job, output=writing.as_dict())
                 saved = dataclasses.replace(outcome, job=job)
@@ -186,7 +182,7 @@ def sketch_into_store(request: Request, shard: Shard) -> dict[str, int]:
     return sketch_shard(job, shard)
 
 
-def _complete(request: Request, out: Url | GivenPath, overwrite: bool) -> bool:
+def _complete(request: Request, out: Url | GivenPath) -> bool:
     """Return whether an output is complete and of this very request.
 
     Raises:
@@ -202,4 +198,5 @@ def _complete(request: Request, out: Url | GivenPath, overwrite: bool) -> bool:
     job = request.job()
     # A pipe or a frame can't be compared with an earlier one.
     known = bool(job.source.files) and job.source.rereadable
-    return is_same(out, before, digest_of(job.manifest()) if known else None, overwrite)
+    digest = digest_of(job.manifest()) if known else None
+    return is_same(out, before, digest, request.writing.overwrite)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from neardup.api.arguments import checked
 from neardup.arrays import array_of, numbers
 from neardup.engines.identifiers import id_array
 from neardup.errors import ColumnError, FormatError, InputNotFoundError, OutputError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing_path
-from neardup.io.opening import Reading
+from neardup.frame.arguments import expanded
+from neardup.frame.options import ReadingOptions, TargetOptions
+from neardup.frame.reading import how_read
 from neardup.io.source import Source
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import signatures
@@ -49,23 +50,21 @@ class SavedSignatures(NamedTuple):
     recipe: Recipe
 
 
-@checked
+class SignatureOptions(ReadingOptions, TargetOptions, total=False):
+    """Options of `save_signatures`."""
+
+
+@expanded
 def save_signatures(
     source: object,
     out: str | os.PathLike[str],
     *,
     num_hashes: int = 128,
-    text: str | Sequence[str] = "text",
-    id: str | None = None,
     shingle: str | ShingleSpec = "word:5",
     scheme: str = "affine32",
     seed: int = 0,
-    overwrite: bool = False,
     threads: int | None = None,
-    input_format: str | None = None,
-    encoding_errors: str = "strict",
-    delimiter: str | None = None,
-    max_document: int | str = "256MB",
+    **options: Unpack[SignatureOptions],
 ) -> int:
     """Write the signatures of a corpus to a Parquet file, partition by partition.
 
@@ -76,8 +75,7 @@ def save_signatures(
         source: As for `neardup.dedup`.
         out: The file.
         num_hashes: Entries of a signature.
-        text: As for `neardup.dedup`, as are ``id``, ``shingle``, ``threads``, ``input_format``,
-            ``encoding_errors``, ``delimiter`` and ``max_document``.
+        shingle: As for `neardup.dedup`, as is ``threads``.
         scheme: As for `neardup.signatures`, as is ``seed``.
         overwrite: Replace a file that is there.
 
@@ -92,9 +90,8 @@ def save_signatures(
     made = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
     check_integer("`num_hashes`", num_hashes, 1, _MOST)
     recipe = Recipe(made, Spec(scheme=scheme).scheme, seed, num_hashes, 1)
-    how = (input_format, encoding_errors, delimiter, max_document)
-    reading = Reading(text, id, *how, items=made.unit == "item")
-    given = GivenPath.of(out)
+    reading = how_read(options["reading"], made.unit == "item")
+    given, overwrite = GivenPath.of(out), options["writing"].overwrite
     opened, _ = reading.open_sized(source)
     with given.in_messages():
         path = _checked_file(given.path, opened, overwrite)

@@ -169,6 +169,8 @@ _RENAMED = {
     "texts": "--no-text",
     "Index.create": "neardup index create",
     "LinkRun.index": "neardup link --index",
+    "Run.recluster": "neardup recluster",
+    "neardup.sketch_corpus": "neardup sketch",
     "RecordIndex.clusters": "clusters.parquet of the linkages, before records were removed,",
 }
 

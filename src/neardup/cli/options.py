@@ -1,5 +1,7 @@
 """Options that several commands have, in groups, and what becomes of them."""
 
+import dataclasses
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,16 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from neardup.announcing import announced_to
+from neardup.cli.main import as_options
 from neardup.errors import SpecError
+from neardup.frame.options import Reading, Resources, Writing, described
 from neardup.spec import CLUSTERINGS, PRESETS, SCHEMES, Spec, preset
 
 if TYPE_CHECKING:
     from neardup.api.running import Request
     from neardup.engines.clock import Clock
-    from neardup.engines.job import Resources
-    from neardup.output.writing import Writing
 
 F = TypeVar("F", bound=Callable[..., Any])
+G = TypeVar("G", Reading, Resources, Writing)
 
 INPUT, OUTPUT = "Input", "Output"
 COMPARED, KEPT = "Comparison", "Selection"
@@ -44,6 +47,7 @@ class _Target(click.Path):
 
 
 LOCAL_TARGET = _Target(local=True)
+_HEADINGS = {Reading: INPUT, Resources: RESOURCES, Writing: OUTPUT}
 _GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
 
 
@@ -157,50 +161,80 @@ run_argument = click.argument("run", metavar="RUN", type=PATH)
 inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 #: Formats of the clean corpus.
 FORMATS = click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"])
-_TEXT = "Column with the text, or several, joined by a space."
-text_option = of_input("--text NAME[,NAME...]", default="text", help=_TEXT)
 _TIMEOUT = "How long to wait for another process that writes."
 timeout_option = of_resources("--timeout SECONDS", default=10.0, help=_TIMEOUT)
 _OUT: dict[str, Any] = {"required": True, "help": "Folder to make."}
 out_option = of_output("-o", "--output OUT", "out", type=_Target(), **_OUT)
 local_out_option = of_output("-o", "--output OUT", "out", type=LOCAL_TARGET, **_OUT)
-_THREADS = "Number of threads. [default: all available cores]"
-threads_option = of_resources("--threads N", type=click.IntRange(1), help=_THREADS)
-_MEMORY = "Memory that may be used, such as 4GB. [default: half of the free memory]"
-memory_option = of_resources("--memory SIZE", help=_MEMORY)
-_ENCODING = "Refuse text that is not UTF-8, or repair it and count the texts."
-encoding_option = of_input("--encoding-errors [strict|replace]", default="strict", help=_ENCODING)
-_DELIMITER = "Delimiter of CSV files, such as ';'. [default: a comma; of TSV a tab]"
-delimiter_option = of_input("--delimiter CHARACTER", help=_DELIMITER)
-max_document_option = of_input(
-    "--max-document SIZE",
-    default="256MB",
-    help="Size that a text, or a record of JSON lines or CSV, may have; a larger one is refused.",
-)
-_SKIP = "Leave out documents above --max-document and count them."
-skip_large_option = of_input("--skip-large", help=_SKIP)
-_PRIVATE = "Keep ids out of messages and pages: rows of the table replace them."
-private_ids_option = of_input("--private-ids", help=_PRIVATE)
-#: Of commands for an index, whose answers have ids.
-hidden_ids_option = of_input(
-    "--private-ids", help="Keep ids out of messages: rows of the input replace them."
-)
+
+
+class _Names(click.ParamType):  # type: ignore[type-arg]
+    """Names of columns, separated by commas."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value.split(",") if isinstance(value, str) else value
+
+
+def shared(
+    group: type, *names: str, prefix: str = "", **attributes: Any
+) -> Callable[[Callable[..., Any]], Any]:
+    """Return options that many commands share, as their group in the library describes them.
+
+    Args:
+        group: `Reading`, `Resources` or `Writing`.
+        names: Fields of it.
+        prefix: Of the options of a second corpus, which are those of the first one by default.
+        attributes: What differs from the description.
+    """
+    fields = {field.name: field for field in dataclasses.fields(group)}
+    made = [_of_field(group, fields[name], prefix, attributes) for name in names]
+    return all_of(*made)
+
+
+def _of_field(
+    group: type, field: dataclasses.Field[Any], prefix: str, attributes: dict[str, Any]
+) -> Callable[[F], F]:
+    heading = ADVANCED if field.name in ("store", "run") else _HEADINGS[group]
+    word, default = field.metadata.get("word", ""), field.default
+    given: dict[str, Any] = {"group": heading, "help": _plain(described(group)[field.name])}
+    name = f"--{prefix}{field.name}".replace("_", "-")
+    if default is True:
+        given |= {"is_flag": True, "flag_value": False, "default": True, "show_default": False}
+        return option(f"--no-{field.name}", field.name, **{**given, **attributes})
+    if default not in (None, False) and not prefix:
+        given["default"] = default
+    if field.name == "text":
+        given["type"] = _Names()
+    return option(f"{name} {word}".strip(), **{**given, **attributes})
+
+
+def _plain(text: str) -> str:
+    """Return a description of the library in the words of the command line.
+
+    >>> _plain('Such as ``"4GB"``; without ``skip_large``, ``row 17``.')
+    'Such as 4GB; without --skip-large, row 17.'
+    """
+    text = re.sub(r'``"(\w[^`]*)"``', r"\1", text)
+    names = "|".join(field.name for group in _HEADINGS for field in dataclasses.fields(group))
+    text = re.sub(f"``({names})``", r"`\1`", text)
+    return as_options(text.replace('``"', "'").replace('"``', "'").replace("``", ""))
+
+
+text_option = shared(Reading, "text")
+private_ids_option = shared(Reading, "private_ids")
 #: How files are read of which all columns are.
-table_options = all_of(
-    of_input(
-        "--input-format [jsonl|parquet|csv|tsv|arrow|text]",
-        help="Format of all inputs. [default: by the ending of each file]",
-    ),
-    delimiter_option,
-    encoding_option,
-    max_document_option,
+file_options = shared(
+    Reading,
+    *("input_format", "delimiter", "encoding_errors", "max_document", "skip_large"),
+    "private_ids",
 )
-#: How inputs are read.
-input_options = all_of(
-    text_option,
-    of_input("--id NAME", help="Column with your ids. [default: position in the input]"),
-    table_options,
-)
+#: How records are read.
+table_options = all_of(shared(Reading, "id"), file_options)
+#: How texts are read.
+input_options = all_of(text_option, table_options)
+threads_option = shared(Resources, "threads")
 _shingle_option = compared(
     "--shingle word:N|char:N|item",
     help="Units that are compared: N consecutive words or characters; or items, where the column "
@@ -305,72 +339,43 @@ spec_options = all_of(
     ),
 )
 #: Where band keys are stored.
-store_options = all_of(
-    advanced(
-        "--store auto|sqlite:FILE|cassandra://HOST:PORT/KEYSPACE",
-        default="auto",
-        help="Where band keys are stored.",
-    ),
-    advanced("--run NAME", help="Name of a run in a store of many runs."),
-)
-resource_options = all_of(memory_option, threads_option)
-#: Options of the output.
+store_options = shared(Resources, "store", "run")
+resource_options = shared(Resources, "memory", "threads")
+overwrite_option = shared(Writing, "overwrite")
+#: How the corpus and the tables of a run are written.
 output_options = all_of(
-    of_output(
-        "--format", type=FORMATS, help="Format of the clean corpus. [default: that of the input]"
-    ),
-    of_output(
-        "--compression [gzip|zstd|none|snappy|brotli|lz4]",
-        help="Compression of the clean corpus. [default: that of the input]",
-    ),
-    of_output(
-        "--tables [parquet|csv]", default="parquet", help="Format of clusters, edges and order."
-    ),
-    of_output(
-        "--annotate",
-        help="Write all documents to the clean corpus, with cluster, kept, duplicate_of, "
-        "similarity and cluster_size added to each.",
-    ),
-    of_output("--no-clean", help="Write no clean corpus."),
-    of_output(
-        "--removed",
-        help="Write the removed documents too, to OUT/removed/ in the format of the input, each "
-        "with duplicate_of and similarity.",
-    ),
-    of_output("--overwrite", help="Replace the output of an earlier run in the folder."),
+    shared(Writing, "format", "compression", "tables", "annotate"),
+    shared(Writing, "clean", help="Write no clean corpus."),
+    shared(Writing, "removed", "overwrite"),
 )
+
+
+def second_options(prefix: str, of: str) -> Callable[[F], F]:
+    """Return how a second corpus is read, whose options have a prefix, such as ``old_``."""
+    what = {
+        "text": f"Column with the text {of}, or several. [default: as --text]",
+        "id": f"Column with the ids {of}.",
+        "input_format": f"Format of the files {of}.",
+        "delimiter": f"Delimiter of the CSV files {of}.",
+    }
+    return all_of(*(shared(Reading, name, prefix=prefix, help=what[name]) for name in what))
 
 
 def request_of(inputs: Sequence[str], options: dict[str, Any], clock: "Clock") -> "Request":
     """Return the request to the library, by the INPUTs and options of a command."""
     from neardup.api.running import Request
-    from neardup.io.opening import Reading
     from neardup.io.remote import located
 
-    names = "id delimiter input_format encoding_errors max_document skip_large private_ids"
-    reading = Reading(options.pop("text").split(","), **_taken(options, *names.split()))
-    resources, writing = resources_of(options), writing_of(options)
+    reading, resources = group_of(Reading, options), group_of(Resources, options)
+    writing = group_of(Writing, options)
     paths, spec = [located(name) for name in inputs], spec_of(options)
     return Request(paths, reading, spec, resources, writing, clock)
 
 
-def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: options.pop(name) for name in names if name in options}
-
-
-def resources_of(options: dict[str, Any]) -> "Resources":
-    from neardup.engines.job import Resources
-    from neardup.memory_plan import memory_of
-
-    given = _taken(options, "threads", "store", "run", "keep_run")
-    return Resources(memory_of(options.pop("memory", None)), **given)
-
-
-def writing_of(options: dict[str, Any]) -> "Writing":
-    from neardup.output.writing import Writing
-
-    given = _taken(options, "format", "annotate", "compression", "tables", "removed")
-    return Writing(not options.pop("no_clean", False), **given)
+def group_of(group: type[G], options: dict[str, Any]) -> G:
+    """Take the options of a group."""
+    names = [field.name for field in dataclasses.fields(group) if field.name in options]
+    return group(**{name: options.pop(name) for name in names})
 
 
 def given_options(*names: str) -> list[str]:

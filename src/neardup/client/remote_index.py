@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Self, cast, overload
+from typing import Any, Self, Unpack, cast, overload
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.api.arguments import by_preset, checked, is_one_document, refuse_column
-from neardup.api.indexes.indexing import Index
+from neardup.api.indexes.indexing import _OF_SEVERAL, Index, with_text
 from neardup.arrays import ArrowArray, array_of
 from neardup.client.transport import Transport
-from neardup.errors import ArgumentError, SpecError, spelled
+from neardup.errors import ArgumentError, SpecError, ids_left_out, spelled
+from neardup.frame.arguments import by_preset, expanded, is_one_document, refuse_column
+from neardup.frame.options import Reading, ReadingOptions, TableOptions
+from neardup.frame.reading import how_read
 from neardup.index.answers import (
     MATCH_COLUMNS,
     NewAnswer,
@@ -35,7 +37,6 @@ from neardup.index.incoming import (
 from neardup.index.inserting import Conflict, Decisions, check_conflict
 from neardup.index.transactions import Batch
 from neardup.inspect.compare import Comparison, Text
-from neardup.io.opening import Reading
 from neardup.recipe import Recipe
 from neardup.sketch.texts import text_buffers
 from neardup.spec import Spec, check_integer
@@ -43,7 +44,7 @@ from neardup.spec import Spec, check_integer
 _SHARE = 0.4  # of the largest body: in JSON a text may be longer than it is
 
 
-@checked
+@expanded
 def connect(
     url: str, *, token: str | None = None, timeout: float = 60.0, retries: int = 5
 ) -> RemoteIndex:
@@ -145,14 +146,14 @@ class RemoteIndex:
         found = self._transport.call("get", {"id": checked_id(id_)})
         return cast("str | list[str] | None", found["text"])
 
+    @expanded
     def query(
         self,
         texts: object,
         *,
         threshold: float | None = None,
         top: int | None = None,
-        text: str | Sequence[str] = "text",
-        id: str | None = None,
+        **options: Unpack[ReadingOptions],
     ) -> pa.Table:
         """Return the documents that are similar to some texts; see `Index.query`."""
         if top is not None:
@@ -161,12 +162,13 @@ class RemoteIndex:
             not isinstance(threshold, int | float) or not 0 < threshold <= 1
         ):
             raise SpecError(f"threshold is {spelled(threshold)}; expected a number in (0, 1]")
-        batches = self._asked(texts, Reading(text, id, items=self._items))
+        batches = self._asked(texts, options["reading"])
         return self._found("query", batches, {"threshold": threshold, "top": top})
 
-    def first_matches(self, texts: object, *, text: str | Sequence[str] = "text") -> pa.Table:
+    @expanded
+    def first_matches(self, texts: object, **options: Unpack[ReadingOptions]) -> pa.Table:
         """Return the first document that each text is similar to; see `Index.first_matches`."""
-        batches = self._asked(texts, Reading(text, items=self._items))
+        batches = self._asked(texts, options["reading"])
         return self._found("first_matches", batches, {})
 
     def is_duplicate(self, text: Text) -> bool:
@@ -193,7 +195,7 @@ class RemoteIndex:
         """Return numbers of documents, segments and bytes, by name."""
         return dict(self._transport.call("stats"))
 
-    @checked
+    @expanded
     def add(
         self,
         source: object,
@@ -201,25 +203,21 @@ class RemoteIndex:
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
-        id: str | None = None,
-        input_format: str | None = None,
-        encoding_errors: str = "strict",
-        delimiter: str | None = None,
-        max_document: int | str = "256MB",
+        **options: Unpack[TableOptions],
     ) -> int:
         """Add documents, whatever they are similar to; see `Index.add`."""
         check_conflict(on_conflict)
-        how = (input_format, encoding_errors, delimiter, max_document)
-        several = {"ids": ids, "id": id, "input_format": input_format, "delimiter": delimiter}
+        reading = options["reading"]
+        several = {"ids": ids, **{name: getattr(reading, name) for name in _OF_SEVERAL}}
         if is_one_document(source, text, **several):
             refuse_column(source, text)
             one = {"id": checked_id(source), "text": self._one(text), "on_conflict": on_conflict}
             return int(self._transport.call("add", one, again=False)["added"])
-        reading = Reading(text, id, *how, items=self._items)
         count = 0
-        for part in self._parts(batches_of(source, ids, reading)):
-            body = {"documents": _documents(part), "on_conflict": on_conflict}
-            count += self._transport.call("add", body, again=False)["added"]
+        with ids_left_out(reading.private_ids):
+            for part in self._parts(batches_of(source, ids, with_text(reading, text, self._items))):
+                body = {"documents": _documents(part), "on_conflict": on_conflict}
+                count += self._transport.call("add", body, again=False)["added"]
         return count
 
     @overload
@@ -232,22 +230,23 @@ class RemoteIndex:
         text: None = None,
         *,
         ids: Iterable[Id] | None = None,
-        id: str | None = None,
         column: str | Sequence[str] = "text",
+        **options: Unpack[TableOptions],
     ) -> pa.Table: ...
 
+    @expanded
     def add_if_new(
         self,
         id_or_batch: object,
         text: Text | None = None,
         *,
         ids: Iterable[Id] | None = None,
-        id: str | None = None,
-        column: str | Sequence[str] = "text",
+        column: str | Sequence[str] = by_preset("text"),
+        **options: Unpack[TableOptions],
     ) -> NewAnswer | pa.Table:
         """Add documents that are similar to none before them; see `Index.add_if_new`."""
         if text is not None or isinstance(id_or_batch, str | int):
-            is_one_document(id_or_batch, text, ids=ids, id=id)
+            is_one_document(id_or_batch, text, ids=ids, id=options["reading"].id)
             one = {"id": checked_id(id_or_batch), "text": self._one(text)}
             answer = self._transport.call("add_if_new", one)["answers"][0]
             return NewAnswer(**answer)
@@ -255,7 +254,7 @@ class RemoteIndex:
         of: list[Id | None] = []
         similarity: list[float] = []
         kind = None
-        reading = Reading(column, id, items=self._items)
+        reading = with_text(options["reading"], column, self._items)
         for part in self._parts(batches_of(id_or_batch, ids, reading)):
             body = {"documents": _documents(part)}
             found = self._transport.call("add_if_new", body, again=bool(part.ids))
@@ -284,7 +283,7 @@ class RemoteIndex:
         ordered: list[Any] = list(released.difference(asked_ids))
         return sorted(ordered)
 
-    @checked
+    @expanded
     def update(self, id: Id, text: Text, *, if_new: bool = False) -> UpdateAnswer:
         """Replace the text of a document; see `Index.update`."""
         asked = {"id": checked_id(id), "text": self._one(text), "if_new": if_new}
@@ -301,9 +300,8 @@ class RemoteIndex:
             "stop the service, and use neardup index merge on its machine",
         )
 
-    def copied(
-        self, texts: object, *, text: str | Sequence[str] = "text", id: str | None = None
-    ) -> pa.Table:
+    @expanded
+    def copied(self, texts: object, **options: Unpack[ReadingOptions]) -> pa.Table:
         """Refuse: copied passages are asked for where the index is.
 
         Raises:
@@ -335,7 +333,8 @@ class RemoteIndex:
         return str(one_text(text, self._items)[0].as_py())
 
     def _asked(self, texts: object, reading: Reading) -> Iterator[Batch]:
-        return batches_of([texts] if is_one(texts, self._items) else texts, None, reading)
+        asked = [texts] if is_one(texts, self._items) else texts
+        return batches_of(asked, None, how_read(reading, self._items))
 
     def _parts(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yield documents as many at a time as the service takes."""

@@ -17,7 +17,7 @@ from neardup.copies.passage_running import MEMORY, PassageRequest
 from neardup.copies.result import make
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
-from neardup.io.opening import Reading
+from neardup.frame.options import Reading
 from neardup.io.source import Partition
 from neardup.memory_plan import least_for_passages, show_size
 from neardup.report.numbers import counted, percent

@@ -11,7 +11,7 @@ from neardup.copies.passage_running import PassageRequest, run_in_memory
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import NeardupError
-from neardup.io.opening import Reading
+from neardup.frame.options import Reading
 from neardup.report.numbers import percent
 from neardup.results.results import Results
 

@@ -20,8 +20,8 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import id_array
 from neardup.errors import InputError, SpecError
+from neardup.frame.reading import HowRead
 from neardup.io.formats.json_text import joined_tables
-from neardup.io.opening import Reading
 from neardup.output.clean import CLEAN
 from neardup.results.folder_results import FolderResults
 from neardup.results.other_folders import SparkParts
@@ -144,7 +144,7 @@ class FolderPassages(FolderResults):
         written = any(name.partition(".")[0] == CLEAN for name in self.record["files"])
         source: object = self.location / CLEAN if written else self.given
         about = self.record["source"] or self.record["frame"]
-        reading = Reading.of({**about, "partition_bytes": None, "input_format": None})
+        reading = HowRead.of({**about, "partition_bytes": None, "input_format": None})
         return table_of(InputCorpus.open(source, reading))
 
 

@@ -13,13 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.engines.identifiers import Ids, check_ids, id_array, joined_ids
-from neardup.engines.job import Job, Resources
+from neardup.engines.job import Job
 from neardup.engines.metadata import CorpusMetadata, joined
 from neardup.engines.reading import Reader
 from neardup.engines.text_notes import text_notes
-from neardup.errors import InputError, hint_instead
+from neardup.errors import NeardupError
 from neardup.files.scratch import Scratch
-from neardup.io.opening import Reading, accepted, given_paths
+from neardup.frame.options import Reading, Resources
+from neardup.frame.reading import how_read
+from neardup.io.opening import accepted, given_paths
 from neardup.io.source import Documents, Partition
 from neardup.memory_plan import Workload
 from neardup.output.clean import CleanCorpus, Form
@@ -29,17 +31,20 @@ from neardup.threads import Pool, available_cores
 
 #: The ids, among the columns that are kept.
 _ID = "neardup.id"
-_BY_ENDING = "these files are read by their endings, CSV with commas: rename or convert it"
+#: Options that each of two corpora has; and the hint at one that only the first has.
+_OF_EACH = re.compile("`(text|id|input_format|delimiter)`")
+_SKIPPING = ", or leave such documents out with `skip_large`=True"
 
 
 @contextmanager
 def naming(prefix: str) -> Iterator[None]:
-    """Have the hints of errors name the arguments of another corpus, such as ``test_text``."""
+    """Have errors name the options of another corpus, such as ``test_text``."""
     try:
-        with hint_instead(_BY_ENDING, "input_format", "delimiter"):
-            yield
-    except InputError as error:
-        error.hint = re.sub("`(text|id)`", rf"`{prefix}\1`", error.hint)
+        yield
+    except NeardupError as error:
+        if prefix:
+            error.message = _OF_EACH.sub(rf"`{prefix}\1`", error.message)
+            error.hint = _OF_EACH.sub(rf"`{prefix}\1`", error.hint.replace(_SKIPPING, ""))
         raise
 
 
@@ -81,7 +86,7 @@ class InputCorpus:
             InputError: It can't be used; the subclasses say why.
         """
         source = accepted(source)
-        opened, sized = reading.open_sized(source, extra)
+        opened, sized = how_read(reading).open_sized(source, extra)
         how = {"given": list(map(str, given_paths(source) or ())), **sized.as_dict()}
         return cls(Reader(opened), opened.id_column, extra, how=how)
 

@@ -70,7 +70,7 @@ class Both:
                 rows=max(old.rows, new.rows),
                 ignored=new.ignored,
             ),
-            resources.memory,
+            resources.bytes,
         )
         plan.check()
         return plan

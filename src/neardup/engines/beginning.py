@@ -140,7 +140,7 @@ def _plan(job: Job, recipe: Recipe, head: Head | None = None) -> MemoryPlan:
         rows=max((len(found.text) for found in read), default=0),
         ignored=recipe.shingle.ignores,
     )
-    return plan_memory(load, job.resources.memory)
+    return plan_memory(load, job.resources.bytes)
 
 
 def note_in_manifest(job: Job, recipe: Recipe) -> None:

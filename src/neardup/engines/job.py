@@ -1,6 +1,5 @@
 """Inputs and settings of a run."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,62 +8,18 @@ from typing import Any
 
 from neardup import __version__
 from neardup.engines.clock import Clock
-from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
+from neardup.frame.options import Resources
 from neardup.io.remote import Url, again
 from neardup.io.source import Source, unreadable
 from neardup.recipe import Recipe
 from neardup.spec import Spec
-from neardup.state import check_store
 from neardup.state.band_store import BandStore
 from neardup.state.database import file_checksum, sampled_checksum
 from neardup.state.run_state import RunState
-from neardup.threads import check_threads
 
 #: Input files that are looked into, at most, besides their sizes and times.
 _SAMPLED = 1000
-
-
-@dataclass(frozen=True)
-class Resources:
-    """Settings that the result does not depend on; SpecError where one is out of range."""
-
-    memory: int | None = None  # bytes of private memory; None for half of the free memory
-    threads: int | None = None  # None for the cores that there are
-    store: str = "auto"  # in memory and in the run's own file, or see `open_store`
-    run: str | None = None  # name of the run in a store that several processes use
-    keep_run: bool = False  # keep the run folder when all is done
-    #: The file of a store in one.
-    store_file: GivenPath | None = field(default=None, init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        check_threads(self.threads)
-        if self.store != "auto":
-            check_store(self.store)
-        scheme, _, name = self.store.partition(":")
-        file = scheme == "sqlite" and bool(name)
-        object.__setattr__(self, "store_file", GivenPath.of(name) if file else None)
-        if self.run is not None and not self.shared:
-            raise SpecError(
-                "a named run needs a store that several processes can reach",
-                "for example store='sqlite:keys.sqlite'",
-            )
-
-    @property
-    def shared(self) -> bool:
-        """Whether the store is outside the run's own file."""
-        return self.store not in ("auto", "memory", "sqlite")
-
-    @property
-    def store_url(self) -> str:
-        """The store, whose file is absolute."""
-        return self.store if self.store_file is None else f"sqlite:{os.fspath(self.store_file)}"
-
-    @property
-    def public_store(self) -> str:
-        """The store without user and password."""
-        head, at, tail = self.store.rpartition("@")
-        return f"{head.partition('://')[0]}://{tail}" if at else self.store
 
 
 @dataclass(frozen=True)

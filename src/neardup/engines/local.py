@@ -98,7 +98,7 @@ def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
     sketches = store if isinstance(store, MemoryStore) else None
     with store if sketches is None else nullcontext():
         # With memory for two processes, kernels are compiled while the input is looked at.
-        if available_memory(job.resources.memory) >= _FOR_TWO:
+        if available_memory(job.resources.bytes) >= _FOR_TWO:
             warming.begin(aside=True)
         with clock.stage("begin"):
             beginning = begin(job, store, reader)

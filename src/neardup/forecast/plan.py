@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from neardup.engines.beginning import Head, recipe_of
 from neardup.engines.clock import Clock
-from neardup.engines.job import Job, Resources
+from neardup.engines.job import Job
 from neardup.engines.local import Outcome, run
 from neardup.engines.reading import Reader
 from neardup.forecast.advice import Advice, advice
+from neardup.frame.options import Resources
 from neardup.intervals import wilson
 from neardup.io.opening import PARTITION_BYTES, open_source
 from neardup.io.source import Columns, Partition
@@ -136,7 +137,7 @@ def _nothing(job: Job, recipe: Recipe, threads: int) -> Plan:
     """Return the estimate of an input without documents."""
     char = job.spec.shingle.unit == "char"
     load = Workload(0, 0, 0, recipe.num_bands, threads, char, job.spec.enumerates, 0, 0, False)
-    memory, none = plan_memory(load, job.resources.memory), Share(0.0, 0.0, 0.0)
+    memory, none = plan_memory(load, job.resources.bytes), Share(0.0, 0.0, 0.0)
     return Plan(
         documents=0,
         exact=True,
@@ -220,7 +221,7 @@ def _memory_for(job: Job, recipe: Recipe, head: Head, threads: int) -> tuple[int
     Raises:
         SpecError: The memory does not suffice for one of each.
     """
-    memory = available_memory(job.resources.memory)
+    memory = available_memory(job.resources.bytes)
     largest = max(found.text.nbytes + found.columns.nbytes for found in head.read)
     text = min(
         _TEXT,
@@ -232,7 +233,7 @@ def _memory_for(job: Job, recipe: Recipe, head: Head, threads: int) -> tuple[int
     comparing = plan_memory(load, memory)
     # The head, and the partition that is read now, which takes twice its size.
     reading = BASE + THREAD + 3 * largest
-    if job.resources.memory is not None:
+    if job.resources.bytes is not None:
         what = f"{_DOCUMENTS:,} documents, and a partition of {show_size(largest)}"
         require_memory(memory, max(reading, comparing.minimum), what)
     fit = 1 + max(0, memory - reading) // (THREAD + 2 * largest)
@@ -282,7 +283,7 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         looked.rows,
         spec.shingle.ignores,
     )
-    memory = plan_memory(load, job.resources.memory)
+    memory = plan_memory(load, job.resources.bytes)
     sets = 8 * counts["shingles"] * compared.share * growth
     kept = counts["kept"] / sampled
     output = round((job.source.total_bytes or text) * kept + documents * _ROW + 2 * columns)

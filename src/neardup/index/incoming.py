@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from neardup.engines.identifiers import id_array
 from neardup.errors import ArgumentError, InputError, SpecError
+from neardup.frame.reading import HowRead
 from neardup.index.bodies import Id, is_integer_id
 from neardup.index.transactions import Batch
-from neardup.io.opening import Reading
 from neardup.sketch.baskets import is_basket
 from neardup.sketch.texts import as_text
 
@@ -140,7 +140,7 @@ def texts_of(texts: Any, items: bool = False) -> pa.LargeStringArray | None:
     return as_text(texts, items) if is_list or is_array else None
 
 
-def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iterator[Batch]:
+def batches_of(source: Any, ids: Iterable[Any] | None, reading: HowRead) -> Iterator[Batch]:
     """Read documents with their ids; without ids these are empty.
 
     Args:
@@ -170,7 +170,7 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: Reading) -> Iter
         raise SpecError(f"there are {len(given):,} ids, and not as many documents")
 
 
-def _read(source: Any, reading: Reading) -> Iterator[tuple[pa.LargeStringArray, list[Id]]]:
+def _read(source: Any, reading: HowRead) -> Iterator[tuple[pa.LargeStringArray, list[Id]]]:
     texts = texts_of(source, reading.items)
     if texts is not None:
         yield texts, []

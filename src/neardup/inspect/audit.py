@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow.compute as pc
 
 from neardup.engines.clock import Clock, Event, Listener
-from neardup.engines.job import Resources
 from neardup.errors import InputError, SpecError
 from neardup.files.private_files import replacing
+from neardup.frame.options import Resources
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, CurveClass, PairList, Tally
 from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
 from neardup.intervals import estimate
@@ -97,7 +97,7 @@ def audit(
             raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
     clock = Clock(listener)
     with Pool(resources.threads) as pool, PrivatePeak() as peak:
-        check = _memory_check(results, sample, resources.memory, pool.threads)
+        check = _memory_check(results, sample, resources.bytes, pool.threads)
         source = results.source
         with clock.stage("tables", results.documents):
             tables = _Tables(results)

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.cluster.methods import connected
+from neardup.frame.options import Reading
 from neardup.inspect.agreement import Agreement, b_cubed, pair_counts, pairs_between
 from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.intervals import wilson
-from neardup.io.input_tables import PLAIN
-from neardup.io.opening import Reading
 from neardup.results.results import Results
 
 
@@ -38,7 +37,7 @@ def evaluate(  # noqa: PLR0913 - as `Run.evaluate`
     kind: str | None = None,
     missing: str = "error",
     only_named: bool = False,
-    how: Reading = PLAIN,
+    how: Reading | None = None,
 ) -> dict[str, Any]:
     """Compare a run with the ground truth: precision, recall, F1.
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError
+from neardup.frame.input_tables import Counted, read_counted
+from neardup.frame.options import Reading
 from neardup.io.columns import shown
-from neardup.io.input_tables import PLAIN, read_table
-from neardup.io.opening import Reading
 from neardup.results.results import Results
 
 KINDS = ("pairs", "links", "groups", "judged")
@@ -46,7 +46,7 @@ class GroundTruth:
     kind: str  # one of `KINDS`
     docs: np.ndarray  # int64[rows]: documents named first
     others: np.ndarray  # int64[rows]: groups, or documents named second; -1 for no duplicate
-    skipped: int  # rows left out since the run has no document with such an id
+    skipped: int  # rows left out: the run has no document with such an id, or they are too large
     right: np.ndarray  # bool[rows]: whether each pair is one of duplicates
 
 
@@ -57,7 +57,7 @@ def read_truth(  # noqa: PLR0913 - as `Run.evaluate`
     kind: str | None = None,
     missing: str = "error",
     second_ids: Column = None,
-    how: Reading = PLAIN,
+    how: Reading | None = None,
 ) -> GroundTruth:
     """Read pairs of ids, or ids and groups, and find their documents; see `evaluate`.
 
@@ -68,7 +68,7 @@ def read_truth(  # noqa: PLR0913 - as `Run.evaluate`
         raise SpecError(f"`kind` is {kind!r}; expected one of {', '.join(KINDS)}")
     if missing not in ("error", "skip"):
         raise SpecError(f"`missing` is {missing!r}; expected error or skip")
-    name, table = _read(source, columns, how)
+    name, (table, left_out) = _read(source, columns, how)
     first, second, kind = _columns(name, table.column_names, columns, kind)
     ids, others = _nulls(table.column(first)), _nulls(table.column(second))
     if ids.null_count:
@@ -76,6 +76,7 @@ def read_truth(  # noqa: PLR0913 - as `Run.evaluate`
         raise InputError(f"{name}: row {row} has no {first}", "each row needs an id")
     docs = _numbers(ids, results.ids)
     unknown = docs < 0
+    secret = results.record["secret_ids"] or (how is not None and how.private_ids)
     later = results.ids if second_ids is None else second_ids
     try:
         groups = kind == "groups"
@@ -87,7 +88,7 @@ def read_truth(  # noqa: PLR0913 - as `Run.evaluate`
         unknown |= (numbers < 0) & _valid(others)
     if unknown.any() and missing == "error":
         row = int(np.argmax(unknown))
-        value = _quoted(results, ids[row] if docs[row] < 0 else others[row])
+        value = _quoted(ids[row] if docs[row] < 0 else others[row], secret)
         what = f"{name}: row {row + 1}: {results.name} has no document with the id{value}"
         others_out = "`missing`='skip' leaves out those with other ids"
         if later is not results.ids:
@@ -101,9 +102,10 @@ def read_truth(  # noqa: PLR0913 - as `Run.evaluate`
         raise _none_known(name, results.name, lost or list(found))
     right = _verdicts(name, table, kind)
     known = ~unknown
-    truth = GroundTruth(kind, docs[known], numbers[known], int(unknown.sum()), right[known])
+    skipped = left_out + int(unknown.sum())
+    truth = GroundTruth(kind, docs[known], numbers[known], skipped, right[known])
     if kind == "groups":
-        _check_groups(name, truth, results)
+        _check_groups(name, truth, results, secret)
     return truth
 
 
@@ -112,7 +114,7 @@ def truth_ids(
     known: Sequence[Column],
     columns: Sequence[str] | None = None,
     kind: str | None = None,
-    how: Reading = PLAIN,
+    how: Reading | None = None,
 ) -> list[Column]:
     """Return the ids that the truth names first, and those that it names second, as written.
 
@@ -124,7 +126,7 @@ def truth_ids(
     Raises:
         InputError: None of the ids of a column is known.
     """
-    name, table = _read(source, columns, how)
+    name, (table, _) = _read(source, columns, how)
     first, second, kind = _columns(name, table.column_names, columns, kind)
     found = []
     for column, there in zip((first, first if kind == "groups" else second), known, strict=True):
@@ -142,19 +144,19 @@ def _none_known(name: str, has: str, columns: Sequence[str]) -> InputError:
     return InputError(f"{name}: none of its rows has ids that {has} has, in {where}", hint)
 
 
-def _read(source: Any, columns: Sequence[str] | None, how: Reading) -> tuple[str, pa.Table]:
+def _read(source: Any, columns: Sequence[str] | None, how: Reading | None) -> tuple[str, Counted]:
     if isinstance(source, str | os.PathLike):
         if Path(source).is_dir():
             raise InputError(f"{source} is a folder; expected a file")
-        return str(source), read_table(Path(source), str(source), how, columns)
+        return str(source), read_counted(Path(source), str(source), how, columns)
     for name in ("input_format", "delimiter"):
-        if getattr(how, name) is not None:
+        if getattr(how, name, None) is not None:
             raise SpecError(f"`{name}` is given for a truth that is no file", "leave it out")
     try:
         if isinstance(source, list | tuple | set):
             a, b = zip(*source, strict=True) if source else ((), ())
-            return "the truth", pa.table({"a": list(a), "b": list(b)})
-        return "the truth", pa.table(source)
+            return "the truth", Counted(pa.table({"a": list(a), "b": list(b)}), 0)
+        return "the truth", Counted(pa.table(source), 0)
     except (TypeError, ValueError, pa.ArrowException) as error:
         what = f"the truth is of type {type(source).__name__}; expected a path, a table or pairs"
         hint = "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids"
@@ -243,16 +245,16 @@ def _group_numbers(groups: Column) -> np.ndarray:
     return np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(), dtype=np.int64)
 
 
-def _check_groups(name: str, truth: GroundTruth, results: Results) -> None:
+def _check_groups(name: str, truth: GroundTruth, results: Results, secret: bool) -> None:
     order = np.argsort(truth.docs, kind="stable")
     docs, groups = truth.docs[order], truth.others[order]
     twice = (docs[1:] == docs[:-1]) & (groups[1:] != groups[:-1])
     if twice.any():
         doc = int(docs[int(np.argmax(twice))])
-        which = f"the id{_quoted(results, results.ids[doc])} of document {doc}"
+        which = f"the id{_quoted(results.ids[doc], secret)} of document {doc}"
         hint = "each document belongs to one group at most"
         raise InputError(f"{name}: {which} is in two groups", hint)
 
 
-def _quoted(results: Results, id: Any) -> str:
-    return "" if results.record["secret_ids"] else f" {str(id)[:100]!r}"
+def _quoted(id: Any, secret: bool) -> str:
+    return "" if secret else f" {str(id)[:100]!r}"

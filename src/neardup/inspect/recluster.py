@@ -19,20 +19,27 @@ from neardup.cluster.edges import Edges
 from neardup.cluster.methods import components, counts_of, kept_set, star
 from neardup.engines.clock import Clock, Event
 from neardup.engines.comparing import RunAnswer
-from neardup.engines.job import Job, Resources, needed_columns
+from neardup.engines.job import Job, needed_columns
 from neardup.engines.local import Outcome, run
 from neardup.engines.metadata import CorpusMetadata
 from neardup.engines.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.files.given_path import GivenPath
 from neardup.files.scratch import Scratch
-from neardup.io.opening import Reading
+from neardup.frame.options import Resources, Writing
+from neardup.frame.reading import HowRead
 from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.memory_plan import PrivatePeak
 from neardup.output.publishing import local_output
 from neardup.output.record import record
-from neardup.output.writing import OUTPUTS, Writing, check_inputs, check_outside, write_outputs
+from neardup.output.writing import (
+    OUTPUTS,
+    check_inputs,
+    check_outside,
+    check_writing,
+    write_outputs,
+)
 from neardup.results.folder_results import FolderResults
 from neardup.results.results import MemoryResults, Results
 from neardup.sketch.bands import candidate_probability
@@ -182,7 +189,7 @@ class Reclustering:
             outcome = self._outcome(None)
         return MemoryResults(outcome, record(outcome, peak.peak) | self._about(peak.peak))
 
-    def into(self, out: str | os.PathLike[str], overwrite: bool) -> FolderResults:
+    def into(self, out: str | os.PathLike[str]) -> FolderResults:
         """Write the result to a folder, or to a URL."""
         target, old = located(out), self.results.folder
         same = isinstance(target, Url) and target.rstrip("/") == self.results.name
@@ -192,8 +199,8 @@ class Reclustering:
             raise SpecError(f"{target} is the run itself, or in its folder", "name another output")
         check_inputs(target, self.results.inputs)
         check_outside(target, self.results.read_from)
-        with local_output(target, overwrite=overwrite) as given:
-            here = given.path
+        with local_output(target, overwrite=self.writing.overwrite) as given:
+            here, overwrite = given.path, self.writing.overwrite
             check_folder(here, overwrite, writes=OUTPUTS)
             state = RunState.create(here / RUN_FOLDER, overwrite=overwrite)
             with state, PrivatePeak() as peak:
@@ -236,7 +243,7 @@ class Reclustering:
             needed = needed or "only tables can be written without it; leave out the clean corpus"
             error.hint = f"{error.hint}; {needed}" if error.hint else needed
             raise
-        self.writing.check(job.source)
+        check_writing(self.writing, job.source)
         if note := lower_threshold(self.results, spec):
             self.clock.emit(Event("begin", note=note))
         with self._sketches(job) as sketches:
@@ -249,11 +256,11 @@ class Reclustering:
         if isinstance(results, MemoryResults):
             reading = dict(results.outcome.job.reading)
         elif isinstance(results, FolderResults) and source.files:
-            reading = Reading.of(results.record["source"]).as_dict()
+            reading = HowRead.of(results.record["source"]).as_dict()
             reading["given"] = [str(path) for path in results.given]
         needed = needed_columns(self.spec, None)
         if needed and source.files and source.rereadable:  # reading checks that they are there
-            source = Reading.of(reading).open(results.read_from, needed)
+            source = HowRead.of(reading).open(results.read_from, needed)
         elif needed and not isinstance(source, MissingSource):
             missing = set(needed) - set(source.column_names() or needed)
             if missing:

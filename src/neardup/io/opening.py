@@ -2,101 +2,28 @@
 
 import importlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeGuard
+from typing import Any, TypeGuard
 
-from neardup.errors import InputError, SpecError, spelled
+from neardup.errors import InputError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
 from neardup.io.reading_ahead import ReadAhead
 from neardup.io.remote import Url, located
-from neardup.io.source import MAX_DOCUMENT, Columns, Layout, Partition, Source, SourceFile
+from neardup.io.source import Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import STDIN, copied
-from neardup.memory_plan import memory_of_machine, parse_size
+from neardup.memory_plan import memory_of_machine
 
 PARTITION_BYTES = 8 << 20
-#: Partitions of a source, about: enough for all threads, and not too many to keep track of.
-_FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
-_SMALLEST_PARTITION = 1 << 20
 _FIRST_BYTES = 1 << 16  # searched for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must contain a byte order mark
 _CACHED = 1 << 30  # any system has a cache for a source below this
 
 #: Modules that are not called as their format.
 _MODULES = {"csv": "csv_tables", "tsv": "csv_tables", "arrow": "arrow_tables", "text": "text_files"}
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How a source is read, see `neardup.dedup`; SpecError where ``text`` names no columns."""
-
-    text: str | Sequence[str] = "text"
-    id: str | None = None
-    input_format: str | None = None
-    encoding_errors: str = "strict"
-    delimiter: str | None = None  # of CSV files; None for comma and tab
-    max_document: int | str = MAX_DOCUMENT
-    skip_large: bool | None = None  # see `neardup.io.source.Columns`
-    partition_bytes: int = PARTITION_BYTES
-    items: bool = False  # texts are lists of items
-    private_ids: bool = False  # no message or page may have an id
-
-    def __post_init__(self) -> None:
-        text = (self.text,) if isinstance(self.text, str) else self.text
-        if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
-            raise SpecError(f"`text` is {spelled(text)}; expected the name of a column, or several")
-        if not text:
-            raise SpecError("`text` names no column", "name at least one column with the text")
-        object.__setattr__(self, "text", tuple(text))
-        object.__setattr__(self, "max_document", parse_size(self.max_document, "max_document"))
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
-        """Take its values from a mapping, such as ``run.json``, which may have others."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{k: v for k, v in values.items() if k in known and v is not None})
-
-    def of_another(self, source: object) -> Self:
-        """Return how another source is read: no setting for files or CSV if it has none.
-
-        Raises:
-            InputError: Its files can't be found, or have formats that are not known.
-        """
-        paths = given_paths(source)
-        if paths is None:
-            return replace(self, delimiter=None, skip_large=None)
-        if self.delimiter is None:
-            return self
-        is_csv = any(file.format in ("csv", "tsv") for file in find_files(paths, None))
-        return self if is_csv else replace(self, delimiter=None)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "text": list(self.text)}
-
-    def open(
-        self, source: object, extra: tuple[str, ...] = (), copy_folder: Path | None = None
-    ) -> Source:
-        """Open a source; ``extra`` are other columns that the first pass reads."""
-        size, text = parse_size(self.max_document, "max_document"), tuple(self.text)
-        errors, large = self.encoding_errors, self.skip_large
-        columns = Columns(text, self.id, errors, extra, size, large, self.items)
-        how = self.input_format, self.delimiter, self.partition_bytes
-        return open_source(source, columns, *how, copy_folder)
-
-    def open_sized(
-        self, source: object, extra: tuple[str, ...] = (), copy_folder: Path | None = None
-    ) -> tuple[Source, Self]:
-        """Open a source in partitions that suit its size; return it, and how it is read then."""
-        opened = self.open(source, extra, copy_folder)
-        if not opened.files:
-            return opened, self
-        total = opened.total_bytes or 0
-        size = min(PARTITION_BYTES, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
-        sized = replace(self, partition_bytes=max(size, total // _MANY_PARTITIONS))
-        return sized.open(source, extra, copy_folder), sized
 
 
 def open_source(

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ import pyarrow as pa
 from neardup.engines.local import Outcome
 from neardup.errors import OutputError, SpecError
 from neardup.files.private_files import sync_folder, system_errors
+from neardup.frame.options import TABLE_FORMATS, Writing
 from neardup.io.outputs import check_output
 from neardup.io.remote import is_remote, located
 from neardup.io.source import Source
@@ -24,8 +24,7 @@ from neardup.state.output_folder import STAGED, publish, recover, write_record
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
-TABLES = ("parquet", "csv")  # formats
-_NAMES = [f"{name}.{kind}" for name in ("clusters", "order", "edges") for kind in TABLES]
+_NAMES = [f"{name}.{kind}" for name in ("clusters", "order", "edges") for kind in TABLE_FORMATS]
 #: Names of files and folders that a run may write.
 OUTPUTS = (CLEAN, REMOVED, *_NAMES, RECORD)
 #: Names of the folders in progress, and in the times of stages.
@@ -34,42 +33,27 @@ _STAGES = {CLEAN: "clean corpus", REMOVED: "removed documents"}
 _WRITTEN = "written"
 
 
-@dataclass(frozen=True)
-class Writing:
-    clean: bool = True  # whether there is one
-    format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for that of the input
-    annotate: bool = False  # write all documents, each with its results
-    compression: str | None = None  # None for that of the input
-    tables: str = "parquet"  # format of the tables, one of `TABLES`
-    removed: bool = False  # write the removed documents as well
+def check_writing(writing: Writing, source: Source) -> None:
+    """Refuse an output that can't be written, before any work is done."""
+    if writing.annotate and not writing.clean:
+        raise SpecError(
+            "`annotate` is for the clean corpus, and none is written",
+            "leave out one of `annotate` and `clean`=False",
+        )
+    if writing.compression is not None and not (writing.clean or writing.removed):
+        raise SpecError("`compression` is for the clean corpus, and none is written")
+    for names in _added(writing):
+        fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
+        added = pa.schema(fields) if fields else None
+        check_output(source, writing.format, added, writing.compression)
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
-    def check(self, source: Source) -> None:
-        """Refuse an output that can't be written, before any work is done."""
-        if self.annotate and not self.clean:
-            raise SpecError(
-                "`annotate` is for the clean corpus, and none is written",
-                "leave out one of `annotate` and `clean`=False",
-            )
-        if self.tables not in TABLES:
-            known = " or ".join(map(repr, TABLES))
-            raise SpecError(f"`tables` is {self.tables!r}; expected {known}")
-        if self.compression is not None and not (self.clean or self.removed):
-            raise SpecError("`compression` is for the clean corpus, and none is written")
-        for names in self._added:
-            fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
-            added = pa.schema(fields) if fields else None
-            check_output(source, self.format, added, self.compression)
-
-    @property
-    def _added(self) -> Iterator[Sequence[str]]:
-        """The columns that are added to each corpus that is written."""
-        if self.clean:
-            yield tables.ADDED if self.annotate else ()
-        if self.removed:
-            yield tables.OF_REMOVED
+def _added(writing: Writing) -> Iterator[Sequence[str]]:
+    """Yield the columns that are added to each corpus that is written."""
+    if writing.clean:
+        yield tables.ADDED if writing.annotate else ()
+    if writing.removed:
+        yield tables.OF_REMOVED
 
 
 def check_inputs(

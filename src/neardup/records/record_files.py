@@ -21,9 +21,9 @@ from neardup.arrays import (
     without_nan,
 )
 from neardup.errors import ColumnError, DuplicateIdError, InputError
+from neardup.frame.input_tables import read_counted
+from neardup.frame.options import Reading
 from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
-from neardup.io.input_tables import read_table
-from neardup.io.opening import Reading
 from neardup.records.fields import LinkSpec
 
 #: Names of columns that say from which source a record is.
@@ -45,6 +45,7 @@ class Records:
         origin: Of one file: a column that seems to say from which of two sources a record is, and
             bool[records], whether it is from the second one; None where there is none.
         private_ids: Whether no message or page may have an id.
+        skipped: Records that were left out for their size.
     """
 
     names: tuple[str, ...]
@@ -54,6 +55,7 @@ class Records:
     id: str | None = None
     origin: tuple[str, np.ndarray] | None = None
     private_ids: bool = False
+    skipped: int = 0
 
     def __len__(self) -> int:
         return sum(len(ids) for ids in self.ids)
@@ -65,13 +67,11 @@ class Source(NamedTuple):
     Attributes:
         a: See `neardup.io.opening.open_source`.
         b: The second one; None for duplicates within the first.
-        id: Column with the ids; None for positions.
-        reading: How files are read.
+        reading: How they are read.
     """
 
     a: Any
     b: Any = None
-    id: str | None = None
     reading: Reading = Reading()
 
 
@@ -92,8 +92,9 @@ def read_records(
         DuplicateIdError: Two records of a file have the same id.
         InputError: A file can't be read.
     """
-    a, b, id, reading = given
-    names, tables = [], []
+    a, b, reading = given
+    id = reading.id
+    names, tables, skipped = [], [], 0
     read = [0, 0]
 
     def count(table: pa.Table) -> None:
@@ -108,7 +109,8 @@ def read_records(
         is_file = isinstance(source, str | os.PathLike)
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
-        table = read_table(source, name, reading, _needed(id, spec), count)
+        table, left_out = read_counted(source, name, reading, _needed(id, spec), count)
+        skipped += left_out
         tables.append(_checked(table, name, id, spec, reading.encoding_errors))
     sizes = [table.num_rows for table in tables]
     if sum(sizes) > 2**31 - 2:
@@ -120,7 +122,7 @@ def read_records(
     )
     origin = _origin(tables[0], spec) if b is None else None
     private = reading.private_ids
-    return Records(tuple(names), ids, columns, sizes[0], id, origin, private)
+    return Records(tuple(names), ids, columns, sizes[0], id, origin, private, skipped)
 
 
 def _origin(table: pa.Table, spec: LinkSpec) -> tuple[str, np.ndarray] | None:

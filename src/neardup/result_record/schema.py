@@ -573,6 +573,7 @@ class Block(Part):
 
 class LinkCounts(Part):
     records: Count
+    skipped: Count
     sources: Count
     against: Count | None
     possible: Count

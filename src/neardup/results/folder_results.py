@@ -17,7 +17,7 @@ from neardup.engines.identifiers import id_array
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, InputNotFoundError, NeardupError, ResumeError
 from neardup.files.given_path import GivenPath, current_directory
-from neardup.io.opening import Reading
+from neardup.frame.reading import HowRead
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, again, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
@@ -167,7 +167,7 @@ class FolderResults(Results):
     def source(self) -> Source:
         about = self._about
         try:
-            source = Reading.of(about).open(self.given)
+            source = HowRead.of(about).open(self.given)
         except InputNotFoundError as error:
             raise self._gone() or error from error
         if source.id_column is None and self.record.get("id_type", "int64") != "int64":
@@ -184,7 +184,7 @@ class FolderResults(Results):
 
     def give(self, source: object) -> None:
         """Take the input from the caller; InputError where it is another one."""
-        reading = Reading.of({**(self.record["frame"] or self._about), "partition_bytes": None})
+        reading = HowRead.of({**(self.record["frame"] or self._about), "partition_bytes": None})
         opened = reading.open(source)
         sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
         name = opened.id_column
@@ -213,7 +213,7 @@ class FolderResults(Results):
         about, output = self.record["frame"], self.record["output"]
         if "source" in vars(self) or about is None or not output["clean"] or output["annotate"]:
             return super().kept_documents()
-        reader = Reader(Reading.of(about).open(self.location / CLEAN))
+        reader = Reader(HowRead.of(about).open(self.location / CLEAN))
         with Pool() as pool:
             read = pool.ordered(lambda item: len(item[1].read().text), reader.partitions())
             ends = np.cumsum(list(read), dtype=np.int64)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from neardup.engines.reading import Reader
 from neardup.errors import InputError
-from neardup.io.opening import Reading
+from neardup.frame.reading import HowRead
 from neardup.output.clean import CLEAN
 from neardup.output.publishing import remote_names
 from neardup.results.folder_results import FolderResults
@@ -107,7 +107,7 @@ class SparkFolder(SparkParts):
     def kept_documents(self) -> Selection:
         """Return the clean corpus, in the order of its files."""
         clean = next(name for name in self.record["files"] if name.partition(".")[0] == CLEAN)
-        reader = Reader(Reading.of(self.record["frame"]).open(self.location / clean))
+        reader = Reader(HowRead.of(self.record["frame"]).open(self.location / clean))
         ends = np.cumsum(
             [len(part[1].read(()).text) for part in reader.partitions()], dtype=np.int64
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from neardup.api.arguments import checked
 from neardup.api.finished.listed_report import ListedReport
 from neardup.api.finished.runs import Run
 from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
+from neardup.frame.arguments import expanded
 from neardup.io.remote import Url, located
 from neardup.results.any_run import AnyRun
 from neardup.results.folder_results import FolderResults
@@ -33,7 +33,7 @@ class FromSpark(ListedReport, Run):  # type: ignore[misc]
     pairs_with_texts = AnyRun.pairs_with_texts
 
 
-@checked
+@expanded
 def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
     """Open the output folder of a command, or an index.
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.api.arguments import checked
 from neardup.arrays import array_of
 from neardup.errors import InputError, SpecError
+from neardup.frame.arguments import expanded
 from neardup.io.formats.json_text import joined_tables
 from neardup.io.frames import FrameSource
 from neardup.io.source import Partition
@@ -137,7 +137,7 @@ class RunTables:
     @overload
     def clean(self, kind: Literal["polars"]) -> pl.DataFrame: ...
 
-    @checked
+    @expanded
     def clean(self, kind: str | None = None) -> Frame:
         """Return the kept documents with all their columns.
 
@@ -171,7 +171,7 @@ class RunTables:
             return as_pandas(table)
         return table if kind != "polars" else as_polars(table)
 
-    @checked
+    @expanded
     def to_pandas(self, table: TableName = "clusters") -> pd.DataFrame:
         """Return a table as a pandas DataFrame; ids have the type that they have in the run.
 
@@ -195,7 +195,7 @@ class RunTables:
             frame.index = self._given.index
         return frame
 
-    @checked
+    @expanded
     def to_polars(self, table: TableName = "clusters") -> pl.DataFrame:
         """Return a table as a Polars DataFrame.
 

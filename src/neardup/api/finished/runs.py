@@ -7,24 +7,26 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.api.arguments import checked
 from neardup.api.finished.run_tables import RunTables
-from neardup.api.progress import Progress, show_progress
+from neardup.api.progress import show_progress
 from neardup.api.running import save
 from neardup.engines.clock import Clock
-from neardup.engines.job import Resources
 from neardup.engines.reading import Reader
 from neardup.errors import OutputError, RecallWarning, SpecError
-from neardup.io.opening import Reading
+from neardup.frame.arguments import expanded
+from neardup.frame.options import (
+    FileOptions,
+    Progress,
+    ResourceOptions,
+    ResultOptions,
+)
 from neardup.io.remote import located
 from neardup.io.source import Source
-from neardup.memory_plan import memory_of
-from neardup.output.writing import Writing
 from neardup.recipe import Recipe
 from neardup.results.any_run import AnyRun
 from neardup.results.folder_results import FolderResults
@@ -42,6 +44,10 @@ _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png"
 
 class Evaluation(Shown, dict[str, Any]):
     """Plain values, see ``docs/formats.md``, that print as the command shows them."""
+
+
+class ReclusterOptions(ResultOptions, ResourceOptions, total=False):
+    """Options of `Run.recluster`."""
 
 
 class Run(AnyRun, RunTables):
@@ -76,23 +82,16 @@ class Run(AnyRun, RunTables):
         """How texts became band keys; `neardup.Index.create` takes it, and its threshold."""
         return dataclasses.replace(self._results.recipe, threshold=self._results.spec.threshold)
 
-    @checked
+    @expanded
     def save(
         self,
         out: str | os.PathLike[str],
-        *,
-        clean: bool = True,
-        format: str | None = None,
-        compression: str | None = None,
-        tables: str = "parquet",
-        annotate: bool = False,
-        removed: bool = False,
-        overwrite: bool = False,
+        **options: Unpack[ResultOptions],
     ) -> Run:
         """Write the results to a folder, as `neardup.dedup` does with ``out``.
 
         Args:
-            out: Folder to make; all others as for `neardup.dedup`.
+            out: Folder to make, or URL of one.
 
         Returns:
             The run in that folder.
@@ -106,11 +105,10 @@ class Run(AnyRun, RunTables):
             raise SpecError(f"the run is stored in {results.name} already", "copy that folder")
         out = located(out)
         _refuse_ending(out, "a folder", "for a file write `clean()` or a table, as a frame")
-        writing = Writing(clean, format, annotate, compression, tables, removed)
-        save(results.outcome, results.record, out, writing, overwrite)
+        save(results.outcome, results.record, out, options["writing"])
         return _in_folder(out, *self._frame)
 
-    @checked
+    @expanded
     def explain(
         self,
         id: object,
@@ -139,16 +137,14 @@ class Run(AnyRun, RunTables):
 
         return explain(self._results, id, other, texts, limit, threads)
 
-    @checked
+    @expanded
     def audit(
         self,
         *,
         sample: int = 1000,
         seed: int = 0,
-        memory: int | str | None = None,
-        threads: int | None = None,
         write: bool = True,
-        progress: Progress = "auto",
+        **options: Unpack[ResourceOptions],
     ) -> Audit:
         """Measure the recall, by exact search for all near-duplicates of some documents.
 
@@ -157,7 +153,6 @@ class Run(AnyRun, RunTables):
         Args:
             sample: Documents to draw, of all and of the kept ones; about, where some are empty.
             seed: Another seed, another sample.
-            memory: As for `neardup.dedup`, as are ``threads`` and ``progress``.
             write: Leave the result in the output folder as ``audit.json``, for the report.
 
         Raises:
@@ -166,14 +161,14 @@ class Run(AnyRun, RunTables):
         """
         from neardup.inspect.audit import audit, store_audit
 
-        resources = Resources(memory_of(memory), threads)
-        with show_progress(progress) as listener:
+        resources = options["resources"]
+        with show_progress(resources.progress) as listener:
             made = audit(self._results, sample, seed, resources, listener)
             if write:
                 store_audit(self._results, made, listener)
         return made
 
-    @checked
+    @expanded
     def evaluate(
         self,
         truth: object,
@@ -182,10 +177,7 @@ class Run(AnyRun, RunTables):
         kind: str | None = None,
         missing: str = "error",
         only_named: bool = False,
-        input_format: str | None = None,
-        delimiter: str | None = None,
-        encoding_errors: str = "strict",
-        max_document: int | str = "256MB",
+        **options: Unpack[FileOptions],
     ) -> Evaluation:
         """Compare with known duplicates: precision, recall and F1, and the threshold of the best.
 
@@ -200,8 +192,6 @@ class Run(AnyRun, RunTables):
             missing: ``"error"``, or ``"skip"`` to leave out rows with ids that the run has not.
             only_named: Leave out the documents that the truth does not name; else they are taken to
                 have no duplicates.
-            input_format: Of a file, as for `neardup.dedup`, as are ``delimiter``,
-                ``encoding_errors`` and ``max_document``.
 
         Returns:
             Plain values, see ``docs/formats.md``; a score that has nothing to divide by is None.
@@ -212,10 +202,10 @@ class Run(AnyRun, RunTables):
         """
         from neardup.inspect.evaluate import evaluate
 
-        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
+        how = options["reading"]
         return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named, how))
 
-    @checked
+    @expanded
     def cluster(self, id: object, *, limit: int = 10, threads: int | None = None) -> Cluster:
         """Return the cluster of a document, with the texts of its documents side by side.
 
@@ -234,7 +224,7 @@ class Run(AnyRun, RunTables):
 
         return cluster_of(self._results, id, limit, threads)
 
-    @checked
+    @expanded
     def pairs_with_texts(self, *, texts: bool = True) -> pa.Table:
         """Return pairs next to each other, for a person who goes through them.
 
@@ -258,7 +248,7 @@ class Run(AnyRun, RunTables):
 
         return pairs(self._results, texts)
 
-    @checked
+    @expanded
     def recluster(
         self,
         out: str | os.PathLike[str] | None = None,
@@ -268,16 +258,7 @@ class Run(AnyRun, RunTables):
         tree_threshold: float | None = None,
         keep: str | None = None,
         pairs: str | None = None,
-        clean: bool = True,
-        format: str | None = None,
-        compression: str | None = None,
-        tables: str = "parquet",
-        annotate: bool = False,
-        removed: bool = False,
-        overwrite: bool = False,
-        memory: int | str | None = None,
-        threads: int | None = None,
-        progress: Progress = "auto",
+        **options: Unpack[ReclusterOptions],
     ) -> Run:
         """Decide again which documents are kept and how they are clustered, with the same bands.
 
@@ -286,10 +267,10 @@ class Run(AnyRun, RunTables):
         but the tables if all pairs were listed, or if no removed document falls below it.
 
         Args:
-            out: Folder to write to; without it the result is in memory only.
+            out: Folder to write to, or URL of one; without it the result is in memory only.
             threshold: A new threshold. A lower one is possible, with a warning: the bands were
                 chosen for that of the run, and miss more pairs below it.
-            cluster: As for `neardup.dedup`, as are all others; None changes nothing.
+            cluster: As for `neardup.dedup`, as are ``keep`` and ``pairs``; None changes nothing.
             tree_threshold: Minimum similarity within bounded clusters.
 
         Raises:
@@ -306,17 +287,16 @@ class Run(AnyRun, RunTables):
 
         settings = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
         spec = changed(self.spec, tree_threshold, **settings)
-        resources = Resources(memory_of(memory), threads)
-        writing = Writing(clean, format, annotate, compression, tables, removed)
+        resources, writing = options["resources"], options["writing"]
         if note := lower_threshold(self._results, spec):
             warnings.warn(note.removeprefix("warning: "), RecallWarning, stacklevel=3)
-        with show_progress(progress) as listener:
+        with show_progress(resources.progress) as listener:
             again = Reclustering(self._results, spec, resources, writing, Clock(listener))
             if out is None:
                 return Run(again.in_memory())
-            return _in_folder(again.into(out, overwrite).location, *self._frame)
+            return _in_folder(again.into(out).location, *self._frame)
 
-    @checked
+    @expanded
     def report(
         self,
         path: str | os.PathLike[str],

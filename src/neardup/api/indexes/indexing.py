@@ -7,11 +7,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import pyarrow as pa
 
-from neardup.api.arguments import by_preset, checked, is_one_document, refuse_column
 from neardup.api.indexes.index_folders import (
     Durable,
     copy_index,
@@ -21,7 +20,10 @@ from neardup.api.indexes.index_folders import (
     opened_core,
     settings_of,
 )
-from neardup.errors import ArgumentError, InputError, rows_from, spelled
+from neardup.errors import ArgumentError, InputError, ids_left_out, rows_from, spelled
+from neardup.frame.arguments import by_preset, expanded, is_given, is_one_document, refuse_column
+from neardup.frame.options import Reading, ReadingOptions, TableOptions
+from neardup.frame.reading import HowRead, how_read
 from neardup.index.answers import (
     NewAnswer,
     UpdateAnswer,
@@ -51,7 +53,6 @@ from neardup.index.inserting import Conflict, add_all, add_new, check_conflict, 
 from neardup.index.merging import Merger, compact
 from neardup.index.transactions import Batch, Core
 from neardup.inspect.compare import Comparison, Text, compare
-from neardup.io.opening import Reading
 from neardup.io.remote import local_target
 from neardup.recipe import Recipe
 from neardup.sketch.baskets import basket_items
@@ -59,6 +60,15 @@ from neardup.spec import ShingleSpec, Spec, check_integer
 
 if TYPE_CHECKING:
     from neardup.api.finished.runs import Run
+
+
+#: Options of several documents, which one by its id and its text has not.
+_OF_SEVERAL = ("id", "input_format", "delimiter")
+
+
+def with_text(reading: Reading, text: str | Sequence[str], items: bool) -> HowRead:
+    """Return how documents are read, with another column of texts if one was given."""
+    return how_read(dataclasses.replace(reading, text=text) if is_given(text) else reading, items)
 
 
 class Index:
@@ -77,7 +87,7 @@ class Index:
         self._merger = Merger(core)
 
     @classmethod
-    @checked
+    @expanded
     def create(
         cls,
         path: str | os.PathLike[str] | None = None,
@@ -126,7 +136,7 @@ class Index:
         return cls(made_core(path, options, asked, made, bool(store_text), passages), asked)
 
     @classmethod
-    @checked
+    @expanded
     def open(
         cls,
         path: str | os.PathLike[str],
@@ -152,7 +162,7 @@ class Index:
         return cls(core, spec)
 
     @classmethod
-    @checked
+    @expanded
     def from_run(
         cls,
         run: str | os.PathLike[str] | Run,
@@ -253,14 +263,14 @@ class Index:
         text = stored_text(self._core, checked_id(id_))
         return basket_items(text) if self._items and text is not None else text
 
+    @expanded
     def query(
         self,
         texts: object,
         *,
         threshold: float | None = None,
         top: int | None = None,
-        text: str | Sequence[str] = "text",
-        id: str | None = None,
+        **options: Unpack[ReadingOptions],
     ) -> pa.Table:
         """Return the documents that are similar to some texts, with exact similarities.
 
@@ -272,7 +282,6 @@ class Index:
                 Where items are compared, a basket, or a list of baskets.
             threshold: Lowest similarity; that of the index by default, and not below it.
             top: Documents for each text, at most: the most similar of the candidates.
-            text: Column with the text, or several, where a table is given.
             id: Column that names the texts in the answer, where a table is given.
 
         Returns:
@@ -296,14 +305,10 @@ class Index:
         limit = required_threshold(self._spec, self._core.recipe, threshold)
         if top is not None:
             check_integer("`top`", top, 1, 2**31)
-        return found_in(
-            self._core, self._asked(texts, Reading(text, id, items=self._items)), limit, top=top
-        )
+        return found_in(self._core, self._asked(texts, options["reading"]), limit, top=top)
 
-    @checked
-    def copied(
-        self, texts: object, *, text: str | Sequence[str] = "text", id: str | None = None
-    ) -> pa.Table:
+    @expanded
+    def copied(self, texts: object, **options: Unpack[ReadingOptions]) -> pa.Table:
         """Return which parts of some texts are copied, and from where; nothing is added.
 
         The answer for a text is that of `neardup.passages` for it as the last of all documents,
@@ -311,7 +316,7 @@ class Index:
         together are not compared with each other.
 
         Args:
-            texts: As for `query`, as are ``text`` and ``id``.
+            texts: As for `query`, as is ``id``.
 
         Returns:
             A row for each passage. Columns: ``query``, the row of the text from 0, or its id;
@@ -331,8 +336,7 @@ class Index:
             >>> found.select(["start", "end", "source_id", "source_start"]).to_pylist()
             [{'start': 6, 'end': 25, 'source_id': 'a', 'source_start': 0}]
         """
-        reading = Reading(text, id, items=self._items)
-        return copied_in(self._core, self._asked(texts, reading))
+        return copied_in(self._core, self._asked(texts, options["reading"]))
 
     def is_duplicate(self, text: Text) -> bool:
         """Whether a document is similar to a text."""
@@ -341,17 +345,17 @@ class Index:
             found = self._core.matches(texts, self._spec.threshold, first=True)
             return bool(len(found.row))
 
-    def first_matches(self, texts: object, *, text: str | Sequence[str] = "text") -> pa.Table:
+    @expanded
+    def first_matches(self, texts: object, **options: Unpack[ReadingOptions]) -> pa.Table:
         """Return, for each text, the first document that it is similar to.
 
         Args:
-            texts: As for `query`.
-            text: As for `query`.
+            texts: As for `query`, as is ``id``.
 
         Returns:
             A row for each text that is similar to a document; columns as for `query`.
         """
-        batches = self._asked(texts, Reading(text, items=self._items))
+        batches = self._asked(texts, options["reading"])
         return found_in(self._core, batches, self._spec.threshold, first=True)
 
     def explain(self, text: Text, id: Id) -> Comparison:
@@ -378,7 +382,8 @@ class Index:
         return Batch([checked_id(id)], one_text(text, self._items))
 
     def _asked(self, texts: object, reading: Reading) -> Iterable[Batch]:
-        return batches_of([texts] if is_one(texts, self._items) else texts, None, reading)
+        asked = [texts] if is_one(texts, self._items) else texts
+        return batches_of(asked, None, how_read(reading, self._items))
 
     def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
         """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
@@ -411,7 +416,7 @@ class Index:
         """Return numbers of documents, segments and bytes, by name."""
         return numbers_of(self._core, self._spec)
 
-    @checked
+    @expanded
     def add(
         self,
         source: object,
@@ -419,11 +424,7 @@ class Index:
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
-        id: str | None = None,
-        input_format: str | None = None,
-        encoding_errors: str = "strict",
-        delimiter: str | None = None,
-        max_document: int | str = "256MB",
+        **options: Unpack[TableOptions],
     ) -> int:
         """Add documents, whatever they are similar to.
 
@@ -439,8 +440,6 @@ class Index:
             on_conflict: Where an id is there, or given twice: ``"error"``, ``"replace"`` the
                 document that has it, or ``"skip"`` the new one.
             id: Column with the ids, instead of ``ids``.
-            input_format: As for `neardup.dedup`, as are ``encoding_errors``, ``delimiter`` and
-                ``max_document``, of files and tables.
 
         Returns:
             How many were added.
@@ -458,21 +457,21 @@ class Index:
             (1, 2)
         """
         check_conflict(on_conflict)
-        how = (input_format, encoding_errors, delimiter, max_document)
-        several = {"ids": ids, "id": id, "input_format": input_format, "delimiter": delimiter}
+        reading = options["reading"]
+        several = {"ids": ids, **{name: getattr(reading, name) for name in _OF_SEVERAL}}
         if is_one_document(source, text, **several):
             refuse_column(source, text)
             return self._insert([self._one(source, text)], on_conflict)
-        reading = Reading(text, id, *how, items=self._items)
-        batches = batches_of(source, ids, reading)
-        if not is_file(source):
-            return self._insert(batches, on_conflict)
-        count = done = 0
-        for batch in batches:
-            with rows_from(done):
-                count += self._insert([batch], on_conflict)
-            done += len(batch.texts)
-        return count
+        batches = batches_of(source, ids, with_text(reading, text, self._items))
+        with ids_left_out(reading.private_ids):
+            if not is_file(source):
+                return self._insert(batches, on_conflict)
+            count = done = 0
+            for batch in batches:
+                with rows_from(done):
+                    count += self._insert([batch], on_conflict)
+                done += len(batch.texts)
+            return count
 
     def _insert(self, batches: Iterable[Batch], on_conflict: Conflict) -> int:
         with self._core.writing():
@@ -490,18 +489,19 @@ class Index:
         text: None = None,
         *,
         ids: Iterable[Id] | None = None,
-        id: str | None = None,
         column: str | Sequence[str] = "text",
+        **options: Unpack[TableOptions],
     ) -> pa.Table: ...
 
+    @expanded
     def add_if_new(
         self,
         id_or_batch: object,
         text: Text | None = None,
         *,
         ids: Iterable[Id] | None = None,
-        id: str | None = None,
-        column: str | Sequence[str] = "text",
+        column: str | Sequence[str] = by_preset("text"),
+        **options: Unpack[TableOptions],
     ) -> NewAnswer | pa.Table:
         """Add documents that are similar to none before them, in one transaction.
 
@@ -515,8 +515,8 @@ class Index:
             id_or_batch: The id of one document; or several documents, as for `add`.
             text: The text of the one document.
             ids: Ids of several documents, as for `add`.
-            id: Column with the ids of several documents.
             column: Column with the text of several documents, or several columns.
+            id: Column with the ids of several documents.
 
         Returns:
             For one document a `NewAnswer`. For several a table with a row for each: ``id``,
@@ -535,13 +535,14 @@ class Index:
             >>> index.add_if_new(2, "One, two; three four five six!").duplicate_of
             1
         """
+        reading = options["reading"]
         single = text is not None or isinstance(id_or_batch, str | int)
         if single:
-            is_one_document(id_or_batch, text, ids=ids, id=id)
+            is_one_document(id_or_batch, text, ids=ids, id=reading.id)
             batches: Iterable[Batch] = [self._one(id_or_batch, text)]
         else:
-            batches = batches_of(id_or_batch, ids, Reading(column, id, items=self._items))
-        with self._core.writing():
+            batches = batches_of(id_or_batch, ids, with_text(reading, column, self._items))
+        with ids_left_out(reading.private_ids), self._core.writing():
             names, answers = add_new(self._core, batches)
             kind = self._core.catalogue.state().ids
         self._merger.after_insert()
@@ -582,7 +583,7 @@ class Index:
         with self._core.writing():
             return self._core.remove_known(unique)
 
-    @checked
+    @expanded
     def update(self, id: Id, text: Text, *, if_new: bool = False) -> UpdateAnswer:
         """Replace the text of a document, which then counts as the last one that came.
 
@@ -607,7 +608,7 @@ class Index:
         of, similarity = first_answer(answers)
         return UpdateAnswer(batch.ids[0], of is None or not if_new, of, similarity, released)
 
-    @checked
+    @expanded
     def merge(self, other: Index, *, on_conflict: Conflict = "error") -> int:
         """Add all documents of another index, in their order.
 

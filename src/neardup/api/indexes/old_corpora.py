@@ -13,7 +13,8 @@ from neardup.corpora.of_run import results_of
 from neardup.corpora.old_texts import OldTexts, of_files, of_index, of_run_folder
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.files.given_path import GivenPath
-from neardup.io.opening import Reading
+from neardup.frame.options import Reading
+from neardup.frame.reading import how_read
 from neardup.io.remote import Url, is_remote, local_target, located
 from neardup.results.folder_results import FolderResults
 from neardup.results.results import Results
@@ -85,7 +86,7 @@ def open_corpus(old: object, reading: Reading) -> InputCorpus:
     _refuse_folder_of_indexes(old)
     try:
         with naming("old_"):
-            return InputCorpus.open(old, reading.of_another(old))
+            return InputCorpus.open(old, how_read(reading).of_another(old))
     except InputNotFoundError as error:
         error.hint = "name the folder of an index, the output of neardup dedup, or files"
         raise

@@ -8,6 +8,7 @@ import click
 from neardup.cli import options as o
 from neardup.cli.showing import show_events, show_record
 from neardup.errors import SpecError
+from neardup.frame.options import Writing
 
 
 @o.grouped(
@@ -25,15 +26,7 @@ from neardup.errors import SpecError
     help="Test items: a file, folder or pattern; may be given several times.",
 )
 @o.input_options
-@o.skip_large_option
-@o.private_ids_option
-@o.option(
-    "--test-text",
-    metavar="NAME[,NAME...]",
-    group=o.INPUT,
-    help="Column with the text of the test items. [default: as --text]",
-)
-@o.option("--test-id", metavar="NAME", group=o.INPUT, help="Column with their ids.")
+@o.second_options("test_", "of the test items")
 @o.option(
     "--by",
     type=click.Choice(["containment", "similarity"]),
@@ -73,26 +66,19 @@ from neardup.errors import SpecError
 @o.kept("--mask TEXT", help="Put TEXT instead of each stretch that is cut.")
 @o.local_out_option
 @o.of_output("--texts", help="Give each match with the text of its passage.")
-@o.option(
-    "--format",
-    type=o.FORMATS,
-    group=o.OUTPUT,
-    help="Format of the clean corpus. [default: that of the input]",
-)
-@o.of_output(
-    "--removed",
+@o.shared(Writing, "format", "overwrite")
+@o.shared(
+    Writing,
+    "removed",
     help="Write the documents that match too, to OUT/removed/, each with the test_id of the item "
     "of which it has the highest containment, and that.",
 )
-@o.option("--overwrite", is_flag=True, group=o.OUTPUT, help="Replace an earlier output in OUT.")
 @o.resource_options
 @o.json_option
 @o.quiet_option
 def decontaminate(
     inputs: tuple[str, ...],
     tests: tuple[str, ...],
-    text: str,
-    test_text: str | None,
     json_: bool,
     quiet: bool,
     **options: Any,
@@ -116,8 +102,6 @@ def decontaminate(
         found = decontaminate(
             [Path(name) for name in inputs],
             [Path(name) for name in tests],
-            text=text.split(","),
-            test_text=None if test_text is None else test_text.split(","),
             progress=listener or False,
             **options,
         ).summary

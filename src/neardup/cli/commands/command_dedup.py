@@ -9,14 +9,15 @@ import click
 from neardup.cli import options as o
 from neardup.cli.showing import show_events, show_record
 from neardup.errors import SpecError
+from neardup.frame.options import Reading, Writing
 
 #: Options that go with --against whatever it names, those of files, and settings.
-_OF_ALL = ("inputs", "out", "against", "text", "json_", "quiet", "debug")
+_OF_ALL = ("inputs", "out", "against", "json_", "quiet", "debug")
 _OF_BATCH = (
-    *("id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
+    *("text", "id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
     *("max_document", "skip_large", "private_ids", "memory", "threads", "old_only", "removed"),
 )
-_OF_CORPUS = ("old_text", "old_id")
+_OF_CORPUS = ("old_text", "old_id", "old_input_format", "old_delimiter")
 _SETTINGS = (
     *("preset", "shingle", "stem", "keep_case", "nfkc", "strip_accents", "raw", "bag"),
     *("hash_bytes", "ignore", "stop_passages", "threshold", "recall", "method", "num_bands"),
@@ -31,33 +32,19 @@ _SETTINGS = (
 @o.inputs_argument
 @o.out_option
 @o.output_options
-@o.of_output("--resume", help="Continue the interrupted run in OUT.")
-@o.of_output(
-    "--work DIR",
-    help="Where OUT is a URL, local folder for the run while it is at work; needed to resume. "
-    "[default: a temporary folder]",
-)
-@o.of_output(
-    "--keep-run", help="Keep OUT/.run; neardup recluster need not sketch the input again then."
-)
+@o.shared(Writing, "resume", "work", "keep_run")
 @o.of_input(
     "--against OLD",
     help="Remove documents similar to this old corpus, too: an index, the kept documents of an "
     "output folder, or files, which are sketched first. The settings are those of an index or "
     "output folder.",
 )
-@o.of_input(
-    "--old-text NAME[,NAME...]",
-    help="Column with the text of files that --against names. [default: as --text]",
-)
-@o.of_input("--old-id NAME", help="Column with their ids. [default: as --id]")
+@o.second_options("old_", "of the old corpus")
 @o.kept(
     "--old-only",
     help="Remove only documents similar to the old corpus, and list all such pairs.",
 )
 @o.input_options
-@o.skip_large_option
-@o.private_ids_option
 @o.spec_options
 @o.store_options
 @o.resource_options
@@ -87,18 +74,16 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
     if against is not None:
         _against(inputs, out, against, options)
         return
-    if given := o.given_options("old_text", "old_id", "old_only"):
-        raise SpecError(f"`{given[0]}` needs an old corpus", "give `against`")
-    for name in ("old_text", "old_id", "old_only"):
-        options.pop(name)
+    for name in [name for name in options if name.startswith("old_")]:
+        if options.pop(name) and o.given_options(name):
+            raise SpecError(f"`{name}` needs an old corpus", "give `against`")
     from neardup.api.running import run_in_folder
     from neardup.engines.clock import Clock, process_start
 
     quiet, json_ = options.pop("quiet"), options.pop("json_")
-    how = {name: options.pop(name) for name in ("overwrite", "resume", "work")}
     with show_events(not quiet) as listener:
         request = o.request_of(inputs, options, Clock(listener, process_start()))
-        found = run_in_folder(request, out, **how)
+        found = run_in_folder(request, out)
     show_record(found.record, out, json_, quiet)
     if not (json_ or quiet):
         from neardup.copies.hint import hint
@@ -125,25 +110,22 @@ def _against(inputs: tuple[str, ...], out: str, old: str, options: dict[str, Any
     known = {name: options[name] for name in _OF_BATCH}
     if is_corpus(target):
         known["spec"] = o.spec_of({name: options[name] for name in _SETTINGS})
-        known["old_id"] = options["old_id"]
-        known["old_text"] = options["old_text"] and options["old_text"].split(",")
+        known |= {name: options[name] for name in _OF_CORPUS}
     elif wrong := [name for name in given if name in (*_OF_CORPUS, *_SETTINGS)]:
         raise SpecError(
             f"`{wrong[0]}` does not go with this `against`, an index or a run: its settings apply",
             "leave it out",
         )
-    paths, text = [located(name) for name in inputs], options["text"].split(",")
+    paths = [located(name) for name in inputs]
     json_, quiet = options["json_"], options["quiet"]
     with show_events(not quiet) as listener:
-        found = against(paths, target, text=text, out=out, progress=listener or False, **known)
+        found = against(paths, target, out=out, progress=listener or False, **known)
     show_record(found.summary, out, json_, quiet)
 
 
 @o.grouped("neardup sketch shards/ --store cassandra://db/neardup --run notes --shard 3/8")
 @o.inputs_argument
 @o.input_options
-@o.skip_large_option
-@o.private_ids_option
 @o.spec_options
 @o.store_options
 @o.advanced("--shard I/N", default="1/1", help="Sketch every N-th partition, from the I-th on.")
@@ -177,15 +159,13 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
 @o.file_option(*("-o", "--output", "out"), what="Parquet file to make.", required=True)
 @o.option("--num-hashes N", default=128, group=o.COMPARED, help="Entries of a signature.")
 @o.signature_options
-@o.of_output("--overwrite", help="Replace a file that is there.")
+@o.overwrite_option
 @o.threads_option
 @o.quiet_option
 def signatures(
     inputs: tuple[str, ...],
     out: Path,
     num_hashes: int,
-    text: str,
-    overwrite: bool,
     threads: int | None,
     quiet: bool,
     **options: Any,
@@ -197,20 +177,18 @@ def signatures(
     from neardup.api.saved_signatures import save_signatures
     from neardup.io.remote import located
 
-    names = ("id", "delimiter", "input_format", "encoding_errors", "max_document")
-    how = {name: options.pop(name) for name in names}
+    reading, writing = o.group_of(Reading, options), o.group_of(Writing, options)
     spec = o.spec_of(options)
     count = save_signatures(
         [located(name) for name in inputs],
         out,
         num_hashes=num_hashes,
-        text=text.split(","),
         shingle=spec.shingle,
         scheme=spec.scheme,
         seed=spec.seed,
-        overwrite=overwrite,
         threads=threads,
-        **how,
+        reading=reading,
+        writing=writing,
     )
     if not quiet:
         click.echo(f"signed      {count:>12,}   documents, in {out}", err=True)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 @o.grouped("neardup plan shards/ --preset clinical --memory 4GB")
 @o.inputs_argument
 @o.input_options
-@o.skip_large_option
 @o.spec_options
 @o.resource_options
 @o.of_input(
@@ -66,7 +65,7 @@ def plan(
     if within or across:
         raise SpecError("--within and --across are of --passages", "add --passages L")
     if check:
-        options["no_clean"] = True  # nothing is written
+        options["clean"] = False  # nothing is written
         _check(o.request_of(inputs, options, Clock()).job(), json_)
         return
     from neardup.report.plan_text import render
@@ -93,7 +92,7 @@ def _plan_passages(
     spec = PassageSpec(words, **{name: options[name] for name in names}, **groups)
     request = o.request_of(inputs, options, Clock())
     corpus = InputCorpus.open(request.source, request.reading, spec.columns)
-    limits = PassageLimits(request.resources.memory, request.resources.threads)
+    limits = PassageLimits(request.resources.bytes, request.resources.threads)
     found = plan_passages(corpus, spec, limits)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else render(found))
 

@@ -12,6 +12,7 @@ from neardup.cli import options as o
 from neardup.cli.main import as_options
 from neardup.cli.showing import Page, in_colour, on_run, open_records, open_run, show_options
 from neardup.errors import InputError, SpecError, hint_instead
+from neardup.frame.options import Reading
 
 #: Bytes of a text.
 _MOST = 64 << 20
@@ -113,7 +114,7 @@ def _note(text: str) -> None:
 @o.grouped("neardup compare a.txt b.txt --shingle word:3")
 @click.argument("file1", metavar="FILE1")
 @click.argument("file2", metavar="FILE2")
-@o.encoding_option
+@o.shared(Reading, "encoding_errors")
 @o.pair_options
 @o.no_text_option
 @show_options

@@ -11,6 +11,7 @@ import click
 from neardup.cli import options as o
 from neardup.cli.showing import show_events
 from neardup.errors import OutputError, SpecError
+from neardup.frame.options import Reading
 
 if TYPE_CHECKING:
     from neardup.records.outputs.link_runs import LinkRun
@@ -29,9 +30,6 @@ _FIELDS: dict[str, Any] = {
     "group": o.INPUT,
     "help": "Columns that are compared: as text, digits, exact or numeric; text if not given.",
 }
-_id = o.option(
-    "--id", metavar="NAME", group=o.INPUT, help="Column with the ids. [default: position]"
-)
 _block_at = o.option(
     "--block-at",
     type=float,
@@ -57,14 +55,10 @@ _tagged = o.option(
 _seed = o.option(
     "--seed", type=int, default=0, group=o.ADVANCED, help="Seed of the hash functions."
 )
-_overwrite = o.option(
-    "--overwrite", is_flag=True, group=o.OUTPUT, help="Replace the output of an earlier linkage."
-)
 
 
 @o.grouped(_EXAMPLE.format("link") + _AGAINST)
 @_files
-@_id
 @o.option("--fields", **_FIELDS)
 @o.option(
     "--against",
@@ -110,7 +104,7 @@ _overwrite = o.option(
     "the page of a report.",
 )
 @o.local_out_option
-@_overwrite
+@o.overwrite_option
 @o.option(
     "--index",
     type=o.LOCAL_TARGET,
@@ -123,7 +117,6 @@ _overwrite = o.option(
 @_tagged
 @_seed
 @o.table_options
-@o.private_ids_option
 @o.resource_options
 @o.quiet_option
 def link(
@@ -186,7 +179,6 @@ def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
 
 @o.grouped(_EXAMPLE.format("blocks").replace("-o out", "-o pairs.parquet"))
 @_files
-@_id
 @o.option("--fields", required=True, **_FIELDS)
 @_block_at
 @_recall
@@ -209,7 +201,7 @@ def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
     help="Write a row for each record instead: its id, and in this column its block, a connected "
     "component of candidates. Blocks are no clusters: often one has nearly all records.",
 )
-@_overwrite
+@o.overwrite_option
 @o.json_option
 @_tagged
 @_seed
@@ -227,24 +219,18 @@ def blocks(
     **options: Any,
 ) -> None:
     """Find candidates only: pairs of records for a tool that scores them."""
-    from neardup.report.outfile import check_file
-
-    endings = {".parquet": "parquet", ".csv": "csv"}
-    if out.suffix.lower() not in endings:
-        raise SpecError(f"no pairs can be written as {out.name!r}", "known are .parquet and .csv")
-    check_file(out, files, overwrite)
     from neardup.api.linking import blocks
-    from neardup.records.outputs.link_files import write_blocks, write_labels
+    from neardup.records.outputs.link_files import BlocksFile
 
+    file = BlocksFile.of(out, files, overwrite)
     if column is not None and target != "pairs":
         raise SpecError("`for` is splink, which takes pairs, and `column` is given")
     with show_events(not quiet) as listener:
         found = blocks(*_two(files), **options, progress=listener or False)
-    format = endings[out.suffix.lower()]
     if column is not None:
-        write_labels(found.labels(column), out, format)
+        file.write_tables([found.labels(column)])
     else:
-        write_blocks(found._blocked, out, format, target == "splink")
+        file.write(found._blocked, target == "splink")
     if json_:
         click.echo(json.dumps({**found.summary, "notes": found.notes}, indent=2))
     if not quiet:
@@ -267,13 +253,12 @@ def evaluate_links_of(
     """Compare pairs of ``neardup blocks``, or an index of records, with known pairs."""
     if options.pop("only_named"):
         raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
-    from neardup.io.opening import Reading
     from neardup.records.incremental.record_index import RecordIndex
     from neardup.records.outputs.link_scores import evaluate_pairs
     from neardup.records.outputs.link_text import render_evaluation
 
     if run.is_file():
-        how = Reading.of(options)
+        how = o.group_of(Reading, options)
         asked = {name: options[name] for name in ("kind", "missing")}
         result = evaluate_pairs(run, truth, columns=columns, how=how, **asked)
     else:

@@ -5,6 +5,7 @@ from typing import Any
 
 from neardup.cli import options as o
 from neardup.cli.showing import show_events, show_record
+from neardup.frame.options import Resources, Writing
 
 
 @o.grouped(
@@ -13,13 +14,12 @@ from neardup.cli.showing import show_events, show_record
 )
 @o.inputs_argument
 @o.input_options
-@o.skip_large_option
-@o.private_ids_option
 @o.of_input(
     "--against CORPUS",
     type=o.PATH,
     help="Another corpus, or the output folder of neardup dedup; its documents come first.",
 )
+@o.second_options("old_", "of the old corpus")
 @o.compared("--words L", type=int, help="Words of the shortest run that counts. [default: 25]")
 @o.compared("--preset [web|clinical]", help="50 or 10 words, unless --words is given.")
 @o.compared("--order-by COLUMN", help="Order of the documents. [default: that of the input]")
@@ -44,21 +44,8 @@ from neardup.cli.showing import show_events, show_record
 @o.ignore_options
 @o.out_option
 @o.of_output("--by COLUMN", help="List the totals by its values too, as of an author.")
-@o.of_output(
-    "--format", type=o.FORMATS, help="Format of the clean corpus. [default: that of the input]"
-)
-@o.of_output(
-    "--compression [gzip|zstd|none|snappy|brotli|lz4]",
-    help="Compression of the clean corpus. [default: that of the input]",
-)
+@o.shared(Writing, "format", "compression", "overwrite", "resume", "work")
 @o.of_output("--annotate", help="Add words, copied_share and copied_from to each document.")
-@o.of_output("--overwrite", help="Replace the output of an earlier run in the folder.")
-@o.of_output("--resume", help="Continue the interrupted run in OUT.")
-@o.of_output(
-    "--work FOLDER",
-    type=o.PATH,
-    help="Where OUT is a URL, local folder for the run while it is at work; needed to resume.",
-)
 @o.json_option
 @o.kept("--cut", help="Cut the copied words. [default: nothing is cut]")
 @o.kept(
@@ -73,12 +60,10 @@ from neardup.cli.showing import show_events, show_record
 @o.kept("--drop-above SHARE", help="Leave out documents of which a larger share is copied.")
 @o.kept("--drop-below WORDS", type=int, help="Leave out documents with fewer words left.")
 @o.kept("--keep-sources", help="Leave no document out that has the only occurrence of cut words.")
-@o.of_resources("--memory SIZE", help="Memory that may be used, such as 4GB. [default: 1GB]")
+@o.shared(Resources, "memory", help="Memory that may be used, such as 4GB. [default: 1GB]")
 @o.threads_option
 @o.quiet_option
-def passages(
-    inputs: tuple[str, ...], out: str, text: str, json_: bool, quiet: bool, **options: Any
-) -> None:
+def passages(inputs: tuple[str, ...], out: str, json_: bool, quiet: bool, **options: Any) -> None:
     """Find every run of words in INPUT that occurs earlier, exactly, and name its source.
 
     OUT gets passages.parquet (a row for each copied passage, with the characters of it and of its
@@ -96,7 +81,6 @@ def passages(
     with show_events(not quiet) as listener:
         run = find(
             [Path(name) for name in inputs],
-            text=text.split(","),
             out=out,
             progress=listener or False,
             **options,

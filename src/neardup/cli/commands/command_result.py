@@ -9,6 +9,7 @@ import click
 from neardup.cli import options as o
 from neardup.cli.showing import context_option, on_run, open_run, show_events, show_record
 from neardup.errors import SpecError
+from neardup.frame.options import Resources, Writing
 from neardup.spec import CLUSTERINGS
 
 _AS_BEFORE = "[default: as in RUN]"
@@ -43,11 +44,11 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     from neardup.state.run_state import RUN_FOLDER, RunState
 
     RunState.refuse_used(Path(out) / RUN_FOLDER)  # before the run is read
-    opened, overwrite = open_run(run, "recluster"), options.pop("overwrite")
+    opened = open_run(run, "recluster")
     if opened.command == "link":
         from neardup.cli.commands.command_link import show_link
 
-        found = on_run(opened, "recluster", out, overwrite=overwrite, **options)
+        found = on_run(opened, "recluster", out, **options)
         show_link(found, Path(out), json_, quiet)
         return
     if type(opened) is not Run:
@@ -58,11 +59,11 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
             "it has `threshold` instead",
         )
     results = opened._results
-    writing, resources = o.writing_of(options), o.resources_of(options)
+    writing, resources = o.group_of(Writing, options), o.group_of(Resources, options)
     spec = changed(results.spec, **options)
     with show_events(not quiet) as listener:
         clock = Clock(listener, process_start())
-        found = Reclustering(results, spec, resources, writing, clock).into(out, overwrite)
+        found = Reclustering(results, spec, resources, writing, clock).into(out)
     show_record(found.record, out, json_, quiet)
 
 
@@ -170,7 +171,7 @@ def audit(run: Path, json_: bool, quiet: bool, **options: Any) -> None:
     default="error",
     help="Refuse ids that the run has not, or leave out their rows and count them.",
 )
-@o.table_options
+@o.file_options
 @o.option(
     "--only-named",
     help="Leave out documents that the truth does not name; else they have no duplicates.",

@@ -94,6 +94,13 @@ class BytePartition(Partition):
             raise too_large(self.position(int(found[np.argmax(large), 0])), "record", limit)
         return np.flatnonzero(~large)
 
+    def left_out(self, raw: Raw, records: int) -> int:
+        """Return how many records were left out for their size, besides some that are not."""
+        found = self._extent.skipped
+        if raw.size > self._columns.max_document:
+            found += len(self.found(raw)) - records
+        return found
+
     def limit(self) -> RecordLimit:
         """Return the limit on a record."""
         return RecordLimit(self._columns.max_document, self._columns.skip_large)
@@ -122,9 +129,7 @@ class BytePartition(Partition):
         convert = self._lossless_column if columns is None else _Reader.checked
         arrays = [convert(reader, names.index(name), name) for name in asked]
         table = pa.Table.from_arrays(arrays, list(asked))
-        skipped = self._extent.skipped
-        if raw.size > self._columns.max_document:
-            skipped += len(self.found(raw)) - len(text)
+        skipped = self.left_out(raw, len(text))
         least = 0 if self._columns.items else len(texts) - 1  # of texts that are joined by a space
         missing = int((np.diff(string_offsets(text)) == least).sum())
         return Documents(text, table, int(reader.replaced.sum()), None, skipped, missing)

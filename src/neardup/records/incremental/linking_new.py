@@ -91,7 +91,8 @@ def link_new(
     fields = ", ".join(spec.names)
     with hint_instead(f"the fields of the index are {fields}; `id` names the ids", "fields"):
         check = functools.partial(plan_records, threads=pool.threads, memory=memory)
-        records = read_records(given._replace(id=given.id or store.id), spec, check)
+        reading = dataclasses.replace(given.reading, id=given.reading.id or store.id)
+        records = read_records(given._replace(reading=reading), spec, check)
     use_memory(records, pool, memory)
     features = store.features(records.columns, pool)
     keys = store.keys(features, records.columns, pool)
@@ -193,8 +194,8 @@ def _together(old: Stored, ids: list[Id], new: Records) -> Records:
     columns = tuple(
         pa.concat_arrays([one, two]) for one, two in zip(old.columns, new.columns, strict=True)
     )
-    of, private = (id_values(ids, kind),), new.private_ids
-    return Records(new.names, of, columns, len(ids), new.id, private_ids=private)
+    of = (id_values(ids, kind),)
+    return dataclasses.replace(new, ids=of, columns=columns, first=len(ids), origin=None)
 
 
 def _with_pairs(

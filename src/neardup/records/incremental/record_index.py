@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
-from neardup.errors import SpecError
+from neardup.errors import SpecError, ids_left_out
+from neardup.frame.arguments import expanded
+from neardup.frame.options import FileOptions, TableOptions
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.incoming import ids_as_stored
-from neardup.io.opening import Reading
 from neardup.io.remote import local_target
 from neardup.records.incremental.record_store import RecordStore, open_store
 from neardup.threads import Pool
@@ -131,23 +132,13 @@ class RecordIndex:
         with self._store.core.writing():
             remove_stored(self._store, spelled)
 
-    def update(
-        self,
-        records: object,
-        *,
-        id: str | None = None,
-        input_format: str | None = None,
-        delimiter: str | None = None,
-        encoding_errors: str = "strict",
-        max_document: int | str = "256MB",
-    ) -> LinkRun:
+    @expanded
+    def update(self, records: object, **options: Unpack[TableOptions]) -> LinkRun:
         """Replace records: those with these ids are removed, and linked as if they came now.
 
         Args:
             records: A path, a table or a frame, as for `neardup.link`; ids that are new are added.
             id: Column with the ids; that of the index without it.
-            input_format: As for `neardup.link`, as are ``delimiter``, ``encoding_errors`` and
-                ``max_document``.
 
         Returns:
             The linkage of these records with the others.
@@ -161,11 +152,11 @@ class RecordIndex:
         from neardup.records.outputs.link_runs import LinkRun
         from neardup.records.record_files import Source
 
-        if id is None and self._store.id is None:
+        how = options["reading"]
+        if how.id is None and self._store.id is None:
             raise SpecError("the index has no ids to replace records by", "give the column `id`")
-        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
-        given = Source(records, id=id, reading=how)
-        with Pool() as pool:
+        given = Source(records, reading=how)
+        with ids_left_out(how.private_ids), Pool() as pool:
             return LinkRun(link_new(self._store, given, pool, replace=True))
 
     def relink(self) -> Relinked:
@@ -216,17 +207,15 @@ class RecordIndex:
         with self._store.core.reading() as state:
             return ids_as_stored(ids, state.ids)
 
-    def evaluate(  # noqa: PLR0913 - public, as `neardup.Run.evaluate`
+    @expanded
+    def evaluate(
         self,
         truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
         missing: str = "error",
-        input_format: str | None = None,
-        delimiter: str | None = None,
-        encoding_errors: str = "strict",
-        max_document: int | str = "256MB",
+        **options: Unpack[FileOptions],
     ) -> dict[str, Any]:
         """Compare the clusters with the ground truth.
 
@@ -242,8 +231,7 @@ class RecordIndex:
         from neardup.records.outputs.link_answers import LinkEvaluation
         from neardup.records.outputs.link_scores import evaluate_clusters
 
-        found = self.clusters
-        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
+        found, how = self.clusters, options["reading"]
         return LinkEvaluation(
             evaluate_clusters(found, truth, columns=columns, kind=kind, missing=missing, how=how)
         )

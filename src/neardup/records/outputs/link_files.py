@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,16 +14,20 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.cluster.edges import batches
+from neardup.errors import SpecError
+from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing_path
 from neardup.io.writers import write_tables
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.outputs import link_tables as tables
 from neardup.records.outputs.link_opening import FORMAT
+from neardup.report.outfile import check_file
 from neardup.result_record import RECORD
 from neardup.state.output_folder import write_record
 from neardup.threads import Pool
 
 COMMAND = "link"
+_ENDINGS = {".parquet": "parquet", ".csv": "csv"}
 #: Rows of a table that are made together.
 _ROWS = 1 << 18
 _TABLES = ("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.parquet")
@@ -89,25 +95,40 @@ def _alias(kind: pa.DataType) -> str:
     return "large_string" if pa.types.is_large_string(kind) else str(kind)
 
 
-def write_blocks(blocked: Blocked, path: Path, format: str, splink: bool) -> None:
-    """Write candidates to a file, which appears by rename; ``splink``: as Splink takes them.
+@dataclass(frozen=True)
+class BlocksFile:
+    """A file that pairs or blocks are written to, and that appears by rename."""
 
-    Raises:
-        OutputError: It can't be written.
-    """
-    sources = len(blocked.records.ids)
-    parts = (tables.candidate_table(blocked, rows) for rows in _parts(len(blocked.candidates.a)))
-    if splink:
-        parts = (tables.splink_table(part, sources, tables.NAMES) for part in parts)
-    with replacing_path(path) as partial:
-        write_tables(partial, parts, format)
+    path: GivenPath
+    format: str
 
+    @classmethod
+    def of(
+        cls, path: str | os.PathLike[str], sources: Iterable[object], overwrite: bool
+    ) -> BlocksFile:
+        """Take a path, before any work.
 
-def write_labels(pairs: pa.Table, path: Path, format: str) -> None:
-    """Write a table of blocks to a file, which appears by rename.
+        Raises:
+            OutputError: It can't or must not be written.
+            SpecError: Its ending names no format.
+        """
+        given = GivenPath.of(path)
+        format = _ENDINGS.get(given.path.suffix.lower())
+        if format is None:
+            what = f"no pairs can be written as {given.path.name!r}"
+            raise SpecError(what, "known are .parquet and .csv")
+        files = [source for source in sources if isinstance(source, str | os.PathLike)]
+        return cls(check_file(given, files, overwrite), format)
 
-    Raises:
-        OutputError: It can't be written.
-    """
-    with replacing_path(path) as partial:
-        write_tables(partial, [pairs], format)
+    def write(self, blocked: Blocked, splink: bool = False) -> None:
+        """Write candidates; ``splink``: as Splink takes them."""
+        sources, rows = len(blocked.records.ids), _parts(len(blocked.candidates.a))
+        parts = (tables.candidate_table(blocked, part) for part in rows)
+        if splink:
+            parts = (tables.splink_table(part, sources, tables.NAMES) for part in parts)
+        self.write_tables(parts)
+
+    def write_tables(self, parts: Iterable[pa.Table]) -> None:
+        """Write tables, one after the other."""
+        with self.path.in_messages(), replacing_path(self.path.path) as partial:
+            write_tables(partial, parts, self.format)

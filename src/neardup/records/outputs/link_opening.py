@@ -12,7 +12,7 @@ from neardup.arrays import numbers
 from neardup.errors import FormatError, InputNotFoundError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.files.scratch import Scratch
-from neardup.io.input_tables import read_parts, read_table
+from neardup.frame.input_tables import read_parts, read_table
 from neardup.memory_plan import available_memory
 from neardup.records.blocks.large_groups import find_copies
 from neardup.records.blocks.record_blocks import Block, Candidates, common_of
@@ -30,7 +30,7 @@ from neardup.sketch.bands import Bands
 from neardup.threads import Pool
 
 #: Of the record of a folder of links.
-FORMAT = 4
+FORMAT = 5
 
 
 def open_links(folder: GivenPath) -> Linked:
@@ -168,8 +168,15 @@ def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:
         for name in spec.names
     )
     ids_of = tuple(part.cast(kind) for part, kind in zip(parts, types, strict=True))
-    names, private = tuple(record["names"]), bool(record.get("private_ids"))
-    return Records(names, ids_of, columns, first, record["id"], private_ids=private)
+    return Records(
+        tuple(record["names"]),
+        ids_of,
+        columns,
+        first,
+        record["id"],
+        private_ids=bool(record.get("private_ids")),
+        skipped=record["counts"]["skipped"],
+    )
 
 
 def _similarities(column: Any) -> np.ndarray:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.errors import InputError, SpecError, UnknownIdError, hint_instead
 from neardup.files.given_path import GivenPath
-from neardup.io.opening import Reading
+from neardup.frame.arguments import expanded
+from neardup.frame.options import FileOptions
 from neardup.io.remote import local_target
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.threshold import Threshold
@@ -99,6 +100,7 @@ class Blocks:
         candidates, records = len(found.a), len(blocked.records) - blocked.new
         return {
             "records": records,
+            "skipped": blocked.records.skipped,
             "sources": len(blocked.records.ids),
             "against": None if blocked.against is None else blocked.against.records,
             "possible": found.possible,
@@ -118,23 +120,21 @@ class Blocks:
             "blocks": [{**block._asdict(), "fields": [*block.fields]} for block in found.blocks],
         }
 
-    def evaluate(  # noqa: PLR0913 - public, as `neardup.Run.evaluate`
+    @expanded
+    def evaluate(
         self,
         truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
         missing: str = "error",
-        input_format: str | None = None,
-        delimiter: str | None = None,
-        encoding_errors: str = "strict",
-        max_document: int | str = "256MB",
+        **options: Unpack[FileOptions],
     ) -> dict[str, Any]:
         """Compare the candidates with the ground truth; see `LinkRun.evaluate`."""
         from neardup.records.outputs.link_scores import evaluate_links
 
         found = tables.decided(self._blocked)
-        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
+        how = options["reading"]
         return evaluate_links(found, truth, columns=columns, kind=kind, missing=missing, how=how)
 
     def to_splink(self, names: tuple[str, str] = tables.NAMES) -> pa.Table:
@@ -381,17 +381,15 @@ class LinkRun(AnyRun):
             found._save(write, folder)
         return found
 
-    def evaluate(  # noqa: PLR0913 - public, as `neardup.Run.evaluate`
+    @expanded
+    def evaluate(
         self,
         truth: object,
         *,
         columns: Sequence[str] | None = None,
         kind: str | None = None,
         missing: str = "error",
-        input_format: str | None = None,
-        delimiter: str | None = None,
-        encoding_errors: str = "strict",
-        max_document: int | str = "256MB",
+        **options: Unpack[FileOptions],
     ) -> dict[str, Any]:
         """Compare the linkage with the ground truth: of candidates and decision by themselves.
 
@@ -401,8 +399,6 @@ class LinkRun(AnyRun):
             columns: Their names; without it they are looked for.
             kind: ``"pairs"``, ``"links"`` or ``"groups"``, where the names don't say.
             missing: ``"error"``, or ``"skip"`` to leave out rows with ids that no record has.
-            input_format: Of a file, as for `neardup.dedup`, as are ``delimiter``,
-                ``encoding_errors`` and ``max_document``.
 
         Returns:
             ``blocking``: pairs completeness, pairs quality, reduction ratio, candidates per record.
@@ -416,7 +412,7 @@ class LinkRun(AnyRun):
         from neardup.records.outputs.link_scores import evaluate_links
 
         found = tables.decided(self._linked)
-        how = Reading("text", None, input_format, encoding_errors, delimiter, max_document)
+        how = options["reading"]
         asked: dict[str, Any] = {"columns": columns, "kind": kind, "missing": missing, "how": how}
         try:
             scores = evaluate_links(found, truth, **asked)

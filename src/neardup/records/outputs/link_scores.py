@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 
 from neardup.arrays import numbers
 from neardup.errors import FormatError, SpecError
+from neardup.frame.input_tables import read_table
+from neardup.frame.options import Reading
 from neardup.inspect.agreement import Agreement, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge
 from neardup.inspect.ground_truth import read_truth, truth_ids
-from neardup.io.input_tables import PLAIN, read_table
-from neardup.io.opening import Reading
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.model import logit
 from neardup.records.decision.model import probability as probability_of
@@ -44,7 +44,7 @@ def evaluate_links(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
-    how: Reading = PLAIN,
+    how: Reading | None = None,
 ) -> dict[str, Any]:
     """Compare candidates and decision with the truth, see `LinkRun.evaluate`."""
     judge, about = _judge(found.ids, truth, columns, kind, missing, how)
@@ -62,7 +62,7 @@ def evaluate_clusters(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
-    how: Reading = PLAIN,
+    how: Reading | None = None,
 ) -> dict[str, Any]:
     """Compare only clusters with the truth, see `RecordIndex.evaluate`."""
     ids = clusters.column("id").combine_chunks()
@@ -77,7 +77,7 @@ def _judge(
     columns: Sequence[str] | None,
     kind: str | None,
     missing: str,
-    how: Reading,
+    how: Reading | None,
 ) -> tuple[Judge, dict[str, Any]]:
     records = sum(map(len, ids))
     of = SimpleNamespace(ids=ids[0], name="the linkage", record={"secret_ids": True})
@@ -108,7 +108,7 @@ def evaluate_pairs(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
-    how: Reading = PLAIN,
+    how: Reading | None = None,
 ) -> dict[str, Any]:
     """Compare candidates that `neardup blocks` wrote with the truth, see `evaluate_links`.
 

@@ -64,6 +64,8 @@ def _blocks(counts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if counts["against"] is not None:
         files = f"against {counts['against']:,} of the index"
     yield "records", f"{counts['records']:,} {files}"
+    if counts["skipped"]:
+        yield "left out", f"{counts['skipped']:,} larger than allowed"
     each = f"{counts['candidates_per_record']:.1f} per record"
     yield "candidates", f"{counts['candidates']:,}, {each}"
     yield "reduction ratio", percent(counts["reduction_ratio"])

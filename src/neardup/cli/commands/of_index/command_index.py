@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 from neardup.cli import options as o
 from neardup.cli.suggesting import Suggesting
 from neardup.errors import SpecError, ids_left_out
+from neardup.frame.options import Reading
 from neardup.report.numbers import counted
 
 _index = click.argument("folder", metavar="INDEX", type=o.LOCAL_TARGET)
@@ -115,16 +115,13 @@ def _opened(folder: Path) -> Any:
 @_command("update people.index changed.csv")
 @_index
 @click.argument("records", metavar="FILE", type=o.PATH)
-@o.option("--id", metavar="NAME", help="Column with the ids. [default: that of the index]")
-@o.table_options
-@o.hidden_ids_option
+@o.shared(Reading, "id", help="Column with the ids. [default: that of the index]")
+@o.file_options
 @o.quiet_option
 @o.debug_option
 def update(
     folder: Path,
     records: Path,
-    id: str | None,
-    private_ids: bool,
     quiet: bool,
     **how: Any,
 ) -> None:
@@ -134,8 +131,8 @@ def update(
     """
     from neardup.records.incremental.record_index import RecordIndex
 
-    with RecordIndex.open(folder) as found, ids_left_out(private_ids):
-        run = found.update(records, id=id, **how)
+    with RecordIndex.open(folder) as found:
+        run = found.update(records, **how)
     if not quiet:
         click.echo(str(run), err=True)
 
@@ -158,23 +155,16 @@ def relink(folder: Path, json_: bool) -> None:
 @o.inputs_argument
 @o.input_options
 @_conflict
-@o.hidden_ids_option
 @o.timeout_option
 @o.quiet_option
 @o.debug_option
 def add(
     folder: Path,
     inputs: Sequence[str],
-    text: str,
-    id: str | None,
-    input_format: str | None,
-    encoding_errors: str,
-    delimiter: str | None,
-    max_document: str,
     on_conflict: Any,
-    private_ids: bool,
     timeout: float,
     quiet: bool,
+    **options: Any,
 ) -> None:
     """Add the documents of INPUT, whatever they are similar to.
 
@@ -182,17 +172,9 @@ def add(
     """
     from neardup.api.indexes.indexing import Index
 
-    with Index.open(folder, timeout=timeout) as found, ids_left_out(private_ids):
-        count = found.add(
-            [Path(name) for name in inputs],
-            text=text.split(","),
-            id=id,
-            input_format=input_format,
-            encoding_errors=encoding_errors,
-            delimiter=delimiter,
-            max_document=max_document,
-            on_conflict=on_conflict,
-        )
+    paths = [Path(name) for name in inputs]
+    with Index.open(folder, timeout=timeout) as found:
+        count = found.add(paths, on_conflict=on_conflict, **options)
     if not quiet:
         click.echo(f"added {counted(count, 'document')}", err=True)
 
@@ -207,38 +189,36 @@ def add(
 def query(
     folder: Path,
     inputs: Sequence[str],
-    text: str,
-    id: str | None,
-    input_format: str | None,
-    encoding_errors: str,
-    delimiter: str | None,
-    max_document: str,
     threshold: float | None,
     top: int | None,
+    **options: Any,
 ) -> None:
     """Print the similar documents in INDEX for those of INPUT, as JSON lines.
 
     Each line has query (the id, or the position in the input), id, similarity, query_contained and
     match_contained. Nothing is added.
     """
-    how = [text.split(","), id, input_format, encoding_errors, delimiter, max_document]
+    reading = o.group_of(Reading, options)
     _print_answers(
-        folder, inputs, how, lambda found, texts: found.query(texts, threshold=threshold, top=top)
+        folder,
+        inputs,
+        reading,
+        lambda found, texts: found.query(texts, threshold=threshold, top=top),
     )
 
 
 def _print_answers(
-    folder: Path, inputs: Sequence[str], how: list[Any], answer: Callable[[Any, Any], Any]
+    folder: Path, inputs: Sequence[str], reading: Reading, answer: Callable[[Any, Any], Any]
 ) -> None:
-    """Print the rows that an index answers for some texts; ``how`` is for `Reading`."""
+    """Print the rows that an index answers for some texts."""
     from neardup.api.indexes.indexing import Index
+    from neardup.frame.reading import how_read
     from neardup.index.incoming import batches_of
-    from neardup.io.opening import Reading
 
     done = 0
     with Index.open(folder, readonly=True) as found:
-        reading = replace(Reading(*how), items=found.recipe.shingle.unit == "item")
-        for batch in batches_of([Path(name) for name in inputs], None, reading):
+        how = how_read(reading, found.recipe.shingle.unit == "item")
+        for batch in batches_of([Path(name) for name in inputs], None, how):
             for row in answer(found, batch.texts).to_pylist():
                 row_number = row["query"]
                 row["query"] = batch.ids[row_number] if batch.ids else done + row_number
@@ -251,16 +231,7 @@ def _print_answers(
 @o.inputs_argument
 @o.input_options
 @o.debug_option
-def copied(
-    folder: Path,
-    inputs: Sequence[str],
-    text: str,
-    id: str | None,
-    input_format: str | None,
-    encoding_errors: str,
-    delimiter: str | None,
-    max_document: str,
-) -> None:
+def copied(folder: Path, inputs: Sequence[str], **options: Any) -> None:
     """Print which parts of the documents of INPUT are copied from those in INDEX, as JSON lines.
 
     Each line is a passage: query (the id, or the position in the input), start, end, words,
@@ -268,14 +239,14 @@ def copied(
     passages.parquet of neardup passages. INDEX was made with --passages. Nothing is added, and
     documents of INPUT are not compared with each other.
     """
-    how = [text.split(","), id, input_format, encoding_errors, delimiter, max_document]
-    _print_answers(folder, inputs, how, lambda found, texts: found.copied(texts))
+    reading = o.group_of(Reading, options)
+    _print_answers(folder, inputs, reading, lambda found, texts: found.copied(texts))
 
 
 @_command("remove notes.index note-17")
 @_index
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
-@o.hidden_ids_option
+@o.private_ids_option
 @o.timeout_option
 @o.debug_option
 def remove(folder: Path, ids: Sequence[str], private_ids: bool, timeout: float) -> None:
@@ -305,7 +276,7 @@ def remove(folder: Path, ids: Sequence[str], private_ids: bool, timeout: float) 
 @_index
 @click.argument("other", metavar="OTHER", type=o.PATH)
 @_conflict
-@o.hidden_ids_option
+@o.private_ids_option
 @o.timeout_option
 @o.debug_option
 def merge(folder: Path, other: Path, on_conflict: Any, private_ids: bool, timeout: float) -> None:

@@ -13,6 +13,7 @@ import click
 
 from neardup.cli import options as o
 from neardup.errors import NeardupError, ids_left_out, rows_from
+from neardup.frame.options import Reading
 
 if TYPE_CHECKING:
     from neardup.serve.stream_lines import Line
@@ -33,8 +34,7 @@ _LINES = 1000
 )
 @o.text_option
 @o.option("--id", "name", metavar="NAME", default="id", group=o.INPUT, help="Field with the id.")
-@o.max_document_option
-@o.hidden_ids_option
+@o.shared(Reading, "max_document", "private_ids")
 @o.option(
     "--line-buffered",
     is_flag=True,
@@ -51,7 +51,7 @@ _LINES = 1000
 @o.timeout_option
 def stream(
     folder: Path,
-    text: str,
+    text: list[str],
     name: str,
     max_document: str,
     private_ids: bool,
@@ -71,7 +71,6 @@ def stream(
     from neardup.memory_plan import parse_size
     from neardup.serve.stream_lines import ADDED, LineReading
 
-    fields = text.split(",")
     size = parse_size(max_document, "max_document")
     limit = Columns(max_document=size).max_document
     source = iter(partial(sys.stdin.buffer.readline, limit + 1), b"")
@@ -81,7 +80,7 @@ def stream(
         ids_left_out(private_ids),
     ):
         items = index.recipe.shingle.unit == "item"
-        lines = LineReading(name, fields, limit, items, "standard input").lines(source)
+        lines = LineReading(name, text, limit, items, "standard input").lines(source)
         wrong: list[NeardupError] = []
         while batch := _next_lines(lines, 1 if line_buffered else _LINES, wrong):
             texts, ids = ([getattr(line, of) for line in batch] for of in ("text", "id"))
