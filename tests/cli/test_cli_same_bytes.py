@@ -154,8 +154,8 @@ def test_settings(
 ) -> None:
     first = expected(command)
     if partition is not None:
-        monkeypatch.setattr("neardup.frame.reading._SMALLEST_PARTITION", partition)
-        monkeypatch.setattr("neardup.frame.reading._FEW_PARTITIONS", 100)
+        monkeypatch.setattr("neardup.frame.how_read._SMALLEST_PARTITION", partition)
+        monkeypatch.setattr("neardup.frame.how_read._FEW_PARTITIONS", 100)
     settings = [word.format(tmp_path) for word in SETTINGS[name]]
     assert outputs(command, inputs / "a.jsonl", tmp_path / "out", *settings) == first
     assert not (tmp_path / "out" / ".run").exists()

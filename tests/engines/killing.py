@@ -332,11 +332,11 @@ def _child(command: dict[str, Any]) -> None:
     from neardup.cli import main
     from neardup.copies import work
     from neardup.copies.repeated import search_progress, space
-    from neardup.frame import reading
+    from neardup.frame import how_read
     from neardup.output import tables
 
     # Several partitions and tables, for a small corpus.
-    reading._SMALLEST_PARTITION, tables._ROWS = PARTITION, 2048
+    how_read._SMALLEST_PARTITION, tables._ROWS = PARTITION, 2048
     search_progress._BRIEF = 0
     # With the least memory, copied passages of a few kilobytes go to files.
     work.SPILL_SHARE = work.SCRATCH_SHARE = 3000

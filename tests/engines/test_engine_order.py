@@ -170,7 +170,7 @@ def test_a_column_whose_type_differs_between_partitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Numbers in one partition, numbers with a fraction or nothing in others."""
-    monkeypatch.setattr("neardup.frame.reading._SMALLEST_PARTITION", 1 << 10)
+    monkeypatch.setattr("neardup.frame.how_read._SMALLEST_PARTITION", 1 << 10)
     rows: list[dict[str, Any]] = [
         {"text": f"{TEXT} {i // 2}", "q": [i, i + 0.5, None][i // 40 % 3]} for i in range(240)
     ]
@@ -361,7 +361,7 @@ def test_ids_that_hash_alike_are_different(monkeypatch: pytest.MonkeyPatch) -> N
 def test_numbers_and_strings_as_ids_in_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neardup.frame.reading._SMALLEST_PARTITION", 1 << 10)
+    monkeypatch.setattr("neardup.frame.how_read._SMALLEST_PARTITION", 1 << 10)
     rows = [{"id": i if i < 100 else f"n{i}", "text": f"{TEXT} {i}"} for i in range(200)]
     run = neardup.dedup(write_lines(tmp_path / "a.jsonl", rows), id="id")
     assert run.clusters["doc_id"].to_pylist() == [str(row["id"]) for row in rows]

@@ -12,7 +12,7 @@ import pytest
 
 import neardup
 from neardup import memory_plan
-from neardup.frame import reading
+from neardup.frame import how_read
 from neardup.io import outputs
 from neardup.io.formats import parquet
 
@@ -22,7 +22,7 @@ ROWS = 3000
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
     """Rows that were decoded in slices, of which there are many, by their columns."""
-    monkeypatch.setattr(reading, "_SMALLEST_PARTITION", 1000)
+    monkeypatch.setattr(how_read, "_SMALLEST_PARTITION", 1000)
     monkeypatch.setattr(outputs, "_PACKED_BYTES", 100)
     monkeypatch.setattr(parquet, "_STASH", 8)
     found: Counter[Any] = Counter()

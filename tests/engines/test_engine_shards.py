@@ -311,7 +311,7 @@ def test_sketching_needs_a_store_and_a_name(few: Work, tmp_path: Path) -> None:
 
 def test_from_python(few: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two shards in this process; the counts are those of the corpus."""
-    monkeypatch.setattr("neardup.frame.reading._SMALLEST_PARTITION", 1 << 16)
+    monkeypatch.setattr("neardup.frame.how_read._SMALLEST_PARTITION", 1 << 16)
     store = f"sqlite:{tmp_path / 'keys'}"
     shards = ("1/2", "2/2")
     made = [

@@ -20,7 +20,7 @@ from neardup.errors import ColumnError, SpecError
 from neardup.forecast import plan as module
 from neardup.forecast.advice import one_word_changed
 from neardup.forecast.plan import Plan
-from neardup.frame import reading
+from neardup.frame import how_read
 from neardup.frame.options import Reading
 from neardup.intervals import wilson
 from neardup.report.plan_text import render
@@ -200,7 +200,7 @@ def test_only_the_beginning_can_be_looked_at(
     path.write_bytes(gzip.compress(lines))
     monkeypatch.setattr(module, "_SMALL", 1000)
     monkeypatch.setattr(module, "_DOCUMENTS", 100)
-    monkeypatch.setattr(reading, "PARTITION_BYTES", 1 << 16)
+    monkeypatch.setattr(how_read, "PARTITION_BYTES", 1 << 16)
     found = plan(path)
     assert found.sample == "head" and not found.exact
     assert "at least about" in render(found)

@@ -34,6 +34,7 @@ from neardup.engines.job import Job, needed_columns
 from neardup.errors import InputError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.frame.arguments import by_preset, expanded, is_given
+from neardup.frame.how_read import how_read
 from neardup.frame.options import (
     CallOptions,
     FormatOptions,
@@ -44,7 +45,6 @@ from neardup.frame.options import (
     Writing,
     another,
 )
-from neardup.frame.reading import how_read
 from neardup.inspect.pair_texts import pairs_of_batch
 from neardup.io.frames import FrameSource
 from neardup.io.opening import accepted

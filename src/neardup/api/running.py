@@ -13,8 +13,8 @@ from neardup.engines.job import Job, needed_columns
 from neardup.engines.local import Outcome, run, sketch_shard
 from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
+from neardup.frame.how_read import how_read
 from neardup.frame.options import Reading, Resources, Writing
-from neardup.frame.reading import how_read
 from neardup.io.opening import accepted, given_paths
 from neardup.io.remote import Url, is_remote, local_target, located, open_remote
 from neardup.json_values import differences

@@ -18,8 +18,8 @@ from neardup.errors import ColumnError, FormatError, InputNotFoundError, OutputE
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing_path
 from neardup.frame.arguments import expanded
+from neardup.frame.how_read import how_read
 from neardup.frame.options import ReadingOptions, TargetOptions
-from neardup.frame.reading import how_read
 from neardup.io.source import Source
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import signatures

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from neardup.cli.command_options import all_of, file_option, given_options, json_option, of_output
 from neardup.cli.main import as_options
-from neardup.cli.options import all_of, file_option, given_options, json_option, of_output
 from neardup.errors import InputError, SpecError
 
 if TYPE_CHECKING:

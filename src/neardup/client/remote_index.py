@@ -15,8 +15,8 @@ from neardup.arrays import ArrowArray, array_of
 from neardup.client.transport import Transport
 from neardup.errors import ArgumentError, SpecError, ids_left_out, spelled
 from neardup.frame.arguments import by_preset, expanded, is_one_document, refuse_column
+from neardup.frame.how_read import how_read
 from neardup.frame.options import Reading, ReadingOptions, TableOptions
-from neardup.frame.reading import how_read
 from neardup.index.answers import (
     MATCH_COLUMNS,
     NewAnswer,

@@ -20,7 +20,7 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.engines.identifiers import id_array
 from neardup.errors import InputError, SpecError
-from neardup.frame.reading import HowRead
+from neardup.frame.how_read import HowRead
 from neardup.io.formats.json_text import joined_tables
 from neardup.output.clean import CLEAN
 from neardup.results.folder_results import FolderResults

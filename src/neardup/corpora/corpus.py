@@ -19,8 +19,8 @@ from neardup.engines.reading import Reader
 from neardup.engines.text_notes import text_notes
 from neardup.errors import NeardupError
 from neardup.files.scratch import Scratch
+from neardup.frame.how_read import how_read
 from neardup.frame.options import Reading, Resources
-from neardup.frame.reading import how_read
 from neardup.io.opening import accepted, given_paths
 from neardup.io.source import Documents, Partition
 from neardup.memory_plan import Workload

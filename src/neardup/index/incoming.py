@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from neardup.engines.identifiers import id_array
 from neardup.errors import ArgumentError, InputError, SpecError
-from neardup.frame.reading import HowRead
+from neardup.frame.how_read import HowRead
 from neardup.index.bodies import Id, is_integer_id
 from neardup.index.transactions import Batch
 from neardup.sketch.baskets import is_basket

@@ -26,8 +26,8 @@ from neardup.engines.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.files.given_path import GivenPath
 from neardup.files.scratch import Scratch
+from neardup.frame.how_read import HowRead
 from neardup.frame.options import Resources, Writing
-from neardup.frame.reading import HowRead
 from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.memory_plan import PrivatePeak

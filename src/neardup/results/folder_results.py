@@ -17,7 +17,7 @@ from neardup.engines.identifiers import id_array
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, InputNotFoundError, NeardupError, ResumeError
 from neardup.files.given_path import GivenPath, current_directory
-from neardup.frame.reading import HowRead
+from neardup.frame.how_read import HowRead
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, again, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer

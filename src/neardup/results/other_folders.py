@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from neardup.engines.reading import Reader
 from neardup.errors import InputError
-from neardup.frame.reading import HowRead
+from neardup.frame.how_read import HowRead
 from neardup.output.clean import CLEAN
 from neardup.output.publishing import remote_names
 from neardup.results.folder_results import FolderResults

@@ -22,8 +22,8 @@ from neardup.api.indexes.index_folders import (
 )
 from neardup.errors import ArgumentError, InputError, ids_left_out, rows_from, spelled
 from neardup.frame.arguments import by_preset, expanded, is_given, is_one_document, refuse_column
+from neardup.frame.how_read import HowRead, how_read
 from neardup.frame.options import Reading, ReadingOptions, TableOptions
-from neardup.frame.reading import HowRead, how_read
 from neardup.index.answers import (
     NewAnswer,
     UpdateAnswer,

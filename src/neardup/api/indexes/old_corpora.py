@@ -13,8 +13,8 @@ from neardup.corpora.of_run import results_of
 from neardup.corpora.old_texts import OldTexts, of_files, of_index, of_run_folder
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.files.given_path import GivenPath
+from neardup.frame.how_read import how_read
 from neardup.frame.options import Reading
-from neardup.frame.reading import how_read
 from neardup.io.remote import Url, is_remote, local_target, located
 from neardup.results.folder_results import FolderResults
 from neardup.results.results import Results

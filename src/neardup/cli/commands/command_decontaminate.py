@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 from neardup.cli.showing import show_events, show_record
 from neardup.errors import SpecError
 from neardup.frame.options import Writing

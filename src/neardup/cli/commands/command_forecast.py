@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 from neardup.cli.main import as_options
 from neardup.errors import SpecError
 from neardup.report.numbers import counted

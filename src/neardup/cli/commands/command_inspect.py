@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 from neardup.cli.main import as_options
 from neardup.cli.showing import Page, in_colour, on_run, open_records, open_run, show_options
 from neardup.errors import InputError, SpecError, hint_instead

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 from neardup.cli.showing import show_events
 from neardup.errors import OutputError, SpecError
 from neardup.frame.options import Reading

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 from neardup.cli.showing import show_events, show_record
 from neardup.frame.options import Resources, Writing
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 
 
 @o.grouped(

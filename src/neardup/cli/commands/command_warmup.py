@@ -4,7 +4,7 @@ import time
 
 import click
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 
 
 @o.grouped("neardup warmup --quiet", bare=True)

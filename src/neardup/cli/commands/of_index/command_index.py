@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 from neardup.cli.suggesting import Suggesting
 from neardup.errors import SpecError, ids_left_out
 from neardup.frame.options import Reading
@@ -212,7 +212,7 @@ def _print_answers(
 ) -> None:
     """Print the rows that an index answers for some texts."""
     from neardup.api.indexes.indexing import Index
-    from neardup.frame.reading import how_read
+    from neardup.frame.how_read import how_read
     from neardup.index.incoming import batches_of
 
     done = 0

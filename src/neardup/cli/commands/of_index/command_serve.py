@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 from neardup.errors import DependencyError, SpecError
 
 _NEEDED = ("httptools", "msgspec", "prometheus_client", "starlette", "uvicorn", "uvloop")

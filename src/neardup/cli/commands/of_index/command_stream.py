@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neardup.cli import options as o
+from neardup.cli import command_options as o
 from neardup.errors import NeardupError, ids_left_out, rows_from
 from neardup.frame.options import Reading
 
