@@ -45,7 +45,7 @@ _TABLES = (
     "CREATE TABLE batches (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, priors TEXT NOT NULL)",
 )
 #: Records that are stored at a time, and whose candidates are looked up together.
-_STORED, _ASKED = 100_000, 512
+_STORED, _ASKED = 16_384, 512
 
 
 class Stored(NamedTuple):
