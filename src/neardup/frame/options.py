@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from neardup.errors import SpecError, spelled
 from neardup.files.given_path import GivenPath
 from neardup.memory_plan import memory_of, parse_size
-from neardup.threads import check_threads
 
 if TYPE_CHECKING:
     from neardup.engines.clock import Listener
@@ -101,6 +100,8 @@ class Resources:
     store_file: GivenPath | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
+        from neardup.threads import check_threads  # whose imports the help does not need
+
         check_threads(self.threads)
         object.__setattr__(self, "memory", memory_of(self.memory))
         if self.store != "auto":
