@@ -200,7 +200,6 @@ ROWS = {
     "against": Row(
         lambda source, **how: neardup.against(source, OTHER, **how),
         "dedup {0} --against other.jsonl --old-text text --old-id id -o out",
-        ("id",),
     ),
     "signatures": Row(
         lambda source, **how: neardup.save_signatures(

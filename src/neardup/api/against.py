@@ -25,7 +25,7 @@ from neardup.cluster.methods import counts_of
 from neardup.corpora.against_index import OldIndex, decide
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.decided import Decided
-from neardup.corpora.old_documents import OldDocuments
+from neardup.corpora.old_documents import EarlierDocuments
 from neardup.corpora.old_first import Both
 from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
 from neardup.corpora.stop_passages import ignored
@@ -75,7 +75,7 @@ _AGAINST = (CLEAN, REMOVED, "clusters.parquet", "matches.parquet", RECORD)
 _ADDED = ["duplicate_of", "similarity", "in_old"]
 
 
-class _Found(Results):
+class _Compared(Results):
     """Results of a batch against an old corpus."""
 
     def __init__(self, corpus: InputCorpus, found: Decided, record: dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ class AgainstRun(ListedReport, Run):  # type: ignore[misc]
         )
 
     def __reduce__(self) -> Any:
-        if isinstance(self._results, _Found):
+        if isinstance(self._results, _Compared):
             raise SpecError("this result is in memory, and is not pickled", "give `out`")
         return super().__reduce__()
 
@@ -321,7 +321,8 @@ class _Call:
                 assert existing is not None
                 plan, decide = self._decider(corpus, existing, spec)
             found = decide()
-        corpus.reader.cached = corpus.reader.cached if write else {}
+        if write is None:
+            corpus.reader.cached.clear()
         about = {
             "spec": spec.as_dict(),
             "recipe": found.recipe.as_dict(),
@@ -332,7 +333,7 @@ class _Call:
             "old": about_old(self.old, first),
             **corpus.record(format=writing.format, removed=writing.removed),
         }
-        results = _Found(
+        results = _Compared(
             corpus, found, {"command": AgainstRun.command, **about, **about_clock(clock)}
         )
         if out is None or write is None:
@@ -378,10 +379,10 @@ class _Call:
             return plan, compare
         with naming("old_" if isinstance(old, InputCorpus) else ""):
             if isinstance(old, InputCorpus):
-                recipe, documents = recipe_for(spec), OldDocuments.of_corpus(old, spec.shingle)
+                recipe, documents = recipe_for(spec), EarlierDocuments.of_corpus(old, spec.shingle)
             else:
                 _, recipe = settings_of_run(old)
-                documents = OldDocuments.of_run(old, spec.shingle)
+                documents = EarlierDocuments.of_run(old, spec.shingle)
         source, how = corpus.reader.source, corpus.how
         job = Job(source, spec, resources, how, clock)
         both = Both(job, corpus, documents, recipe, self.only)

@@ -117,7 +117,7 @@ show_options = all_of(
 )
 
 
-class Page(NamedTuple):
+class Pager(NamedTuple):
     """How a view is shown: on a terminal or as JSON, and as a page too."""
 
     json_: bool
@@ -126,7 +126,7 @@ class Page(NamedTuple):
     context: int
 
     @classmethod
-    def of(cls, options: dict[str, Any]) -> "Page":
+    def of(cls, options: dict[str, Any]) -> "Pager":
         return cls(*(options.pop(name) for name in cls._fields))
 
     def check(self, inputs: "Iterable[AnyPath]", given: "Iterable[AnyPath]" = ()) -> None:

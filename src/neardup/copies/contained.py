@@ -73,7 +73,7 @@ class Asked(NamedTuple):
     cut: bool = False
 
 
-class Pairs(NamedTuple):
+class MatchPairs(NamedTuple):
     """Matches, in order of documents, then items."""
 
     doc: np.ndarray  # int64[m]: row of the training document
@@ -86,7 +86,7 @@ class Pairs(NamedTuple):
     text: ArrowArray  # of the run; null where it was not asked for
 
 
-class Part(NamedTuple):
+class ComparedPart(NamedTuple):
     """Matches of a partition of the training corpus.
 
     Attributes:
@@ -98,7 +98,7 @@ class Part(NamedTuple):
 
     documents: int
     ids: Any
-    pairs: Pairs
+    pairs: MatchPairs
     cut: Stretches
 
 
@@ -164,23 +164,23 @@ class Items:
         """Return whether an item is shorter than a shingle, and looked for as it is."""
         return bool(np.isin(item, self._short))
 
-    def matches(self, corpus: InputCorpus) -> Iterator[Part]:
+    def matches(self, corpus: InputCorpus) -> Iterator[ComparedPart]:
         """Yield the matches of a corpus that is not read yet, partition by partition."""
 
-        def work(partition: Partition) -> tuple[list[int], pa.Table, Pairs, Stretches]:
+        def work(partition: Partition) -> tuple[list[int], pa.Table, MatchPairs, Stretches]:
             documents = corpus.read(partition)
             return *corpus.about(partition, documents), *self._of(documents.text)
 
         partitions = (partition for _, partition in corpus.reader.partitions())
         for about, table, pairs, cut in self._pool.ordered(work, partitions):
             corpus.enter(about, table)
-            yield Part(corpus.counts[-1], corpus.ids_of(table), pairs, cut)
+            yield ComparedPart(corpus.counts[-1], corpus.ids_of(table), pairs, cut)
 
     def _words_of(self, texts: pa.LargeStringArray) -> Ragged:
         rows = (tokens for _, tokens in _tokens(self.words, texts))
         return joined(Ragged(tokens.values.copy(), tokens.offsets) for tokens in rows)
 
-    def _of(self, texts: pa.LargeStringArray) -> tuple[Pairs, Stretches]:
+    def _of(self, texts: pa.LargeStringArray) -> tuple[MatchPairs, Stretches]:
         """Return the matches of some documents, and what would be cut, by their rows."""
         doc, item, by, share = self._pairs(texts)
         order = np.lexsort((item, doc))
@@ -207,7 +207,7 @@ class Items:
             text[has] = [matched[row].as_py()[first:last] for row, first, last in runs]
         text = pa.array(text, pa.large_string())
         words = np.ascontiguousarray(passage[:, 0])
-        found = Pairs(doc, item, by, share, words, ends[0], ends[1], text)
+        found = MatchPairs(doc, item, by, share, words, ends[0], ends[1], text)
         cut_out = self._stretches(matched, tokens, row_of, item)
         of = rows[cut_out.document].astype(np.uint64) << _BITS
         return found, cut_out._replace(position=of | cut_out.position & TOKEN)
@@ -386,15 +386,15 @@ def matches_of(train: InputCorpus, test: InputCorpus, items: Items, scratch: Scr
         return Matches(tables.table(), stretches, marks, best.table(), counts)
 
 
-def _nothing(train: InputCorpus) -> Iterator[Part]:
+def _nothing(train: InputCorpus) -> Iterator[ComparedPart]:
     """Yield a part without documents, which has the columns of the table if no other one does."""
     ids, numbers, ends = train.ids(), np.empty(0, np.int64), np.empty((0, 2), np.int64)
     by, shares, text = np.empty(0, np.int8), np.empty(0), pa.array([], pa.large_string())
-    pairs = Pairs(numbers, numbers, by, shares, numbers, ends, ends, text)
-    yield Part(0, ids, pairs, no_stretches())
+    pairs = MatchPairs(numbers, numbers, by, shares, numbers, ends, ends, text)
+    yield ComparedPart(0, ids, pairs, no_stretches())
 
 
-def _table(part: Part, before: int, test_ids: Ids, texts: bool) -> pa.Table:
+def _table(part: ComparedPart, before: int, test_ids: Ids, texts: bool) -> pa.Table:
     """Return the table of some matches, see `matches_of`; ``before`` is the first position."""
     pairs = part.pairs
     columns: dict[str, Any] = {
@@ -415,7 +415,7 @@ def _table(part: Part, before: int, test_ids: Ids, texts: bool) -> pa.Table:
     return pa.table(columns)
 
 
-def _closest(pairs: Pairs) -> np.ndarray:
+def _closest(pairs: MatchPairs) -> np.ndarray:
     """Return, of each document that matches, the row with the highest containment, int64[].
 
     Of equal ones it is that of the first test item.

@@ -11,7 +11,7 @@ from neardup.engines.identifiers import take_ids
 from neardup.json_values import plain_id
 
 if TYPE_CHECKING:
-    from neardup.copies.contained import Items, Pairs
+    from neardup.copies.contained import Items, MatchPairs
 
 #: How a document matches that has a short item as it is; see `neardup.copies.contained.BY`.
 ITEM = 3
@@ -36,7 +36,7 @@ class MatchCounts:
         self._documents = np.zeros(files, np.int64)
         self.matches = self.contaminated = self.only_short = 0
 
-    def add(self, pairs: Pairs) -> None:
+    def add(self, pairs: MatchPairs) -> None:
         """Count the matches of some documents, of which no others follow."""
         self.matches += len(pairs.doc)
         docs, short = np.unique(pairs.doc), pairs.by == ITEM

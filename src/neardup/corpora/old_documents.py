@@ -20,7 +20,7 @@ from neardup.spec import ShingleSpec
 
 
 @dataclass
-class OldDocuments:
+class EarlierDocuments:
     """Documents that stay, and come first in keep order.
 
     Attributes:
@@ -36,7 +36,7 @@ class OldDocuments:
     corpus: InputCorpus | None = None
 
     @classmethod
-    def of_corpus(cls, corpus: InputCorpus, shingle: ShingleSpec) -> OldDocuments:
+    def of_corpus(cls, corpus: InputCorpus, shingle: ShingleSpec) -> EarlierDocuments:
         """Return all documents of a corpus that was opened."""
         columns = (corpus.id_column,) if corpus.id_column else ()
         load = corpus.workload(1, shingle)
@@ -44,7 +44,7 @@ class OldDocuments:
         return cls(reader, load, lambda rows: take_ids(corpus.ids(), rows), corpus)
 
     @classmethod
-    def of_run(cls, results: Results, shingle: ShingleSpec) -> OldDocuments:
+    def of_run(cls, results: Results, shingle: ShingleSpec) -> EarlierDocuments:
         """Return the kept documents of a run, in the order of its input.
 
         Raises:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from neardup.arrays import ArrowArray
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.decided import Decided, matches_of, table_of
-from neardup.corpora.old_documents import OldDocuments, OldFirst
+from neardup.corpora.old_documents import EarlierDocuments, OldFirst
 from neardup.engines.beginning import Beginning
 from neardup.engines.comparing import Comparing, RunAnswer
 from neardup.engines.job import Job
@@ -45,7 +45,7 @@ class Both:
 
     job: Job
     corpus: InputCorpus
-    old: OldDocuments
+    old: EarlierDocuments
     recipe: Recipe
     only: bool = False
 

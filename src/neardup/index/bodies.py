@@ -25,7 +25,7 @@ _SIZE = 4  # bytes of the length of a text, which come first
 _COMPRESSED = 256
 
 
-class Row(NamedTuple):
+class DocumentRow(NamedTuple):
     """A row of the table of documents."""
 
     doc: int
@@ -49,7 +49,7 @@ def checksum_of(doc: int, id_: Id, body: bytes) -> int:
     return zlib.crc32(body, identity_of(doc, id_))
 
 
-def is_intact(row: Row) -> bool:
+def is_intact(row: DocumentRow) -> bool:
     """Return whether a row is as it was written."""
     kinds = type(row.id) in (int, str) and type(row.body) is bytes
     return kinds and row.checksum == checksum_of(row.doc, row.id, row.body)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from neardup.errors import NeardupError, OutputError, StoreError, UnavailableError
 from neardup.files.private_files import make_private, sync_folder, system_errors
-from neardup.index.bodies import Id, Row, identity_of, is_intact
+from neardup.index.bodies import DocumentRow, Id, identity_of, is_intact
 from neardup.index.index_state import COLUMNS, State, greatest_of, row_sum, summed
 from neardup.index.location import CommitNote, FolderIdentity, is_writable_disk
 from neardup.state.database import FileKind, sqlite_error
@@ -376,13 +376,15 @@ class Catalogue:
 
     # Documents.
 
-    def fetch(self, docs: Sequence[int]) -> list[Row]:
+    def fetch(self, docs: Sequence[int]) -> list[DocumentRow]:
         """Return the documents that are still there, of some numbers that keys have, in any order.
 
         Raises:
             StoreError: One is neither there nor was it removed; or is damaged.
         """
-        rows = [Row(*row) for row in self.selected("doc, id, body, checksum", *_DOCUMENTS, docs)]
+        rows = [
+            DocumentRow(*row) for row in self.selected("doc, id, body, checksum", *_DOCUMENTS, docs)
+        ]
         for row in rows:
             self.require_intact(row)
         self._require_removed(docs, [row.doc for row in rows])
@@ -398,7 +400,7 @@ class Catalogue:
         self._require_removed(docs, rows)
         return rows
 
-    def require_intact(self, row: Row) -> None:
+    def require_intact(self, row: DocumentRow) -> None:
         """Refuse a damaged document."""
         if not is_intact(row):
             raise self.damaged(f"document number {row.doc}")

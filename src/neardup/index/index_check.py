@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from neardup.errors import NeardupError, StoreError
-from neardup.index.bodies import Row, is_intact
+from neardup.index.bodies import DocumentRow, is_intact
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.copy_keys import documents_of
 from neardup.index.copy_texts import without_keys
@@ -64,7 +64,7 @@ def _documents(core: Core) -> list[str]:
             break
         count += len(rows)
         last = rows[-1][0]
-        bad = [doc for doc, *rest in rows if not is_intact(Row(doc, *rest))]
+        bad = [doc for doc, *rest in rows if not is_intact(DocumentRow(doc, *rest))]
         found += [f"document number {doc} is damaged" for doc in bad]
     if count != state.documents:
         found.append(f"there are {count:,} documents, and should be {state.documents:,}")

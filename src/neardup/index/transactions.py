@@ -15,7 +15,7 @@ import pyarrow as pa
 from neardup.arrays import array_of, strings_of
 from neardup.errors import InputError, NeardupError, StoreError, UnknownIdError
 from neardup.files.given_path import GivenPath
-from neardup.index.bodies import Id, Row, id_keys, identity_of, is_integer_id, unpack_text
+from neardup.index.bodies import DocumentRow, Id, id_keys, identity_of, is_integer_id, unpack_text
 from neardup.index.catalogue import BusyError, Catalogue
 from neardup.index.copy_keys import CopyKeys, CopyLength, shortened
 from neardup.index.duplicates import Duplicates
@@ -292,12 +292,12 @@ class Core:
                 "make a new index, and merge this one into it",
             )
 
-        def rows() -> Iterator[Row]:
+        def rows() -> Iterator[DocumentRow]:
             nonlocal summands
             for doc, (id_, body) in enumerate(zip(ids, bodies, strict=True), first):
                 identity = identity_of(doc, id_)
                 summands += identity
-                yield Row(doc, id_, body, zlib.crc32(body, identity))
+                yield DocumentRow(doc, id_, body, zlib.crc32(body, identity))
 
         catalogue.insert("INSERT INTO documents VALUES (?, ?, ?, ?)", rows())
         catalogue.change(
@@ -435,7 +435,7 @@ class Core:
             )
         self.catalogue.change(ids=kinds.pop())
 
-    def rows(self) -> Iterator[list[Row]]:
+    def rows(self) -> Iterator[list[DocumentRow]]:
         """Yield all documents in their order, some at a time, within a transaction.
 
         Raises:
@@ -444,7 +444,7 @@ class Core:
         last, summands = -1, 0
         text = "SELECT doc, id, body, checksum FROM documents WHERE doc > ? ORDER BY doc LIMIT ?"
         while rows := self.catalogue.rows(text, (last, BATCH)):
-            found = [Row(*row) for row in rows]
+            found = [DocumentRow(*row) for row in rows]
             for row in found:
                 self.catalogue.require_intact(row)
                 summands += identity_of(row.doc, row.id)

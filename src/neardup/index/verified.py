@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import strings_of
-from neardup.index.bodies import Id, Row, pack_sets, unpack_sets, unpack_text
+from neardup.index.bodies import DocumentRow, Id, pack_sets, unpack_sets, unpack_text
 from neardup.index.catalogue import Catalogue
 from neardup.index.snapshot import BucketPairs, Keep
 from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember, slack_of
@@ -95,17 +95,17 @@ class Verifier:
 
         return keep
 
-    def text_of(self, row: Row) -> str | None:
+    def text_of(self, row: DocumentRow) -> str | None:
         """Return the text of a document; None where only its shingles are stored."""
         return unpack_text(row.body).decode(errors="replace") if self._texts else None
 
-    def is_same(self, row: Row, text: pa.LargeStringArray) -> bool:
+    def is_same(self, row: DocumentRow, text: pa.LargeStringArray) -> bool:
         """Return whether a document has the text given, or its shingles where these are stored."""
         if self._texts:
             return unpack_text(row.body) == str(text[0].as_py()).encode()
         return row.body == pack_sets(self._tokeniser.sets(text))[0]
 
-    def sets(self, rows: Sequence[Row]) -> Ragged:
+    def sets(self, rows: Sequence[DocumentRow]) -> Ragged:
         """Return the sets of shingles of some documents."""
 
         def make(low: int, high: int) -> Ragged:
@@ -166,7 +166,7 @@ class Verifier:
         return _sorted(parts, asked, first)
 
     def _of_one(
-        self, asked_sets: Ragged, rows: list[Row], threshold: float, first: bool
+        self, asked_sets: Ragged, rows: list[DocumentRow], threshold: float, first: bool
     ) -> Matches:
         """Do `matches` with one set and few candidates; many calls of NumPy cost 1 us."""
         if not rows:  # removed since
@@ -221,7 +221,7 @@ _FIRST_ROW = np.zeros(1, np.int64)
 _NONE = Matches(_NOWHERE, _NOWHERE, [], np.empty(0), _NOWHERE, _NOWHERE)
 
 
-def _equal(row: Row, size: int) -> Matches:
+def _equal(row: DocumentRow, size: int) -> Matches:
     """Return the match of a text with a document that has the same text."""
     sizes = np.full(1, size, np.int64)
     return Matches(_FIRST_ROW, np.full(1, row.doc, np.int64), [row.id], np.ones(1), sizes, sizes)

@@ -220,18 +220,24 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
             window = max(WINDOW, PAIRS // (high - starts[bucket]))
             for i in range(low, min(high, low + window)):
                 y = members[i]
-                if seen[y] == x:
-                    continue
-                seen[y] = x
-                if not may_reach(sets.size, sets.bitmaps, x, np.int64(y), slack):
-                    counts[1] += 1
-                    continue
-                counts[0] += 1
-                similarity = jaccard(sets, x, np.int64(y), threshold)
+                similarity = _similarity(x, np.int64(y), sets, threshold, slack, seen, counts)
                 if similarity >= 0.0:
                     edges[0][filled], edges[1][filled], edges[2][filled] = x, y, similarity
                     filled += 1
     return last, filled
+
+
+@inner
+def _similarity(x, y, sets, threshold, slack, seen, counts):
+    """Compare two documents, unless they were; the similarity, -1 below the threshold."""
+    if seen[y] == x:
+        return -1.0
+    seen[y] = x
+    if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+        counts[1] += 1
+        return -1.0
+    counts[0] += 1
+    return jaccard(sets, x, y, threshold)
 
 
 @kernel
@@ -273,14 +279,7 @@ def pairs_with_old(first, last, old, buckets, sets, threshold, seen, edges, coun
                 y = members[i]
                 if y >= old:
                     break
-                if seen[y] == x:
-                    continue
-                seen[y] = x
-                if not may_reach(sets.size, sets.bitmaps, x, np.int64(y), slack):
-                    counts[1] += 1
-                    continue
-                counts[0] += 1
-                similarity = jaccard(sets, x, np.int64(y), threshold)
+                similarity = _similarity(x, np.int64(y), sets, threshold, slack, seen, counts)
                 if similarity >= 0.0:
                     edges[0][filled], edges[1][filled], edges[2][filled] = y, x, similarity
                     filled += 1

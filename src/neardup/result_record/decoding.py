@@ -83,10 +83,10 @@ def header_of(data: bytes, name: str) -> dict[str, Any]:
     Raises:
         InputError: It is damaged.
     """
-    from neardup.result_record.schema import Header
+    from neardup.result_record.schema import RecordHeader
 
     found = parsed(data, name)
-    require(found, Header, name)
+    require(found, RecordHeader, name)
     return dict(found)
 
 

@@ -23,7 +23,7 @@ Numbers = Annotated[str, Meta(pattern=r"^(\d{1,18}( \d{1,18})*)?$")]
 InputFile = tuple[str, Count | None, Number]
 
 
-class Part(Struct, kw_only=True, forbid_unknown_fields=True):
+class RecordPart(Struct, kw_only=True, forbid_unknown_fields=True):
     """Base of all members that have members."""
 
 
@@ -33,7 +33,7 @@ def agree(key: str, agrees: bool, others: str) -> None:
         raise ValueError(f"{key} does not agree with {others}")
 
 
-class Header(Struct, kw_only=True):
+class RecordHeader(Struct, kw_only=True):
     """Members of every record, of any version."""
 
     command: str
@@ -41,7 +41,7 @@ class Header(Struct, kw_only=True):
     format: Count | UnsetType = UNSET
 
 
-class Shingle(Part):
+class Shingle(RecordPart):
     unit: str
     n: Count
     stem: str | None
@@ -55,7 +55,7 @@ class Shingle(Part):
     stop_passages: list[str]
 
 
-class Settings(Part):
+class SpecMembers(RecordPart):
     """`neardup.spec.Spec`."""
 
     shingle: Shingle
@@ -75,12 +75,12 @@ class Settings(Part):
     max_bucket: Count | None
 
 
-class RecipeVersions(Part):
+class RecipeVersions(RecordPart):
     tokens: str
     snowball: str | UnsetType = UNSET
 
 
-class RecipeMembers(Part):
+class RecipeMembers(RecordPart):
     shingle: Shingle
     scheme: str
     seed: Number
@@ -92,14 +92,14 @@ class RecipeMembers(Part):
         agree("rows", (self.rows == 0) == (self.num_bands == 0), "num_bands")
 
 
-class Bands(Part):
+class BandMembers(RecordPart):
     num_bands: Count
     rows: Count
     num_hashes: Count
     predicted_recall: float
 
 
-class InputSource(Part):
+class InputSource(RecordPart):
     directory: str
     given: Columns
     text: Columns
@@ -126,20 +126,20 @@ class InputSource(Part):
         agree(f"{key}.partition_documents", total == count, "the number of documents")
 
 
-class Frame(Part):
+class Frame(RecordPart):
     given: list[str]
     text: Columns
     id: str | None
     encoding_errors: Literal["strict", "replace"]
 
 
-class SparkFrame(Part):
+class SparkFrame(RecordPart):
     text: Columns
     id: str
     input_format: str
 
 
-class Output(Part):
+class Output(RecordPart):
     clean: bool
     annotate: bool
     tables: Literal["parquet", "csv"]
@@ -160,7 +160,7 @@ class SparkOutput(Output):
     format: str
 
 
-class Versions(Part):
+class Versions(RecordPart):
     neardup: str
     python: str
     numpy: str
@@ -168,7 +168,7 @@ class Versions(Part):
     pyarrow: str
 
 
-class Record(Part):
+class Record(RecordPart):
     """Members of every record."""
 
     command: str
@@ -216,7 +216,7 @@ class OfCorpus(Record):
         self.require_corpus("clean", self.output.clean)
 
 
-class KeptCounts(Part, kw_only=True):
+class KeptCounts(RecordPart, kw_only=True):
     documents: Count
     kept: Count
     removed: Count
@@ -244,14 +244,14 @@ class DedupCounts(KeptCounts):
     edges: Count | UnsetType = UNSET
 
 
-class StoreMembers(Part):
+class StoreMembers(RecordPart):
     store: str
     bytes: Count
 
 
 class DedupRecord(OfCorpus):
     output: DedupOutput
-    spec: Settings
+    spec: SpecMembers
     recipe: RecipeMembers
     recipe_digest: str
     asked: str
@@ -259,7 +259,7 @@ class DedupRecord(OfCorpus):
     texts_digest: str
     id_type: str
     tree_threshold: float | None
-    bands: Bands | None
+    bands: BandMembers | None
     counts: DedupCounts
     notes: list[str]
     bucket_sizes: dict[str, Count]
@@ -283,13 +283,13 @@ class DedupRecord(OfCorpus):
         self.require_tables({"order": ordered}, "spec.order_by", ending)
 
 
-class Again(Part):
+class AgainMembers(RecordPart):
     run: str
     used: str
 
 
 class ReclusterRecord(DedupRecord, kw_only=True):
-    recluster: Again
+    recluster: AgainMembers
 
 
 class AgainstCounts(KeptCounts):
@@ -304,28 +304,28 @@ class AgainstCounts(KeptCounts):
     old_documents_found: Count | UnsetType = UNSET
 
 
-class OldCorpus(Part, tag_field="kind", tag="corpus"):
+class OldCorpusMembers(RecordPart, tag_field="kind", tag="corpus"):
     source: InputSource | None
 
 
-class OldRun(Part, tag_field="kind", tag="run"):
+class OldRunMembers(RecordPart, tag_field="kind", tag="run"):
     path: str | None
     texts_digest: str
 
 
-class OldIndex(Part, tag_field="kind", tag="index"):
+class OldIndexMembers(RecordPart, tag_field="kind", tag="index"):
     path: str | None
 
 
 class AgainstRecord(OfCorpus):
     output: OutputOfTwo
-    spec: Settings
+    spec: SpecMembers
     recipe: RecipeMembers
-    bands: Bands | None
+    bands: BandMembers | None
     old_only: bool
     counts: AgainstCounts
     notes: list[str]
-    old: OldCorpus | OldRun | OldIndex
+    old: OldCorpusMembers | OldRunMembers | OldIndexMembers
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -334,13 +334,13 @@ class AgainstRecord(OfCorpus):
         agree("counts.matches", (counts.matches is not UNSET) == self.old_only, "old_only")
         found = counts.old_documents_found is not UNSET
         agree("counts.old_documents_found", found == self.old_only, "old_only")
-        if isinstance(self.old, OldCorpus) and self.old.source is not None:
+        if isinstance(self.old, OldCorpusMembers) and self.old.source is not None:
             self.old.source.require_documents("old.source", counts.old_documents)
         self.require_corpus("removed", self.output.removed)
         self.require_tables({"clusters": True, "matches": self.old_only}, "old_only")
 
 
-class ContainSettings(Part):
+class ContainSettings(RecordPart):
     by: str
     threshold: float | None
     shingle: str
@@ -361,7 +361,7 @@ class ContainCounts(KeptCounts):
     cut_words: Count
 
 
-class TestFile(Part):
+class TestFile(RecordPart):
     file: str
     test_items: Count
     test_items_found: Count
@@ -369,7 +369,7 @@ class TestFile(Part):
     matches: Count
 
 
-class FrequentItem(Part):
+class FrequentItem(RecordPart):
     test_doc: Count
     test_id: int | str | None
     documents: Count
@@ -393,7 +393,7 @@ class ContainRecord(OfCorpus):
         self.require_tables({"matches": True, "cuts": self.settings.cut}, "settings.cut")
 
 
-class PassageSettings(Part):
+class PassageSettings(RecordPart):
     words: Count
     order_by: str | None
     within: str | None
@@ -410,7 +410,7 @@ class PassageSettings(Part):
     by: str | None
 
 
-class CutSettings(Part):
+class CutSettings(RecordPart):
     copied: bool
     boilerplate: bool
     mask: str | None
@@ -421,7 +421,7 @@ class CutSettings(Part):
     annotate: bool
 
 
-class PassageCounts(Part):
+class PassageCounts(RecordPart):
     documents: Count
     documents_with_copies: Count
     words: Count
@@ -438,7 +438,7 @@ class PassageCounts(Part):
     cut_words_left_nowhere: Count | UnsetType = UNSET
 
 
-class StepBefore(Part):
+class StepBefore(RecordPart):
     folder: str
     command: str
     date: str
@@ -447,7 +447,7 @@ class StepBefore(Part):
     kept: Count
 
 
-class Totals(Part, kw_only=True):
+class Totals(RecordPart, kw_only=True):
     documents: Count
     words: Count
     copied_words: Count
@@ -527,9 +527,9 @@ class SparkCounts(KeptCounts):
 
 
 class SparkRecord(OfSpark):
-    spec: Settings
+    spec: SpecMembers
     recipe: RecipeMembers
-    bands: Bands | None
+    bands: BandMembers | None
     counts: SparkCounts
 
     def __post_init__(self) -> None:
@@ -546,13 +546,13 @@ class SparkPassageRecord(OfSpark):
     notes: list[str]
 
 
-class FieldMembers(Part):
+class FieldMembers(RecordPart):
     name: str
     compare: str
     weight: float
 
 
-class LinkSettings(Part):
+class LinkSettings(RecordPart):
     fields: list[FieldMembers]
     block_at: float
     recall: float
@@ -564,14 +564,14 @@ class LinkSettings(Part):
     seed: Number
 
 
-class Block(Part):
+class BlockMembers(RecordPart):
     name: str
     pairs: Count
     added: Count
     fields: list[Count]
 
 
-class LinkCounts(Part):
+class LinkCounts(RecordPart):
     records: Count
     skipped: Count
     sources: Count
@@ -590,14 +590,14 @@ class LinkCounts(Part):
     rows: Count
     block_at: float
     recall: float
-    blocks: list[Block]
+    blocks: list[BlockMembers]
     pairs: Count
     clusters: Count
     largest: Count
     entities: Count
 
 
-class LinkThreshold(Part):
+class LinkThreshold(RecordPart):
     value: float
     kind: Literal["index", "valley", "shoulder", "default", "few", "matches"]
     bottom: float | None
@@ -605,12 +605,12 @@ class LinkThreshold(Part):
     histogram: list[Count]
 
 
-class Probability(Part):
+class Probability(RecordPart):
     probability: float
     pairs: Count
 
 
-class Dependence(Part):
+class DependenceMembers(RecordPart):
     one: Count
     two: Count
     strength: float
@@ -620,13 +620,13 @@ class Dependence(Part):
     ]
 
 
-class ModelView(Part):
+class ModelView(RecordPart):
     name: str
     m: list[list[float]]
     u: list[list[float]]
     weights: list[list[float]]
     typical: list[list[float | None]]
-    tree: list[Dependence]
+    tree: list[DependenceMembers]
     prior: float
 
     def __post_init__(self) -> None:
@@ -637,7 +637,7 @@ class ModelView(Part):
             agree("typical", [len(column) for column in self.typical] == classes, "m")
 
 
-class LinkModel(Part):
+class LinkModel(RecordPart):
     views: list[ModelView]
     foot: float | None
     shift: float

@@ -10,7 +10,7 @@ import click
 
 from neardup.cli import command_options as o
 from neardup.cli.main import as_options
-from neardup.cli.showing import Page, in_colour, on_run, open_records, open_run, show_options
+from neardup.cli.showing import Pager, in_colour, on_run, open_records, open_run, show_options
 from neardup.errors import InputError, SpecError, hint_instead
 from neardup.frame.options import Reading
 
@@ -46,7 +46,7 @@ def explain(
     from neardup.json_values import plain_id
     from neardup.report.views import view
 
-    page = Page.of(options)
+    page = Pager.of(options)
     opened = open_records(run) or open_run(run, "explain")
     if isinstance(opened, Run):
         page.check(opened._results.inputs, opened._results.read_from)
@@ -126,7 +126,7 @@ def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **optio
     """
     if file1 == file2 == "-":
         raise SpecError("both texts are to come from standard input", "name one file")
-    page, spec = Page.of(options), o.spec_of(options)
+    page, spec = Pager.of(options), o.spec_of(options)
     page.check((file1, file2))
     from neardup.inspect.compare import compare
     from neardup.report.views import view_of_pair

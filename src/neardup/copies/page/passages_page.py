@@ -15,7 +15,6 @@ from neardup.copies.passage_results import PassageResults
 from neardup.report.numbers import counted, day, percent, share
 from neardup.report.outfile import check_file
 from neardup.report.page.page_model import (
-    Bar,
     Bars,
     Figures,
     Item,
@@ -23,6 +22,7 @@ from neardup.report.page.page_model import (
     Mark,
     NumberCell,
     Page,
+    PageBar,
     Row,
     SmallTable,
     Texts,
@@ -172,7 +172,7 @@ def _total(line: dict[str, Any], key: str) -> list[Any]:
         line["documents"],
         words,
         NumberCell(share(copied, words)),
-        Bar(copied / max(1, words)),
+        PageBar(copied / max(1, words)),
     ]
     return ["none" if label is None else str(label), *numbers]
 

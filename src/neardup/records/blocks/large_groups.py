@@ -120,7 +120,7 @@ def most_candidates(records: int) -> int:
     return max(_FEW, _EACH * records)
 
 
-class Cut(NamedTuple):
+class GroupCut(NamedTuple):
     """Candidates that are left.
 
     Attributes:
@@ -168,12 +168,12 @@ class MostSimilar:
             edges = self.all().edges
             self._parts = [(edges.a, edges.b, edges.similarity)]
 
-    def all(self) -> Cut:
+    def all(self) -> GroupCut:
         """Return the candidates so far."""
         edges = Edges.gather(self._parts, self._pool.empty)
         if len(edges) > self._most:
             edges = self._cut(edges)
-        return Cut(edges, self._left_out, self._each)
+        return GroupCut(edges, self._left_out, self._each)
 
     def _keys(self, a: np.ndarray, b: np.ndarray, similarity: np.ndarray) -> np.ndarray:
         """Return uint64[pairs]: the most similar first, to three decimals; then by contents."""

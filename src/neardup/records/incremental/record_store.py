@@ -16,7 +16,7 @@ import pyarrow as pa
 from neardup.arrays import strings_of
 from neardup.errors import DuplicateIdError, SpecError
 from neardup.files.given_path import GivenPath
-from neardup.index.bodies import Id, Row
+from neardup.index.bodies import DocumentRow, Id
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.incoming import checked_ids
 from neardup.index.index_check import require_last_commit
@@ -301,7 +301,7 @@ class RecordStore:
         """Return all records."""
         return self._stored([row for rows in self.core.rows() for row in rows])
 
-    def _stored(self, rows: list[Row]) -> Stored:
+    def _stored(self, rows: list[DocumentRow]) -> Stored:
         bodies = [json.loads(row.body) for row in rows]
         columns = tuple(
             strings_of([body[k].encode() for body in bodies])

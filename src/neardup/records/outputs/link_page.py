@@ -22,16 +22,16 @@ from neardup.records.outputs.link_text import about_threshold, render
 from neardup.report.numbers import counted, day, percent
 from neardup.report.outfile import check_file
 from neardup.report.page.page_model import (
-    Bar,
     Bars,
-    Fields,
+    ComparedFields,
     Figures,
     Histogram,
     Item,
-    Judge,
+    Judging,
     Listing,
     NumberCell,
     Page,
+    PageBar,
     Row,
     SmallTable,
 )
@@ -96,7 +96,7 @@ def write_link_page(
             "How it was decided", "Decision", list(_figures(linked, summary, evaluation))
         ),
         listing=_listing(items, len(clusters), several, texts),
-        judge=Judge("The same?", "A match", "No match", "labels.csv", _key(names, summary)),
+        judge=Judging("The same?", "A match", "No match", "labels.csv", _key(names, summary)),
     )
     return write_page(page, target)
 
@@ -148,10 +148,10 @@ def _figures(
     )
 
 
-def _weight(line: dict[str, Any]) -> list[str | NumberCell | Bar]:
+def _weight(line: dict[str, Any]) -> list[str | NumberCell | PageBar]:
     low, high = line["low"], line["high"]
     lengths = (min(1.0, max(0.0, bits / _HEAVIEST)) for bits in (high, -low))
-    return [line["field"], NumberCell(f"{low:.1f}"), NumberCell(f"{high:.1f}"), Bar(*lengths)]
+    return [line["field"], NumberCell(f"{low:.1f}"), NumberCell(f"{high:.1f}"), PageBar(*lengths)]
 
 
 def _reliability(decision: dict[str, Any]) -> SmallTable:
@@ -210,7 +210,7 @@ def _pair(pair: dict[str, Any], group: int) -> Item:
     text = " / ".join(" ".join(values) for values in zip(*first, strict=True))
     about = f"{_GROUPS[group]}: {says}."
     heading = f"{ids[0]} and {ids[1]}"
-    detail = Fields(heading, about, heads, rows, numbers, len(sums), pair["pair"])
+    detail = ComparedFields(heading, about, heads, rows, numbers, len(sums), pair["pair"])
     return Item(detail, heading, [says], text, also=ids, group=group)
 
 
@@ -235,7 +235,7 @@ def _cluster(cluster: dict[str, Any], fields: Sequence[str], sources: bool) -> I
     about = f"The first {len(members)} of them." if size > len(members) else "All of them."
     ids = [line["id"] for line in members]
     heading = f"{size:,} records like {ids[0]}"
-    detail = Fields(heading, about, heads, rows)
+    detail = ComparedFields(heading, about, heads, rows)
     text = " ".join(members[0]["cells"])
     return Item(detail, ids[0], [f"{size:,} records"], text, also=ids[1:], group=2)
 

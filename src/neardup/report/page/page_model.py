@@ -46,7 +46,7 @@ class Histogram(NamedTuple):
     line: float
 
 
-class Bar(NamedTuple):
+class PageBar(NamedTuple):
     """A cell with a bar: from the left, or with ``against`` from the middle to both sides."""
 
     length: float
@@ -65,7 +65,7 @@ class SmallTable(NamedTuple):
     name: str
     says: str
     heads: Sequence[str]
-    rows: Sequence[Sequence[str | int | NumberCell | Bar]]
+    rows: Sequence[Sequence[str | int | NumberCell | PageBar]]
     broad: bool = False
 
 
@@ -152,7 +152,7 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class Fields:
+class ComparedFields:
     """A table of values: of the fields of two records, or of the records of a cluster.
 
     Attributes:
@@ -206,7 +206,7 @@ class Item:
         return found
 
 
-class Judge(NamedTuple):
+class Judging(NamedTuple):
     """A question on two documents; the file has ``id_a``, ``id_b`` and ``duplicate``.
 
     Attributes:
@@ -287,5 +287,5 @@ class Page:
     method: str = "How it was done"
     steps: Sequence[Step] = ()
     charts: Figures | None = None
-    judge: Judge | None = None
+    judge: Judging | None = None
     footer: str = ""

@@ -16,7 +16,7 @@ from neardup.report.numbers import counted, day
 from neardup.report.outfile import check_file
 from neardup.report.page import page_charts, run_words
 from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, to_show
-from neardup.report.page.page_model import Figures, Filters, Heat, Judge, Listing, Page
+from neardup.report.page.page_model import Figures, Filters, Heat, Judging, Listing, Page
 from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns, measure
 from neardup.report.page.survey import Survey, chosen, survey
 from neardup.report.page.write import write_page
@@ -219,8 +219,8 @@ def _charts(about: dict[str, Any], found: Survey) -> Figures:
     return Figures("Charts for developers", "Charts", shown, "Clusters, bands, buckets and time")
 
 
-def _judge(about: dict[str, Any]) -> Judge:
-    return Judge("A duplicate?", "Right", "Wrong", "review.csv", about["asked"][:12])
+def _judge(about: dict[str, Any]) -> Judging:
+    return Judging("A duplicate?", "Right", "Wrong", "review.csv", about["asked"][:12])
 
 
 def _footer(about: dict[str, Any], texts: bool, measured: bool) -> str:
