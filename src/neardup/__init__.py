@@ -12,22 +12,23 @@ __version__ = "0.3.0"
 
 # Names are resolved when they are first used: `neardup --help` imports nothing heavy.
 _HOMES = {
-    "neardup.api.against": "against",
-    "neardup.api.decontaminating": "decontaminate",
-    "neardup.api.copying": "PassageRun copied passages",
+    "neardup.api.against": "AgainstRun against",
+    "neardup.api.decontaminating": "DecontaminateRun decontaminate",
+    "neardup.api.copying": "PassagesRun copied passages",
     "neardup.api.dedup": "dedup plan sketch_corpus",
     "neardup.api.linking": "blocks link",
     "neardup.api.indexes.indexing": "Index",
     "neardup.api.finished.open_folder": "open",
-    "neardup.api.finished.runs": "Run",
+    "neardup.api.finished.runs": "DedupRun",
     "neardup.api.saved_signatures": "read_signatures save_signatures",
     "neardup.state.shards": "Shard",
     "neardup.client.remote_index": "RemoteIndex connect",
     "neardup.errors": "ColumnError DependencyError DuplicateIdError FormatError InputError "
-    "InputNotFoundError NeardupError OutputError RecallWarning RecipeError ResumeError SpecError "
-    "StoreError",
+    "InputNotFoundError NeardupError OutputError RecallWarning RecipeError RefusedError "
+    "ResumeError SpecError StoreError",
     "neardup.forecast.tune": "tune",
     "neardup.frame.options": "Reading Resources Writing",
+    "neardup.frame.run": "Run",
     "neardup.inspect.compare": "compare similarity",
     "neardup.match.bucketing": "candidate_pairs",
     "neardup.recipe": "Recipe",
@@ -44,16 +45,18 @@ __all__ = ["__version__", *(name for names in _HOMES.values() for name in names.
 
 # `as` is for type checkers: these names are public.
 if TYPE_CHECKING:
+    from neardup.api.against import AgainstRun as AgainstRun
     from neardup.api.against import against as against
-    from neardup.api.copying import PassageRun as PassageRun
+    from neardup.api.copying import PassagesRun as PassagesRun
     from neardup.api.copying import copied as copied
     from neardup.api.copying import passages as passages
+    from neardup.api.decontaminating import DecontaminateRun as DecontaminateRun
     from neardup.api.decontaminating import decontaminate as decontaminate
     from neardup.api.dedup import dedup as dedup
     from neardup.api.dedup import plan as plan
     from neardup.api.dedup import sketch_corpus as sketch_corpus
     from neardup.api.finished.open_folder import open as open
-    from neardup.api.finished.runs import Run as Run
+    from neardup.api.finished.runs import DedupRun as DedupRun
     from neardup.api.indexes.indexing import Index as Index
     from neardup.api.linking import blocks as blocks
     from neardup.api.linking import link as link
@@ -71,6 +74,7 @@ if TYPE_CHECKING:
     from neardup.errors import OutputError as OutputError
     from neardup.errors import RecallWarning as RecallWarning
     from neardup.errors import RecipeError as RecipeError
+    from neardup.errors import RefusedError as RefusedError
     from neardup.errors import ResumeError as ResumeError
     from neardup.errors import SpecError as SpecError
     from neardup.errors import StoreError as StoreError
@@ -78,6 +82,7 @@ if TYPE_CHECKING:
     from neardup.frame.options import Reading as Reading
     from neardup.frame.options import Resources as Resources
     from neardup.frame.options import Writing as Writing
+    from neardup.frame.run import Run as Run
     from neardup.inspect.compare import compare as compare
     from neardup.inspect.compare import similarity as similarity
     from neardup.match.bucketing import candidate_pairs as candidate_pairs

@@ -121,6 +121,10 @@ class DuplicateIdError(InputError):
     """Two documents have the same id."""
 
 
+class RefusedError(InputError, AttributeError):
+    """A result of another command has this method, and this one has not."""
+
+
 class UnknownIdError(InputError, KeyError):
     """No document has this id."""
 

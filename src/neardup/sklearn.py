@@ -31,7 +31,7 @@ class Deduplicator(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Attributes:
         labels_: int64[documents]: number of the cluster of each text, that of its first document.
         keep_mask_: bool[documents]: whether each text is kept.
-        run_: The `neardup.Run`.
+        run_: The `neardup.DedupRun`.
 
     Examples:
         >>> texts = ["one two three four five six", "One, two; three four five six!", "x"]

@@ -71,7 +71,7 @@ ASKED: dict[str, Callable[[Any, Path], list[Any]]] = {
         run.clean().to_pydict(),
         str(run.explain("n2")),
         str(run.cluster("n2")),
-        run.pairs_with_texts().to_pydict(),
+        run.pairs().to_pydict(),
         dict(run.evaluate([("n1", "n2")])),
         run.recluster(threshold=0.9, progress=False).clean().to_pydict(),
         run.recluster(here / "again", threshold=0.9, overwrite=True, progress=False)
@@ -85,10 +85,10 @@ ASKED: dict[str, Callable[[Any, Path], list[Any]]] = {
     "batch": lambda run, here: [
         run.clusters.to_pydict(),
         run.clean().to_pydict(),
-        run.pairs_with_texts().to_pydict(),
+        run.pairs().to_pydict(),
         _page(run, here / "page.html"),
     ],
-    "batch of run": lambda run, here: [run.pairs_with_texts().to_pydict()],
+    "batch of run": lambda run, here: [run.pairs().to_pydict()],
     "matches": lambda run, here: [run.matches.to_pydict(), _page(run, here / "page.html")],
     "passages": lambda run, here: [
         run.passages.to_pydict(),
@@ -150,7 +150,7 @@ def test_a_result_in_memory_is_asked_elsewhere(
             assert str(found.explain("n2")).splitlines()[1:] == expected[0][2].splitlines()[1:]
             assert found.save(tmp_path / "saved", overwrite=True).clean().to_pydict()
         assert batch.clean().to_pydict() == expected[1][1]
-        assert batch.pairs_with_texts().to_pydict() == expected[1][2]
+        assert batch.pairs().to_pydict() == expected[1][2]
         assert copies.clean().to_pydict() == expected[2][1]
         assert copies.explain("n20", texts=True).render() == expected[2][2]
 

@@ -151,6 +151,14 @@ def test_files_that_were_moved_are_given_again(tmp_path: Path) -> None:
     assert neardup.open(tmp_path / "out", source=after).explain(1).texts == tuple(WORDS[:2])
 
 
+def test_an_input_is_given_to_runs_of_dedup_only(tmp_path: Path) -> None:
+    neardup.Index.create(tmp_path / "index").close()
+    neardup.against(WORDS, WORDS[:2], out=tmp_path / "against", progress=False)
+    for folder in (tmp_path / "index", tmp_path / "against"):
+        with pytest.raises(SpecError, match="`source` is for runs of neardup dedup"):
+            neardup.open(folder, source=WORDS)
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "list", "iterator", "arrow"])
 def test_nothing_gives_a_run_of_nothing(kind: str, tmp_path: Path) -> None:
     frame: Any = pd.DataFrame({"text": pd.Series([], dtype=str), "key": pd.Series([], dtype=int)})
@@ -279,7 +287,7 @@ def test_signatures_show_types_and_defaults() -> None:
     shown = str(inspect.signature(neardup.dedup))
     for part in (
         *("threshold: float = 0.7", "recall: float = 0.99", "preset: str = 'web'"),
-        *("shingle: str | ShingleSpec = 'word:5'", "keep: str = 'first'", "-> Run"),
+        *("shingle: str | ShingleSpec = 'word:5'", "keep: str = 'first'", "-> DedupRun"),
     ):
         assert part in shown
     assert neardup.dedup(WORDS, preset="clinical").spec == neardup.preset("clinical")

@@ -47,12 +47,12 @@ class Seen(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def run(kernels: None) -> neardup.Run:
+def run(kernels: None) -> neardup.DedupRun:
     return neardup.dedup(ROWS, id="id")
 
 
 @pytest.mark.parametrize("name", ["run", "audit", "plan", "explanation", "alone", "nothing"])
-def test_what_is_shown(run: neardup.Run, name: str) -> None:
+def test_what_is_shown(run: neardup.DedupRun, name: str) -> None:
     shown: Any = {
         "run": lambda: run,
         "audit": lambda: run.audit(sample=30),
@@ -79,7 +79,7 @@ def test_what_is_shown(run: neardup.Run, name: str) -> None:
     assert said in seen.text
 
 
-def test_differences_are_marked(run: neardup.Run) -> None:
+def test_differences_are_marked(run: neardup.DedupRun) -> None:
     page = run.explain("<b>1</b>")._repr_html_()
     assert f"<del>{SECRET}X &lt;/div&gt;</del>" in page and "equal words" in page
     names = "&lt;b&gt;{}&lt;/b&gt;"
@@ -88,14 +88,14 @@ def test_differences_are_marked(run: neardup.Run) -> None:
     assert run.explain("<b>1</b>").why.endswith("to the kept document <b>0</b>")
 
 
-def test_what_is_printed(run: neardup.Run) -> None:
+def test_what_is_printed(run: neardup.DedupRun) -> None:
     """The text of the commands, and no text of a document."""
     shown = [run.audit(sample=30), neardup.plan(ROWS, id="id"), run.explain("<b>1</b>")]
     for each, line in zip(shown, ["kept  ", "documents  ", "document  "], strict=True):
         assert re.search(f"^{line}", str(each), re.MULTILINE) and SECRET not in str(each)
 
 
-def test_exact_copies_are_one_number(run: neardup.Run) -> None:
+def test_exact_copies_are_one_number(run: neardup.DedupRun) -> None:
     from neardup.report.views import view
 
     found = run.explain("<b>5</b>")
@@ -108,7 +108,7 @@ def test_exact_copies_are_one_number(run: neardup.Run) -> None:
     )
 
 
-def test_texts_are_in_no_repr(run: neardup.Run) -> None:
+def test_texts_are_in_no_repr(run: neardup.DedupRun) -> None:
     for shown in (run, run.explain("<b>1</b>"), run.audit(sample=30)):
         assert SECRET not in repr(shown) and SECRET not in str(shown)
 

@@ -24,11 +24,11 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def run(kernels: None) -> neardup.Run:
+def run(kernels: None) -> neardup.DedupRun:
     return neardup.dedup(TEXTS, id="id")
 
 
-def test_a_cluster_has_its_texts_side_by_side(run: neardup.Run) -> None:
+def test_a_cluster_has_its_texts_side_by_side(run: neardup.DedupRun) -> None:
     found = run.cluster("two")
     assert [one.doc_id for one in found.members] == ["one", "two"]
     assert (found.documents, found.texts, found.members[0].copies) == (3, 2, 1)
@@ -70,7 +70,7 @@ def test_many_copies_are_a_number(kernels: None, order_by: str | None) -> None:
     assert "300 documents with 4 texts; 120 documents with other texts left out" in str(few)
 
 
-def test_charts_as_axes(run: neardup.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_charts_as_axes(run: neardup.DedupRun, monkeypatch: pytest.MonkeyPatch) -> None:
     import matplotlib
 
     matplotlib.use("agg")
@@ -101,8 +101,8 @@ def test_similarity_1_and_exact_duplicates_are_told_apart(kernels: None) -> None
     assert shown is not None and "similarity 1<" in shown and "the same shingles" in shown
 
 
-def test_pairs_with_both_texts(command: Command, run: neardup.Run, tmp_path: Path) -> None:
-    table = run.pairs_with_texts()
+def test_pairs_with_both_texts(command: Command, run: neardup.DedupRun, tmp_path: Path) -> None:
+    table = run.pairs()
     assert table.column_names == ["id_a", "id_b", "similarity", "text_a", "text_b"]
     assert table.column("id_b").to_pylist() == ["two", "three"]
     assert table.column("text_b").to_pylist() == TEXTS["text"][1:3]

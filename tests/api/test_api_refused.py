@@ -49,8 +49,8 @@ def index() -> Any:
 #: What is called with a run, an index and an empty folder; the error; what it says.
 CALLS: list[tuple[Callable[[Any, Any, Path], object], type[NeardupError], str]] = [
     (lambda r, i, p: r.clean("frame"), SpecError, "`kind` is 'frame'; expected arrow"),
-    (lambda r, i, p: r.to_pandas("edges"), SpecError, "pairs were not listed"),
-    (lambda r, i, p: r.to_pandas("all"), SpecError, "`table` is 'all'; expected clusters"),
+    (lambda r, i, p: r.to_pandas("edges"), SpecError, "no table 'edges'"),
+    (lambda r, i, p: r.to_pandas("all"), SpecError, "`table` is 'all'; expected one of clusters"),
     (lambda r, i, p: r.report(p / "a.html", context=-1), SpecError, "`context` is -1; expected 0"),
     (
         lambda r, i, p: r.report(p / "a.html", texts=False, show=["x"]),

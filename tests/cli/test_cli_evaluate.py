@@ -13,7 +13,7 @@ import neardup
 from bench.notes import SynthSpec, write
 from common import Command, some_rows, write_lines
 from neardup.inspect.evaluate import evaluate
-from neardup.results.folder_results import FolderResults
+from neardup.results.results import open_results
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def evaluated(command: Command, *arguments: Any) -> dict[str, Any]:
 def test_as_the_function(run: Path, command: Command, tmp_path: Path) -> None:
     path = truth(tmp_path, 8)
     found = evaluated(command, run, "--truth", path)
-    assert found == evaluate(FolderResults(run), path)
+    assert found == evaluate(open_results(run), path)
     assert found["edges"]["precision"] == 0.8 and found["removed"]["recall"] == 1
     options = ("--columns", "id_a,id_b", "--kind", "links", "--only-named", "--missing", "skip")
     named = evaluated(command, run, "--truth", path, *options)
@@ -91,4 +91,4 @@ def test_what_is_refused(run: Path, command: Command, tmp_path: Path) -> None:
 
 def test_python_says_the_same(run: Path, tmp_path: Path) -> None:
     path = truth(tmp_path)
-    assert neardup.open(run).evaluate(path) == evaluate(FolderResults(run), path)
+    assert neardup.open(run).evaluate(path) == evaluate(open_results(run), path)

@@ -24,11 +24,11 @@ READERS = {
 }
 #: Those that work on the folder of each command, and the class that opens it.
 WORK = {
-    "dedup": ("report explain audit evaluate recluster pairs", "Run"),
-    "recluster": ("report explain audit evaluate recluster pairs", "Run"),
+    "dedup": ("report explain audit evaluate recluster pairs", "DedupRun"),
+    "recluster": ("report explain audit evaluate recluster pairs", "DedupRun"),
     "dedup --against": ("report explain pairs", "AgainstRun"),
-    "decontaminate": ("report", "Decontamination"),
-    "passages": ("report explain", "PassageRun"),
+    "decontaminate": ("report", "DecontaminateRun"),
+    "passages": ("report explain", "PassagesRun"),
     "link": ("report explain evaluate recluster", "LinkRun"),
 }
 
@@ -83,7 +83,7 @@ def test_every_folder_is_read_by_every_command(command: Command, folders: dict[s
                 assert answer.code == 0, what
                 continue
             assert answer.code == 1 and f"{folder.name} was made by neardup {name};" in answer.error
-            assert f"neardup {reader} does not work on it" in answer.error, what
+            assert f"{reader} does not work on it" in answer.error, what
             assert "neardup.open" in answer.lines[1], what
             for work in works:
                 assert work in answer.lines[1], what
@@ -122,7 +122,7 @@ def test_every_folder_opens_and_shows_itself(folders: dict[str, Path]) -> None:
             assert run.summary["counts"]["records"] == 30 and str(run).startswith("records")
             continue
         assert run.summary["counts"]["documents"] in (12, 30)
-        if isinstance(run, neardup.Run):
+        if isinstance(run, neardup.DedupRun):
             assert repr(pickle.loads(pickle.dumps(run))) == repr(run)
         shown = str(run).splitlines()
         assert shown[0].startswith("documents") and shown[-1].startswith("took")

@@ -154,7 +154,7 @@ def test_private_ids_in_python(kernels: None, tmp_path: Path) -> None:
         for one in (found, again):
             assert one.explain("n2").document.doc_id == "row 2"
             assert one.cluster("n2").members[0].doc_id == "row 1"
-            assert one.pairs_with_texts().column("id_a").to_pylist()[0] == "row 1"
+            assert one.pairs().column("id_a").to_pylist()[0] == "row 1"
     assert run.removed.tolist()[0] == "n2"  # tables have them
 
 

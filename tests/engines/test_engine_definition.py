@@ -70,7 +70,7 @@ def keep_values(rows: pa.Table, spec: Spec) -> list[tuple[object, ...]]:
     return [(v is None, sign * (v or 0), r) for v, r in zip(values, ranks, strict=True)]
 
 
-def check(run: neardup.Run, rows: pa.Table, spec: Spec) -> None:
+def check(run: neardup.DedupRun, rows: pa.Table, spec: Spec) -> None:
     """Compare a run with the definition."""
     documents = len(rows)
     recipe = Recipe.from_dict(run.summary["recipe"])

@@ -26,8 +26,7 @@ from neardup.inspect.audit_counts import COUNTER_BYTES, PairList, Tally, class_l
 from neardup.intervals import wilson
 from neardup.recipe import Recipe
 from neardup.report.audit_text import render
-from neardup.results.folder_results import FolderResults
-from neardup.results.results import Results
+from neardup.results.results import Results, open_results
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
@@ -212,7 +211,7 @@ def test_wrong_removals_are_found(source: Path, tmp_path: Path) -> None:
     rows[removed]["duplicate_of"] = rows[gone[6]]["doc_id"]
     rows[null]["duplicate_of"] = None
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), out / "clusters.parquet")
-    whole = audit(FolderResults(out), sample=10_000)
+    whole = audit(open_results(out), sample=10_000)
     assert [w["doc"] for w in whole.wrong] == sorted(gone[:6])
     assert whole.wrong_removed == 6
     said = {w["doc"]: w for w in whole.wrong}
@@ -222,7 +221,7 @@ def test_wrong_removals_are_found(source: Path, tmp_path: Path) -> None:
     assert said[other]["similarity"] < 0.7 and said[other]["doc_id"] == f"n{other}"
     assert said[null]["duplicate_of"] is None
     # What the tables alone give away is found whatever the sample is.
-    few = audit(FolderResults(out), sample=1)
+    few = audit(open_results(out), sample=1)
     assert {nobody, low, removed, null} <= {w["doc"] for w in few.wrong}
     assert "all but" in render(json.loads(json.dumps(few.as_dict())))
 
@@ -279,7 +278,7 @@ def test_it_is_left_in_the_folder_until_the_next_run(source: Path, tmp_path: Pat
     # What can't be left there is returned all the same.
     (out / "audit.json").mkdir()
     events: list[Event] = []
-    assert audit(FolderResults(out), sample=20, listener=events.append).sampled >= 19
+    assert audit(open_results(out), sample=20, listener=events.append).sampled >= 19
     assert any("audit.json can't be written" in e.note for e in events)
     assert [e.stage for e in events if e.finished] == ["tables", "sample", "search"]
     assert not [p for p in out.iterdir() if p.name.startswith(".audit")]
@@ -301,19 +300,19 @@ def test_what_is_refused(source: Path, tmp_path: Path, monkeypatch: pytest.Monke
     clusters = (out / "clusters.parquet").read_bytes()
     (out / "clusters.parquet").write_bytes(clusters[:-20])
     with pytest.raises(InputError, match=r"clusters.parquet: not readable, or damaged"):
-        audit(FolderResults(out))
+        audit(open_results(out))
     table = pq.read_table(pa.BufferReader(clusters))
     pq.write_table(table.slice(1), out / "clusters.parquet")
     with pytest.raises(InputError, match=r"the table of clusters has \d+ rows; expected"):
-        audit(FolderResults(out))
+        audit(open_results(out))
     (out / "clusters.parquet").write_bytes(clusters)
     with moved.open("a") as file:
         file.write('{"text": "more"}\n')
     with pytest.raises(InputError, match="has changed since the run"):
-        audit(FolderResults(out))
+        audit(open_results(out))
     run({"id": ["a", "b"], "text": ["one text", "another"]}, Spec(), tmp_path / "frame")
     with pytest.raises(InputError, match="was a frame or a pipe"):
-        audit(FolderResults(tmp_path / "frame"))
+        audit(open_results(tmp_path / "frame"))
 
 
 def test_a_sample_of_long_texts_that_does_not_fit(kernels: None) -> None:
@@ -398,13 +397,13 @@ def test_ids_of_other_types(tmp_path: Path, kernels: None) -> None:
         pq.write_table(pa.table({"text": words, "id": ids}), tmp_path / "a.parquet")
         out = tmp_path / "out"
         run(tmp_path / "a.parquet", Spec(), out, overwrite=True)
-        found = audit(FolderResults(out))
+        found = audit(open_results(out))
         assert found.removed == found.removed_checked == 2 and found.wrong == []
         table = pq.read_table(out / "clusters.parquet")
         wrong = [0.5 if value else None for value in table["similarity"].to_pylist()]
         table = table.set_column(5, "similarity", pa.array(wrong, pa.float64()))
         pq.write_table(table, out / "clusters.parquet")
-        said = audit(FolderResults(out)).as_dict()["wrong"]
+        said = audit(open_results(out)).as_dict()["wrong"]
         assert len(said) == 2 and json.dumps(said)
 
 

@@ -18,8 +18,7 @@ from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.inspect.compare import compare
 from neardup.inspect.explain import Explanation
 from neardup.report.views import render, view
-from neardup.results.folder_results import FolderResults
-from neardup.results.results import Results
+from neardup.results.results import Results, open_results
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
 
@@ -67,7 +66,7 @@ def out(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Path:
 
 @pytest.fixture(scope="module")
 def results(out: Path) -> Results:
-    return FolderResults(out)
+    return open_results(out)
 
 
 def test_a_removed_document(results: Results) -> None:
@@ -226,10 +225,10 @@ def test_an_input_that_is_gone_or_changed(tmp_path: Path, kernels: None) -> None
 
     def refused(match: str) -> str:
         with pytest.raises(InputError, match=match) as raised:
-            explain(FolderResults(tmp_path / "out"), "near")
+            explain(open_results(tmp_path / "out"), "near")
         assert "texts=False" in raised.value.hint
         # The tables alone still say a lot.
-        found = explain(FolderResults(tmp_path / "out"), "near", texts=False)
+        found = explain(open_results(tmp_path / "out"), "near", texts=False)
         assert found.document.similarity == 90 / 105 and found.document.duplicate_of == "family"
         assert found.comparison is None and found.buckets is None and found.texts is None
         assert found.document.tokens is None and "is removed" in render(view(found))
@@ -243,10 +242,10 @@ def test_an_input_that_is_gone_or_changed(tmp_path: Path, kernels: None) -> None
     path.write_bytes(raw.replace(b" f7 ", b" g7 ", 1))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     with pytest.raises(InputError, match="differs from the stored one"):
-        explain(FolderResults(tmp_path / "out"), "near")
+        explain(open_results(tmp_path / "out"), "near")
     path.write_bytes(raw)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert explain(FolderResults(tmp_path / "out"), "near").texts is not None
+    assert explain(open_results(tmp_path / "out"), "near").texts is not None
 
 
 def test_damaged_tables(tmp_path: Path, kernels: None) -> None:
@@ -256,17 +255,17 @@ def test_damaged_tables(tmp_path: Path, kernels: None) -> None:
         raw = (out / name).read_bytes()
         (out / name).write_bytes(raw[:-9])
         with pytest.raises(InputError, match=f"{name}: not readable, or damaged"):
-            explain(FolderResults(out), "near")
+            explain(open_results(out), "near")
         (out / name).unlink()
         with pytest.raises(InputError, match=f"{name} is gone"):
-            explain(FolderResults(out), "near")
+            explain(open_results(out), "near")
         (out / name).write_bytes(raw)
     table = pq.read_table(out / "clusters.parquet")
     rows = table.to_pylist()
     rows[3]["duplicate_of"] = "nobody"
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), out / "clusters.parquet")
     with pytest.raises(InputError, match="a document is a duplicate of one that is not there"):
-        explain(FolderResults(out), "near")
+        explain(open_results(out), "near")
 
 
 def test_what_is_no_run(tmp_path: Path) -> None:
@@ -305,7 +304,7 @@ def test_inputs_are_found_from_another_folder(
     (tmp_path / "other").mkdir()
     monkeypatch.chdir("other")
     assert [path.path for path in results.inputs] == [tmp_path / "n.jsonl"]
-    again = FolderResults(tmp_path / "out")
+    again = open_results(tmp_path / "out")
     assert [str(path) for path in again.inputs] == [str(tmp_path / "n.jsonl")]
 
 

@@ -28,8 +28,7 @@ from neardup.errors import (
     ResumeError,
     SpecError,
 )
-from neardup.results.folder_results import FolderResults
-from neardup.results.results import Results
+from neardup.results.results import Results, open_results
 from neardup.spec import CLUSTERINGS, ShingleSpec, Spec
 
 #: Lower thresholds are tried too.
@@ -183,16 +182,16 @@ def test_what_is_used(source: list[Path], tmp_path: Path) -> None:
         (made("gone"), {"threshold": 0.7}, "input"),
         (made("kept", keep_run=True), {"threshold": 0.7}, "sketches"),
         # Lengths of texts, or a column, that the sketches don't have.
-        (FolderResults(tmp_path / "kept"), {"keep": "longest"}, "input"),
-        (FolderResults(tmp_path / "kept"), {"keep": "max:quality"}, "input"),
+        (open_results(tmp_path / "kept"), {"keep": "longest"}, "input"),
+        (open_results(tmp_path / "kept"), {"keep": "max:quality"}, "input"),
         (made("all", pairs="all"), {"threshold": 0.7}, "input"),
-        (FolderResults(tmp_path / "all"), {"cluster": "components"}, "input"),
+        (open_results(tmp_path / "all"), {"cluster": "components"}, "input"),
     ]
     for number, (results, changes, used) in enumerate(cases):
         found = recluster(results, tmp_path / f"{number}", **changes)
         assert found.record["recluster"]["used"] == used, changes
     # What was reclustered can be reclustered, and read.
-    again = recluster(FolderResults(tmp_path / "4"), cluster="components")
+    again = recluster(open_results(tmp_path / "4"), cluster="components")
     check(again, neardup.dedup(source, id="id", spec=again.spec)._results)
     assert neardup.open(tmp_path / "5").explain("short1").document.duplicate_of is not None
 
@@ -202,7 +201,7 @@ def test_keys_are_copied_by_a_file(
 ) -> None:
     monkeypatch.setattr("neardup.files.scratch._SMALL", 0)
     neardup.dedup(source, id="id", spec=BASE, pairs="all", out=tmp_path / "run", keep_run=True)
-    found = recluster(FolderResults(tmp_path / "run"), tmp_path / "out", threshold=0.7)
+    found = recluster(open_results(tmp_path / "run"), tmp_path / "out", threshold=0.7)
     assert found.record["recluster"]["used"] == "sketches"
     check(found, neardup.dedup(source, id="id", spec=found.spec)._results)
 
@@ -244,7 +243,7 @@ def test_a_lower_threshold_never_misleads(source: list[Path], tmp_path: Path) ->
 
 def test_annotated_and_converted(source: list[Path], tmp_path: Path) -> None:
     neardup.dedup(source, id="id", spec=BASE, pairs="all", out=tmp_path / "run")
-    results = FolderResults(tmp_path / "run")
+    results = open_results(tmp_path / "run")
     recluster(results, tmp_path / "a", threshold=0.7, annotate=True)
     recluster(results, tmp_path / "b", threshold=0.7, format="parquet")
     neardup.dedup(
@@ -275,7 +274,7 @@ def test_errors(source: list[Path], tmp_path: Path, kernels: None) -> None:
     copy.write_bytes(source[0].read_bytes())
     run, out = tmp_path / "run", tmp_path / "out"
     neardup.dedup(copy, id="id", spec=BASE, out=run)
-    results = FolderResults(run)
+    results = open_results(run)
     for changes, message in [
         ({"threshold": 1.4}, "threshold is 1.4"),
         ({"tree_threshold": 0.6, "cluster": "bounded"}, "tree threshold 0.6 is above the"),
@@ -300,10 +299,10 @@ def test_errors(source: list[Path], tmp_path: Path, kernels: None) -> None:
     with copy.open("a") as file:
         file.write('{"id": "more", "text": "more"}\n')
     with pytest.raises(InputError, match=r"in\.jsonl has changed since the run"):
-        recluster(FolderResults(run), out, overwrite=True)
+        recluster(open_results(run), out, overwrite=True)
     copy.unlink()
     with pytest.raises(NeardupError, match=r"an input of .*, is gone"):
-        recluster(FolderResults(run), out, overwrite=True)
+        recluster(open_results(run), out, overwrite=True)
     assert list(out.iterdir()) == []
 
 
@@ -313,7 +312,7 @@ def test_a_damaged_run_folder_is_named_and_can_be_removed(
     run, out = tmp_path / "run", tmp_path / "out"
     neardup.dedup(source, id="id", spec=BASE, out=run, keep_run=True)
     assert (
-        recluster(FolderResults(run), out, threshold=0.6).record["recluster"]["used"] == "sketches"
+        recluster(open_results(run), out, threshold=0.6).record["recluster"]["used"] == "sketches"
     )
     state = run / ".run" / "run.sqlite"
     held = bytearray(state.read_bytes())
@@ -321,17 +320,17 @@ def test_a_damaged_run_folder_is_named_and_can_be_removed(
         held[place] ^= 1
     state.write_bytes(held)
     with pytest.raises(ResumeError, match=r"\.run") as error:
-        recluster(FolderResults(run), out, threshold=0.6, overwrite=True)
+        recluster(open_results(run), out, threshold=0.6, overwrite=True)
     assert f"remove {run / '.run'}" in error.value.hint
     assert not (out / ".run").exists()
     shutil.rmtree(run / ".run")
-    recluster(FolderResults(run), out, threshold=0.6, overwrite=True)
+    recluster(open_results(run), out, threshold=0.6, overwrite=True)
 
 
 CHAIN = ["a b c d e f g h i j", "a b c d e f g h i x", "a b c d e f g y i x", "other words here"]
 
 
-def chain(folder: Path, **options: Any) -> neardup.Run:
+def chain(folder: Path, **options: Any) -> neardup.DedupRun:
     """A run whose input is gone: 1 is like 0 (0.67) and 2 (0.45), and 3 is alone."""
     texts = write_lines(folder / "gone.jsonl", [{"text": text} for text in CHAIN])
     settings = {"shingle": "word:1", "threshold": 0.4, "overwrite": True, **options}

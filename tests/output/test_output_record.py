@@ -35,7 +35,7 @@ ABOUT = {
 }
 
 
-def _dedup(here: Path, out: Path, **how: Any) -> neardup.Run:
+def _dedup(here: Path, out: Path, **how: Any) -> neardup.DedupRun:
     return neardup.dedup(here / "notes.jsonl", id="id", out=out, progress=False, **how)
 
 
@@ -131,7 +131,7 @@ def test_every_key_of_every_record(name: str, here: Path, tmp_path: Path) -> Non
     shutil.copytree(here / name, folder)
     path = folder / "run.json"
     record = json.loads(path.read_bytes())
-    expected = str(neardup.open(folder)), neardup.open(folder).record["counts"]
+    expected = str(neardup.open(folder)), neardup.open(folder).summary["counts"]
     refused = accepted = 0
     for number, keys in enumerate(keys_of(record)):
         for turn, (what, made) in enumerate(damaged(record, keys)):
@@ -151,7 +151,7 @@ def test_every_key_of_every_record(name: str, here: Path, tmp_path: Path) -> Non
                 continue
             accepted += 1
             if keys[0] not in ABOUT:
-                assert run.record["counts"] == expected[1], (keys, what)
+                assert run.summary["counts"] == expected[1], (keys, what)
     assert refused > 300 and accepted < refused / 10
 
 

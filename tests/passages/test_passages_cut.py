@@ -136,7 +136,7 @@ def test_json_lines(tmp_path: Path, command: Command, kernels: None) -> None:
     lines[1] = '{"n":1e5, "id":"b","text" : "zero" , "big":12345678901234567890}'
     lines[1] = lines[1].replace('"zero"', '"zero "')
     assert clean.read_text() == "\n".join(lines) + "\n"
-    run = neardup.PassageRun.open(out)
+    run = neardup.PassagesRun.open(out)
     assert run.passages.num_rows == 1 and run.explain("b")["copied_words"] == 4
     assert "4  words, 26.7 %" in done.err
 
@@ -363,7 +363,7 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
 
 
 def test_odd_inputs(kernels: None) -> None:
-    def run(given: Sequence[str], **options: Any) -> neardup.PassageRun:
+    def run(given: Sequence[str], **options: Any) -> neardup.PassagesRun:
         return neardup.passages(pa.table({"text": pa.array(given, pa.string())}), **options)
 
     empty = run([])
@@ -415,17 +415,17 @@ def test_the_page_shows_sources_of_the_other_corpus(tmp_path: Path, kernels: Non
     path = write_lines(tmp_path / "old.jsonl", old)
     new = write_lines(tmp_path / "new.jsonl", [{"name": "n", "text": "one two three four7 x"}])
 
-    def page(run: neardup.PassageRun, name: str) -> str:
+    def page(run: neardup.PassagesRun, name: str) -> str:
         return run.report(tmp_path / f"{name}.html").read_text(encoding="utf-8")
 
     in_memory = neardup.passages(new, id="name", words=4, against=path, progress=False)
     assert "before7" in page(in_memory, "memory")
     out = tmp_path / "out"
     neardup.passages(new, id="name", words=4, against=path, out=out, progress=False)
-    opened = neardup.PassageRun.open(out)
+    opened = neardup.PassagesRun.open(out)
     assert "before7" in page(opened, "folder") and "before6" not in page(opened, "again")
     path.unlink()
-    assert "before7" not in page(neardup.PassageRun.open(out), "gone")
+    assert "before7" not in page(neardup.PassagesRun.open(out), "gone")
     by_position = neardup.passages(
         ["one two three four7 x"], words=4, against=[row["text"] for row in old], progress=False
     )

@@ -120,7 +120,7 @@ def check_corpus(seed: int) -> int:
     return len(rows)
 
 
-def _check_words(run: neardup.PassageRun, oracle: Oracle, ids: list[str], old: int) -> None:
+def _check_words(run: neardup.PassagesRun, oracle: Oracle, ids: list[str], old: int) -> None:
     """Copied words are those in a repeated run, each counted for one source."""
     table = {row["doc_id"]: row for row in run.documents.to_pylist()}
     for d in range(old, len(ids)):

@@ -132,7 +132,7 @@ def test_a_full_disk(forge: Forge, notes: Path) -> None:
     error = forge.run(*command(notes, out, WAYS[1]), limit=60_000).check(1).error
     assert "can't be written" in error or "no capacity" in error or "full" in error
     forge.run(*command(notes, out, WAYS[1]), "--resume").check()
-    assert neardup.PassageRun.open(out).summary["counts"]["documents"] == 1_000
+    assert neardup.PassagesRun.open(out).summary["counts"]["documents"] == 1_000
 
 
 def test_what_is_not_resumed(forge: Forge, tmp_path: Path) -> None:

@@ -19,13 +19,25 @@ People = tuple[pa.Table, pa.Table]
 
 @pytest.fixture
 def folder(linked: neardup.LinkRun, tmp_path: Path) -> Path:
-    return linked.save(tmp_path / "out")
+    path = linked.save(tmp_path / "out").path
+    assert path is not None
+    return path
+
+
+#: Members of a record that differ between two equal linkages.
+TIMES = ("date", "seconds", "peak_memory", "bytes", "files")
+
+
+def of_linkage(run: neardup.LinkRun) -> object:
+    """The record of a linkage without its times, in JSON values."""
+    found = {name: value for name, value in run.summary.items() if name not in TIMES}
+    return json.loads(json.dumps(found))
 
 
 def test_it_opens_as_it_was(people: People, linked: neardup.LinkRun, folder: Path) -> None:
     run = neardup.open(folder)
     assert (type(run), run.path) == (neardup.LinkRun, folder)
-    assert run.summary == linked.summary
+    assert of_linkage(run) == of_linkage(linked)
     for table in ("pairs", "candidates", "clusters"):
         assert getattr(run, table).equals(getattr(linked, table))
     assert run.weights().equals(linked.weights())
@@ -48,7 +60,7 @@ def test_a_call_writes_the_folder_of_the_command(
     )
     assert done.code == 0
     for other in (neardup.open(out), neardup.open(tmp_path / "by_command")):
-        assert other.summary == run.summary and other.pairs.equals(run.pairs)
+        assert of_linkage(other) == of_linkage(run) and other.pairs.equals(run.pairs)
     names = {file.name for file in out.iterdir()}
     assert names == {file.name for file in (tmp_path / "by_command").iterdir()}
     assert json.loads((out / "run.json").read_text())["command"] == "link"
@@ -144,8 +156,10 @@ def test_the_truth_of_two_files_is_pairs(tmp_path: Path, command: Command) -> No
 
 def test_damaged_folders_are_refused(folder: Path) -> None:
     (folder / "records.parquet").unlink()
-    with pytest.raises(neardup.InputError, match=r"records.parquet|a table is gone"):
-        neardup.open(folder)
+    run = neardup.open(folder)
+    assert run.pairs.num_rows
+    with pytest.raises(neardup.InputError, match=r"records.parquet is gone"):
+        run.explain(*run.pairs.select(["id_a", "id_b"]).to_pylist()[0].values())
     record = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**record, "format": 1}))
     with pytest.raises(neardup.InputError, match="another version"):

@@ -90,7 +90,8 @@ def test_explain(people: People, linked: neardup.LinkRun) -> None:
 def test_saved_and_evaluated_from_the_folder(
     people: People, linked: neardup.LinkRun, tmp_path: Path
 ) -> None:
-    out = linked.save(tmp_path / "out")
+    out = tmp_path / "out"
+    assert linked.save(out).path == out
     assert {path.name for path in out.iterdir()} == {
         *("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.parquet", "run.json")
     }

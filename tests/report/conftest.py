@@ -14,7 +14,7 @@ import pytest
 from page_corpus import write_run
 from page_visit import Visit
 
-from neardup.api.finished.runs import Run
+from neardup.api.finished.runs import DedupRun
 
 TOOL = Path(__file__).parents[2] / "tools" / "browser.py"
 #: What the tool returns where no browser can be had.
@@ -22,25 +22,25 @@ MISSING = 3
 
 
 @pytest.fixture(scope="session")
-def star_run(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Run:
+def star_run(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> DedupRun:
     run = write_run(tmp_path_factory.mktemp("star"))
     run.audit(sample=100)
     return run
 
 
 @pytest.fixture(scope="session")
-def path_run(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> Run:
+def path_run(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> DedupRun:
     return write_run(tmp_path_factory.mktemp("paths"), cluster="components")
 
 
 @pytest.fixture(scope="session")
-def page_file(star_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page_file(star_run: DedupRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     return star_run.report(path, show=["title"], by="source")
 
 
 @pytest.fixture(scope="session")
-def path_file(path_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path_file(path_run: DedupRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path_run.report(tmp_path_factory.mktemp("page") / "paths.html")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.api.dedup import dedup
-from neardup.api.finished.runs import Run
+from neardup.api.finished.runs import DedupRun
 from neardup.spec import ShingleSpec, Spec
 
 #: What must show as text and run nothing. Each would set ``window.__pwned``.
@@ -98,7 +98,7 @@ def write_notes(folder: Path) -> Path:
     return notes
 
 
-def write_run(folder: Path, **changes: Any) -> Run:
+def write_run(folder: Path, **changes: Any) -> DedupRun:
     """Write the corpus and a run on it."""
     notes = write_notes(folder)
     return dedup(notes, out=folder / "run", spec=spec(**changes), id="id", progress=False)

@@ -17,13 +17,12 @@ from page_corpus import SECRET, TEXTS, rows, spec, write_notes
 import neardup
 from common import Command, write_lines
 from neardup.api.dedup import dedup
-from neardup.api.finished.runs import Run
+from neardup.api.finished.runs import DedupRun
 from neardup.engines.clock import Event
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
 from neardup.report.page import write_report
 from neardup.report.page.survey import survey
-from neardup.results.folder_results import FolderResults
-from neardup.results.results import Results
+from neardup.results.results import Results, open_results
 
 
 def families(count: int, size: int, name: str) -> list[dict[str, Any]]:
@@ -43,7 +42,9 @@ def data_of(path: Path) -> Any:
     return json.loads(source.partition('id="data">')[2].partition("</script>")[0])
 
 
-def test_equal_runs_make_equal_pages_for_their_owner_only(star_run: Run, tmp_path: Path) -> None:
+def test_equal_runs_make_equal_pages_for_their_owner_only(
+    star_run: DedupRun, tmp_path: Path
+) -> None:
     one = star_run.report(tmp_path / "one.html", show=["title"], threads=1)
     two = star_run.report(str(tmp_path / "two.html"), show="title", threads=2)
     assert one == tmp_path / "one.html"
@@ -51,7 +52,7 @@ def test_equal_runs_make_equal_pages_for_their_owner_only(star_run: Run, tmp_pat
     assert one.stat().st_mode & 0o777 == 0o600
 
 
-def test_all_there_is_in_the_page(star_run: Run, page_file: Path) -> None:
+def test_all_there_is_in_the_page(star_run: DedupRun, page_file: Path) -> None:
     """Members, similarities and texts, against the table of clusters."""
     table = {row["doc_id"]: row for row in star_run.clusters.to_pylist()}
     sizes: dict[int, int] = {}
@@ -251,7 +252,7 @@ def test_the_command_and_its_refusals(
     }
 
 
-def test_wrong_arguments(star_run: Run, tmp_path: Path) -> None:
+def test_wrong_arguments(star_run: DedupRun, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="`context` is -2"):
         star_run.report(tmp_path / "page.html", context=-2)
     with pytest.raises(SpecError, match="`max_clusters` is -1"):
@@ -264,7 +265,7 @@ def test_wrong_arguments(star_run: Run, tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_named_before_any_work(
-    star_run: Run, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    star_run: DedupRun, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(DependencyError) as caught:
@@ -300,7 +301,7 @@ def test_an_input_that_is_gone(notes: Path, tmp_path: Path, kernels: None) -> No
         run.report(tmp_path / "page.html", texts=False)
 
 
-def test_without_texts_no_text_is_in_it(star_run: Run, tmp_path: Path) -> None:
+def test_without_texts_no_text_is_in_it(star_run: DedupRun, tmp_path: Path) -> None:
     path = star_run.report(tmp_path / "bare.html", texts=False)
     source = path.read_text(encoding="utf-8")
     assert SECRET not in source
@@ -322,13 +323,13 @@ def test_ids_that_are_texts_are_left_out_too(tmp_path: Path, kernels: None) -> N
     assert "documents are named by their numbers, and pairs cannot be judged" in page
 
 
-def test_what_was_not_compared(star_run: Run, path_run: Run, tmp_path: Path) -> None:
+def test_what_was_not_compared(star_run: DedupRun, path_run: DedupRun, tmp_path: Path) -> None:
     """Only with a limit on buckets may kept documents be alike."""
     for name, run, limit, words in (
         ("star", star_run, 5, "Kept documents may still be alike."),
         ("paths", path_run, None, "kept and removed documents do not depend on them"),
     ):
-        results = FolderResults(run.path)
+        results = open_results(run.path)
         assert "were not compared" not in remarks_of(results, tmp_path / f"{name}-none.html")
         results.record = copy.deepcopy(results.record)
         results.record["counts"]["not_compared"] = 1234

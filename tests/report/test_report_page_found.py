@@ -14,14 +14,14 @@ from page_corpus import COPIES, TEXTS, spec
 from page_visit import Visit
 
 from neardup.api.dedup import dedup
-from neardup.api.finished.runs import Run
+from neardup.api.finished.runs import DedupRun
 
 
 def read(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def removed_from(run: Run, low: float, high: float = 2.0) -> dict[str, float]:
+def removed_from(run: DedupRun, low: float, high: float = 2.0) -> dict[str, float]:
     """Removed documents by id whose similarity is from one number to below another."""
     return {
         row["doc_id"]: row["similarity"]
@@ -31,7 +31,7 @@ def removed_from(run: Run, low: float, high: float = 2.0) -> dict[str, float]:
 
 
 def test_the_slider_counts_anew(
-    visit: Callable[..., Visit], page_file: Path, star_run: Run
+    visit: Callable[..., Visit], page_file: Path, star_run: DedupRun
 ) -> None:
     one = visit(page_file)
     slider, says = one.page.locator("#cutoff"), one.page.locator("#cutoff-says")
@@ -67,7 +67,7 @@ def test_the_slider_counts_anew(
 
 
 def test_the_slider_shows_other_examples(
-    visit: Callable[..., Visit], page_file: Path, star_run: Run
+    visit: Callable[..., Visit], page_file: Path, star_run: DedupRun
 ) -> None:
     """Counts of the table, pairs of the open cluster, and which cluster is open."""
     one = visit(page_file)
@@ -135,7 +135,7 @@ def test_ids_that_are_not_listed_are_found(
 
 
 def test_bars_open_their_documents(
-    visit: Callable[..., Visit], page_file: Path, star_run: Run
+    visit: Callable[..., Visit], page_file: Path, star_run: DedupRun
 ) -> None:
     one = visit(page_file)
     bars = one.page.locator("#bars button")
@@ -161,7 +161,9 @@ def test_bars_open_their_documents(
     assert not one.page.locator("#filters").is_visible()
 
 
-def test_the_table_of_a_column(visit: Callable[..., Visit], page_file: Path, star_run: Run) -> None:
+def test_the_table_of_a_column(
+    visit: Callable[..., Visit], page_file: Path, star_run: DedupRun
+) -> None:
     one = visit(page_file)
     heads = one.page.locator(".heat thead th").all_inner_texts()
     assert {"one", "two", "family", "other values"} <= set(heads)
@@ -187,7 +189,7 @@ def test_the_table_of_a_column(visit: Callable[..., Visit], page_file: Path, sta
 
 
 def test_review_by_keys_is_saved_and_read_by_evaluate(
-    visit: Callable[..., Visit], page_file: Path, star_run: Run, tmp_path: Path
+    visit: Callable[..., Visit], page_file: Path, star_run: DedupRun, tmp_path: Path
 ) -> None:
     one = visit(page_file)
     one.page.select_option("#order", "lowest")
@@ -267,7 +269,9 @@ def test_judging_goes_on_to_the_next_cluster(visit: Callable[..., Visit], page_f
     assert one.page.evaluate("document.activeElement.closest('.sides') !== null")
 
 
-def test_a_cluster_as_a_file(visit: Callable[..., Visit], page_file: Path, star_run: Run) -> None:
+def test_a_cluster_as_a_file(
+    visit: Callable[..., Visit], page_file: Path, star_run: DedupRun
+) -> None:
     one = visit(page_file)
     one.show("family-07")
     rows = read(one.saved("Save as CSV"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -110,8 +111,7 @@ def test_without_texts_and_with_private_ids(tmp_path: Path, made: dict[str, Path
     page = run.report(tmp_path / "plain.html", texts=False, title="A title").read_text()
     assert "A title" in page and "w12" not in page and "d0" in page
     found = neardup.decontaminate(["a b c"], ["a b"])
-    with pytest.raises(neardup.SpecError, match="the page is made of an output folder"):
-        found.report(tmp_path / "none.html")
+    assert "a b" in found.report(tmp_path / "none.html").read_text()
     batch = neardup.against(["a b c d e f"] * 2, ["q"])
     assert "is a duplicate of" in batch.report(tmp_path / "memory.html").read_text()
 
@@ -170,3 +170,22 @@ def test_a_folder_of_spark(tmp_path: Path, visit: Callable[..., Visit]) -> None:
     assert headings(one) == ["d2 is a duplicate of d0", "d1 is a duplicate of d0"]
     assert "3 documents" in one.page.locator("#figures").inner_text()
     assert one.page.locator("#figures rect").count() == 1
+
+
+def test_a_folder_of_spark_says_what_needs_its_texts(tmp_path: Path) -> None:
+    run = neardup.open(spark_folder(tmp_path / "spark"))
+    assert isinstance(run, neardup.DedupRun) and run.pairs(texts=False).num_rows == 2
+    assert "removed" in run.explain("d1", texts=False).why and "recall" in run._repr_html_()
+    again = pickle.loads(pickle.dumps(run))
+    assert again.clusters.equals(run.clusters) and repr(again) == repr(run)
+    for ask in (
+        lambda: run.audit(progress=False),
+        lambda: run.recluster(threshold=0.9, progress=False),
+        lambda: run.recluster(tmp_path / "again", threshold=0.9, clean=False, progress=False),
+        lambda: run.explain("d1"),
+        run.pairs,
+    ):
+        with pytest.raises(neardup.InputError, match="was read by Apache Spark"):
+            ask()
+    with pytest.raises(neardup.SpecError, match="`show` and `by`"):
+        run.report(tmp_path / "x.html", by="site")

@@ -13,12 +13,12 @@ import pytest
 from page_visit import CHARTS, Visit
 
 from neardup.api.dedup import dedup
-from neardup.api.finished.runs import Run
+from neardup.api.finished.runs import DedupRun
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_charts_for_developers(
-    visit: Callable[..., Visit], page_file: Path, star_run: Run, width: int
+    visit: Callable[..., Visit], page_file: Path, star_run: DedupRun, width: int
 ) -> None:
     page = visit(page_file, viewport={"width": width, "height": 900}).page
     page.locator("#charts summary").click()

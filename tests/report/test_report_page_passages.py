@@ -45,7 +45,7 @@ def notes() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> neardup.PassageRun:
+def made(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> neardup.PassagesRun:
     folder = tmp_path_factory.mktemp("passages")
     path = write_lines(folder / "notes.jsonl", notes())
     return neardup.passages(
@@ -62,7 +62,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> neardup.Pas
 
 
 @pytest.fixture(scope="module")
-def page(made: neardup.PassageRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(made: neardup.PassagesRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.report(tmp_path_factory.mktemp("page") / "passages.html", title="Notes")
 
 
@@ -227,7 +227,7 @@ def test_hostile_texts_are_text(visit: Callable[..., Visit], page: Path) -> None
 
 
 def test_without_texts(
-    made: neardup.PassageRun, tmp_path: Path, visit: Callable[..., Visit]
+    made: neardup.PassagesRun, tmp_path: Path, visit: Callable[..., Visit]
 ) -> None:
     path = made.report(tmp_path / "private.html", texts=False, max_documents=5)
     content = path.read_text(encoding="utf-8")
@@ -238,7 +238,7 @@ def test_without_texts(
 
 
 def test_one_document_in_the_terminal(
-    made: neardup.PassageRun, command: Command, tmp_path: Path
+    made: neardup.PassagesRun, command: Command, tmp_path: Path
 ) -> None:
     said = command("explain", made.path, "n31").out
     assert said.startswith("n31: ") and HEADER in said and "boilerplate" in said
@@ -255,9 +255,9 @@ def test_one_document_in_the_terminal(
         assert "neardup passages" in command(name, made.path, *more).error
 
 
-def test_runs_that_are_read_back(made: neardup.PassageRun) -> None:
+def test_runs_that_are_read_back(made: neardup.PassagesRun) -> None:
     assert made.path is not None
-    again = neardup.PassageRun.open(made.path)
+    again = neardup.PassagesRun.open(made.path)
     assert again.clean().num_rows == len(again) == len(notes())
     assert len(again.to_pandas("documents")) == len(again)
     assert again.to_polars().height == again.passages.num_rows

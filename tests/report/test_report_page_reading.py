@@ -11,13 +11,13 @@ from page_corpus import SECRET, TEXTS
 from page_visit import CHARTS, Visit, plain
 
 from neardup.api.dedup import dedup
-from neardup.api.finished.runs import Run
+from neardup.api.finished.runs import DedupRun
 from neardup.inspect.compare import similarity as exact_similarity
 from neardup.spec import ShingleSpec
 
 
 def test_verdict_first_then_clusters_then_method(
-    visit: Callable[..., Visit], page_file: Path, star_run: Run
+    visit: Callable[..., Visit], page_file: Path, star_run: DedupRun
 ) -> None:
     page = visit(page_file).page
     counts = star_run.summary["counts"]
@@ -48,7 +48,7 @@ def test_verdict_first_then_clusters_then_method(
 
 
 def test_an_open_cluster_shows_its_documents(
-    visit: Callable[..., Visit], page_file: Path, star_run: Run
+    visit: Callable[..., Visit], page_file: Path, star_run: DedupRun
 ) -> None:
     one = visit(page_file)
     one.show("family-07")
@@ -75,7 +75,7 @@ def test_an_open_cluster_shows_its_documents(
 
 
 def test_paths_where_pairs_were_listed(
-    visit: Callable[..., Visit], path_file: Path, path_run: Run
+    visit: Callable[..., Visit], path_file: Path, path_run: DedupRun
 ) -> None:
     one = visit(path_file)
     one.show("chain-2")
@@ -168,7 +168,7 @@ def test_line_ends_punctuation_and_case_are_not_marked(
 
 
 def test_less_context_folds_more(
-    visit: Callable[..., Visit], star_run: Run, tmp_path: Path
+    visit: Callable[..., Visit], star_run: DedupRun, tmp_path: Path
 ) -> None:
     folds = []
     for context in (2, 100):
@@ -178,7 +178,7 @@ def test_less_context_folds_more(
     assert min(folds[0]) >= 5 and folds[1] == [0, 0]
 
 
-def test_without_texts(visit: Callable[..., Visit], star_run: Run, tmp_path: Path) -> None:
+def test_without_texts(visit: Callable[..., Visit], star_run: DedupRun, tmp_path: Path) -> None:
     one = visit(star_run.report(tmp_path / "bare.html", texts=False))
     assert one.page.locator("label[for=search]").inner_text() == "Search ids"
     one.search(SECRET)

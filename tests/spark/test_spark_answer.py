@@ -249,7 +249,7 @@ def test_the_command_writes_what_was_found(
     assert "recall" in str(run)
     for reader, more in {"audit": [], "recluster": ["-o", tmp_path / "x"]}.items():
         refused = command(reader, out, *more)
-        assert "was made by neardup spark" in refused.error and "one machine" in refused.err
+        assert "was read by Apache Spark" in refused.error and "one machine" in refused.err
     # The stages are there: the second time they are read.
     stored = {path: path.stat().st_mtime_ns for path in checkpoint.rglob("*")}
     answer = command(*args, "-o", tmp_path / "one", "--single-file", "--format", "jsonl", "--quiet")

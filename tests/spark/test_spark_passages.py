@@ -217,7 +217,7 @@ def test_the_command(spark: Any, tmp_path: Path, command: Command) -> None:
     with pytest.raises(InputError, match="its input was read by Apache Spark"):
         opened.explain("d2", texts=True)
     refused = command("recluster", out, "-o", tmp_path / "more")
-    assert "neardup recluster does not work on it" in refused.err
+    assert "recluster does not work on it" in refused.err
     refused = command(*asked, "--passages", "--threshold", 0.5)
     assert refused.error == "error: --threshold does not apply to --passages"
     refused = command(*asked, *given)

@@ -111,7 +111,7 @@ def comparable(name: str, unit: str, pairs: Pairs) -> Pairs:
     return {p: j for p, j in pairs.items() if not unlike(name).intersection(p)}
 
 
-def listed(run: neardup.Run) -> Pairs:
+def listed(run: neardup.DedupRun) -> Pairs:
     assert run.edges is not None
     columns = (run.edges[c].to_pylist() for c in ("doc_a", "doc_b", "similarity"))
     return {(a, b): j for a, b, j in zip(*columns, strict=True)}
@@ -132,7 +132,7 @@ def check_edges(edges: Pairs, true: Pairs) -> None:
 # The definition, in plain Python.
 
 
-def check_equals_definition(run: neardup.Run, name: str) -> None:
+def check_equals_definition(run: neardup.DedupRun, name: str) -> None:
     """Compare a run of the star, in the order of the input, with the oracle."""
     spec = Spec.from_dict(run.summary["spec"])
     sets = shingles(name, str(spec.shingle))

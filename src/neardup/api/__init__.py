@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from neardup.results import shown
+from neardup.frame import shown
 
 
 def _views() -> Mapping[str, shown.Views]:

@@ -6,16 +6,16 @@ import dataclasses
 import functools
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.api.dedup import make_spec
-from neardup.api.finished.listed_report import ListedReport
-from neardup.api.finished.runs import Run
+from neardup.api.finished.documents_run import DocumentsRun
 from neardup.api.indexes.index_folders import settings_of_run
 from neardup.api.indexes.indexing import Index
 from neardup.api.indexes.old_corpora import about_old, is_corpus, old_texts, open_corpus, opened_old
@@ -45,19 +45,16 @@ from neardup.frame.options import (
     Writing,
     another,
 )
+from neardup.frame.storage import SOURCE, FolderStorage, MemoryStorage, Storage
 from neardup.inspect.pair_texts import pairs_of_batch
-from neardup.io.frames import FrameSource
 from neardup.io.opening import accepted
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target
-from neardup.io.source import Source
 from neardup.io.writers import write_tables
 from neardup.memory_plan import MemoryPlan, plan_against
 from neardup.output.clean import CLEAN, REMOVED, Form
 from neardup.output.record import about_clock
 from neardup.result_record import RECORD
-from neardup.results.any_run import AnyRun
-from neardup.results.other_folders import AgainstFolder
 from neardup.results.results import Results
 from neardup.sketch.bands import recipe_for
 from neardup.spec import ShingleSpec, Spec
@@ -69,47 +66,30 @@ from neardup.threads import Pool
 if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus, OldCorpus
 
+COMMAND = "dedup --against"
 #: Files of an output folder.
 _AGAINST = (CLEAN, REMOVED, "clusters.parquet", "matches.parquet", RECORD)
 #: Columns that removed documents have.
 _ADDED = ["duplicate_of", "similarity", "in_old"]
 
 
-class _Compared(Results):
-    """Results of a batch against an old corpus."""
-
-    def __init__(self, corpus: InputCorpus, found: Decided, record: dict[str, Any]) -> None:
-        self._corpus, self._table, self.record = corpus, found.table, record
-        self._matches = found.matches
-        self.reader, self.source = corpus.reader, corpus.reader.source
-
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        found = self._matches if name == "matches" else self._table
-        if found is None:
-            raise SpecError("there are no matches", "give `old_only`")
-        return found if columns is None else found.select(list(columns))
-
-    def edges(self, columns: Sequence[str] | None = None) -> None:
-        return None
-
-    @functools.cached_property
-    def ends(self) -> np.ndarray:
-        return np.cumsum(self._corpus.counts)
-
-    @functools.cached_property
-    def source(self) -> Source:
-        return self.reader.source
-
-
-class AgainstRun(ListedReport, Run):  # type: ignore[misc]
+class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
     """Result of `neardup.against`: the tables and the kept documents of a run.
 
     ``clusters`` has a column more, ``in_old``: whether ``duplicate_of`` is the id of a document of
-    the old corpus; then ``cluster`` is null. Methods that need the texts of the old corpus are
-    refused.
+    the old corpus; then ``cluster`` is null. What needs the texts of the old corpus is not there.
     """
 
-    command = "dedup --against"
+    commands = (COMMAND,)
+    tables: ClassVar[Mapping[str, str]] = {
+        "clusters": "",
+        "duplicates": "",
+        "matches": "give `old_only`",
+    }
+    advice = (
+        "the old corpus is not in it; run neardup dedup over both corpora for this, or write it "
+        "with `out`"
+    )
     #: Opens the texts of the old corpus, where this process has it.
     _old: Callable[[], OldTexts] | None = None
 
@@ -122,11 +102,6 @@ class AgainstRun(ListedReport, Run):  # type: ignore[misc]
             f"{counts['similar_within']:,} within>"
         )
 
-    def __reduce__(self) -> Any:
-        if isinstance(self._results, _Compared):
-            raise SpecError("this result is in memory, and is not pickled", "give `out`")
-        return super().__reduce__()
-
     @property
     def matches(self) -> pa.Table:
         """With ``old_only``: ``doc``, ``doc_id``, ``old_id``, ``similarity`` of all similar pairs.
@@ -134,20 +109,9 @@ class AgainstRun(ListedReport, Run):  # type: ignore[misc]
         Raises:
             SpecError: It was not asked for.
         """
-        if not self.summary["old_only"]:
-            raise SpecError("there are no matches", "give `old_only`")
-        return self._results.table("matches")
+        return self._table("matches")
 
-    def save(self, *args: object, **options: object) -> NoReturn:
-        """Refuse to write what neardup.against writes."""
-        raise SpecError(
-            "a batch that was compared with an old corpus is written by neardup.against",
-            "give it `out`",
-        )
-
-    audit, evaluate, recluster = AnyRun.audit, AnyRun.evaluate, AnyRun.recluster
-
-    def pairs_with_texts(self, *, texts: bool = True) -> pa.Table:
+    def pairs(self, *, texts: bool = True) -> pa.Table:
         """Return pairs next to each other, for a person who goes through them.
 
         With ``old_only`` they are the matches; else each removed document, ``id_b``, and the one
@@ -174,10 +138,40 @@ class AgainstRun(ListedReport, Run):  # type: ignore[misc]
             old: OldTexts | None = None
             if texts:
                 try:
-                    old = self._old() if self._old else old_texts(self.record["old"], opened)
+                    old = self._old() if self._old else old_texts(self.summary["old"], opened)
                 except InputError as error:
                     note(f"the texts of the old corpus can't be read again: {error}")
             yield from pairs_of_batch(self._results, texts, old)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        texts: bool = True,
+        max_clusters: int = 300,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the result as one page that opens in any browser.
+
+        Args:
+            path: File to write; only its owner can read it.
+            title: Heading of the page.
+            texts: Whether texts are in it, which are read from the input again.
+            max_clusters: Removed documents that are listed.
+            overwrite: Replace the file if it is there.
+
+        Returns:
+            The path.
+
+        Raises:
+            InputError: The input is gone or has changed, and texts are wanted.
+            OutputError: The file exists, or can't be written.
+        """
+        from neardup.report.page.listed_page import ListedOptions, write_listed_page
+
+        options = ListedOptions(title, texts, max_clusters)
+        return write_listed_page(self._results, path, options, overwrite)
 
 
 class AgainstOptions(CallOptions, FormatOptions, OutputOptions, OldOptions, total=False):
@@ -333,11 +327,13 @@ class _Call:
             "old": about_old(self.old, first),
             **corpus.record(format=writing.format, removed=writing.removed),
         }
-        results = _Compared(
-            corpus, found, {"command": AgainstRun.command, **about, **about_clock(clock)}
-        )
+        source = corpus.input()
         if out is None or write is None:
-            return _with_old(AgainstRun(results), self.old, first)
+            made = {"clusters": found.table}
+            if found.matches is not None:
+                made["matches"] = found.matches
+            values = {"command": COMMAND, **about, **about_clock(clock)}
+            return _with_old(MemoryStorage(values, made, {SOURCE: source}), self.old, first)
         with write() as folder, Pool(plan.threads) as pool:
             kept, table = found.kept, found.table
             with clock.stage("write clean corpus", len(kept)) as advance:
@@ -351,13 +347,9 @@ class _Call:
                 write_tables(folder / "clusters.parquet", [table])
                 if found.matches is not None:
                     write_tables(folder / "matches.parquet", [found.matches])
-            record = write_record(folder, AgainstRun.command, about | about_clock(clock))
+            record = write_record(folder, COMMAND, about | about_clock(clock))
         corpus.reader.cached.clear()
-        of_folder = AgainstFolder(out, record)
-        of_folder.reader, of_folder.ends = corpus.reader, results.ends
-        if isinstance(corpus.reader.source, FrameSource):
-            of_folder.source = corpus.reader.source
-        return _with_old(AgainstRun(of_folder), self.old, first)
+        return _with_old(FolderStorage(out, record, source), self.old, first)
 
     def _decider(
         self, corpus: InputCorpus, old: Index | Results | InputCorpus, spec: Spec
@@ -408,12 +400,13 @@ def _counts(found: Decided, corpus: InputCorpus) -> dict[str, int]:
     return counts
 
 
-def _with_old(found: AgainstRun, old: Any, first: InputCorpus | None) -> AgainstRun:
+def _with_old(storage: Storage, old: Any, first: InputCorpus | None) -> AgainstRun:
     """Have a result read texts of an old corpus that is in memory, or that was sketched first."""
+    found = AgainstRun(storage)
     if first is not None:
         found._old = functools.partial(of_corpus, first)
     elif isinstance(old, Index):
         found._old = functools.partial(of_index, old._core)
-    elif isinstance(old, Run):
+    elif isinstance(old, DocumentsRun):
         found._old = functools.partial(of_run, old._results)
     return found

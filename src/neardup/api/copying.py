@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Unpack, overload
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,7 @@ from neardup.api.progress import show_progress
 from neardup.copies.asked import CutSpec, PassageSpec, words_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.finding import Inputs
-from neardup.copies.passage_results import (
-    FolderPassages,
-    MemoryPassages,
-    PassageResults,
-    position_of,
-)
+from neardup.copies.passage_results import PassageResults, in_memory, position_of
 from neardup.copies.passage_running import PassageRequest, Target, run_in_folder, run_in_memory
 from neardup.copies.result import ADDED, COMMAND
 from neardup.corpora.corpus import InputCorpus, naming
@@ -29,6 +24,7 @@ from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.frame.arguments import expanded
+from neardup.frame.dataframes import as_pandas, as_polars
 from neardup.frame.options import (
     CallOptions,
     CorpusOptions,
@@ -37,20 +33,19 @@ from neardup.frame.options import (
     ResumeOptions,
     another,
 )
+from neardup.frame.run import Run
+from neardup.frame.shown import Shown
 from neardup.io.opening import accepted
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target, located
 from neardup.result_record import RECORD, read_record
-from neardup.results.any_run import AnyRun
-from neardup.results.dataframes import as_pandas, as_polars
-from neardup.results.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
     from neardup.api.corpus_types import Corpus
-    from neardup.api.finished.run_tables import Frame
+    from neardup.api.finished.documents_run import Frame
 
 #: Options that are those of the new corpus where there is none for the old one.
 _AS_NEW = ("text", "id", "input_format", "delimiter", "skip_large")
@@ -68,26 +63,16 @@ class PassageExplanation(Shown, dict[str, Any]):
         return render(ShownDocument(self, self["passages"], self.get("text"), []), colour)
 
 
-class PassageRun(AnyRun):
-    """Result of `neardup.passages`, in memory or in its folder."""
+class PassagesRun(Run[PassageTable]):
+    """Result of `neardup.passages`, in memory or in its folder, also on Apache Spark."""
 
-    command = COMMAND
-
-    def __init__(self, results: PassageResults) -> None:
-        self._results = results
-
-    @property
-    def path(self) -> Path | None:
-        """The output folder; None for a run that is in memory only, or at a URL."""
-        return self._results.folder
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """Settings, counts and notes, as ``run.json`` contains them."""
-        return self._results.record
-
-    def _table(self, name: str) -> pa.Table:
-        return self._results.table(name)
+    commands = (COMMAND, "spark --passages")
+    tables: ClassVar[Mapping[str, str]] = {
+        "passages": "",
+        "documents": "",
+        "boilerplate": "ask for it with `boilerplate`, a number of documents",
+        "cuts": "nothing was cut; ask for it with `cut`",
+    }
 
     @property
     def passages(self) -> pa.Table:
@@ -118,7 +103,7 @@ class PassageRun(AnyRun):
             InputError: There is no such document.
         """
         documents = self.documents.select(["doc_id", "words"]).slice(
-            position_of(self._results, id), 1
+            position_of(self._questions, id), 1
         )
         words = documents["words"][0].as_py()
         of: Any = pc.equal(self.passages["doc_id"], documents["doc_id"][0])
@@ -148,7 +133,7 @@ class PassageRun(AnyRun):
         share = counts["copied_words"] / max(1, counts["words"])
         where = "" if self.path is None else f" in {self.path}"
         return (
-            f"<PassageRun{where}: {counts['documents']:,} documents, {counts['passages']:,} "
+            f"<PassagesRun{where}: {counts['documents']:,} documents, {counts['passages']:,} "
             f"passages, {share:.1%} of {counts['words']:,} words copied>"
         )
 
@@ -173,36 +158,10 @@ class PassageRun(AnyRun):
         """
         if kind not in (None, "arrow", "pandas", "polars"):
             raise SpecError(f"`kind` is {kind!r}; expected arrow, pandas or polars")
-        table = self._results.clean()
+        table = self._storage.clean()
         if kind == "pandas":
             return as_pandas(table)
         return as_polars(table) if kind == "polars" else table
-
-    @expanded
-    def to_pandas(self, table: PassageTable = "passages") -> pd.DataFrame:
-        """Return a table as a pandas DataFrame.
-
-        Args:
-            table: ``"passages"``, ``"documents"``, ``"boilerplate"`` or ``"cuts"``.
-
-        Raises:
-            DependencyError: pandas is not installed.
-            SpecError: The run has no such table.
-        """
-        return as_pandas(self._table(table))
-
-    @expanded
-    def to_polars(self, table: PassageTable = "passages") -> pl.DataFrame:
-        """Return a table as a Polars DataFrame.
-
-        Args:
-            table: As for `to_pandas`.
-
-        Raises:
-            DependencyError: Polars is not installed.
-            SpecError: The run has no such table.
-        """
-        return as_polars(self._table(table))
 
     @expanded
     def explain(self, id: object, *, texts: bool = False) -> PassageExplanation:
@@ -218,8 +177,8 @@ class PassageRun(AnyRun):
         from neardup.copies.page.one_document import show
         from neardup.copies.page.without_ids import public
 
-        position = np.array([position_of(self._results, id)])
-        (found,) = show(public(self._results), position, texts)
+        position = np.array([position_of(self._questions, id)])
+        (found,) = show(public(self._questions), position, texts)
         text = {} if found.text is None else {"text": found.text}
         return PassageExplanation({**found.row, "passages": found.passages, **text})
 
@@ -249,17 +208,11 @@ class PassageRun(AnyRun):
         from neardup.copies.page.passages_page import PageOptions, write_passages_page
 
         options = PageOptions(title, texts, max_documents)
-        return write_passages_page(self._results, path, options, overwrite)
+        return write_passages_page(self._questions, path, options, overwrite)
 
-    @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> PassageRun:
-        """Open the output of `neardup.passages`, or of the command: a folder, or a URL of one.
-
-        Raises:
-            InputNotFoundError: There is none.
-            InputError: Another command made it, or it is damaged.
-        """
-        return cls(FolderPassages(folder))
+    @property
+    def _questions(self) -> PassageResults:
+        return PassageResults(self._storage)
 
 
 class PassageOptions(CallOptions, CorpusOptions, ResumeOptions, OldOptions, total=False):
@@ -295,7 +248,7 @@ def passages(
     keep_sources: bool = False,
     annotate: bool = False,
     **options: Unpack[PassageOptions],
-) -> PassageRun:
+) -> PassagesRun:
     """Find every run of words that occurs earlier, exactly, and name its source.
 
     A run of ``words`` words is repeated if an equal one starts in an earlier document, or in the
@@ -393,12 +346,11 @@ def passages(
     with show_progress(resources.progress) as listener:
         clock = Clock(listener)
         if target is None:
-            result = run_in_memory(request(), clock)
-            return PassageRun(MemoryPassages(result))
+            return PassagesRun(in_memory(run_in_memory(request(), clock)))
         folder = None if writing.work is None else local_target(writing.work)
         where = Target(target, writing.overwrite, writing.resume, folder)
         run_in_folder(request, where, clock)
-    return PassageRun.open(target)
+    return PassagesRun.open(target)
 
 
 def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | None:

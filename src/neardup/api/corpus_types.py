@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    from neardup.api.finished.runs import Run
+    from neardup.api.finished.documents_run import DocumentsRun
     from neardup.api.indexes.indexing import Index
 
     class ArrowStream(Protocol):
@@ -45,4 +45,4 @@ if TYPE_CHECKING:
     #: Files, a frame, texts, or baskets, which are lists of items.
     Corpus: TypeAlias = Paths | ArrowFrame | OtherFrame | Iterable[str | Sequence[object]]
     #: A corpus that stays, to which a batch is compared.
-    OldCorpus: TypeAlias = Corpus | Index | Run
+    OldCorpus: TypeAlias = Corpus | Index | DocumentsRun[Any]

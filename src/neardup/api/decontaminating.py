@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, ClassVar, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.api.finished.listed_report import ListedReport
 from neardup.api.progress import show_progress
 from neardup.api.removed_documents import check_added, check_out, form_of_removed
 from neardup.copies.contained import CLOSEST, Asked, Items, matches_of
@@ -31,6 +29,8 @@ from neardup.frame.options import (
     Reading,
     another,
 )
+from neardup.frame.run import Run
+from neardup.frame.storage import SOURCE, FolderStorage, MemoryStorage
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target
 from neardup.io.writers import write_tables
@@ -38,8 +38,7 @@ from neardup.memory_plan import plan_decontamination
 from neardup.output.clean import CLEAN, REMOVED, Form
 from neardup.output.record import about_clock
 from neardup.result_record import RECORD
-from neardup.results.any_run import AnyRun
-from neardup.results.other_folders import MatchesFolder
+from neardup.results.results import Results
 from neardup.spec import ShingleSpec
 from neardup.state.output_folder import locked_folder, write_record
 from neardup.threads import Pool
@@ -47,6 +46,7 @@ from neardup.threads import Pool
 if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus
 
+COMMAND = "decontaminate"
 _BY = ("containment", "similarity")
 #: Rows that are written at a time.
 _ROWS = 1 << 17
@@ -54,52 +54,48 @@ _ROWS = 1 << 17
 _MATCHES = (CLEAN, REMOVED, "matches.parquet", "cuts.parquet", RECORD)
 
 
-@dataclass(frozen=True, repr=False)
-class Decontamination(ListedReport, AnyRun):
-    """Result of `neardup.decontaminate`.
+class DecontaminateRun(Run[Literal["matches", "cuts"]]):
+    """Result of `neardup.decontaminate`."""
 
-    Attributes:
-        matches: A row for each training document and test item that match: ``train_doc``, its
-            position, and ``train_id``; ``test_doc``, ``test_id``; ``by``, how they match, which is
-            ``item`` where an item shorter than a shingle was looked for as it is;
-            ``containment``, the exact share of the item's shingles that the document has;
-            ``passage``, the number of words of the longest run that both have; ``train_start``,
-            ``train_end``, ``test_start`` and ``test_end``, its characters; and ``passage_text``, if
-            texts were asked for.
-        keep_mask: bool[n]: training documents that match nothing; with ``cut`` all of them.
-        summary: Settings, counts and seconds: the content of ``run.json``.
-        folder: Where they are stored; None in memory.
-    """
-
-    matches: pa.Table
-    keep_mask: np.ndarray
-    summary: dict[str, Any]
-    folder: Path | None = None
-
-    command = "decontaminate"
+    commands = ("decontaminate",)
+    tables: ClassVar[Mapping[str, str]] = {"matches": "", "cuts": "give `cut` and `out`"}
+    advice = "the table of matches has a row for each"
 
     @property
-    def path(self) -> Path | None:
-        return self.folder
+    def matches(self) -> pa.Table:
+        """A row for each training document and test item that match.
 
-    @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> Decontamination:
-        """Open the output of `neardup.decontaminate`, or of the command.
-
-        Raises:
-            InputError: Another command made it, or it is damaged.
+        Columns: ``train_doc``, its position, and ``train_id``; ``test_doc``, ``test_id``; ``by``,
+        how they match, which is ``item`` where an item shorter than a shingle was looked for as it
+        is; ``containment``, the exact share of the item's shingles that the document has;
+        ``passage``, the number of words of the longest run that both have; ``train_start``,
+        ``train_end``, ``test_start`` and ``test_end``, its characters; and ``passage_text``, if
+        texts were asked for.
         """
-        found = MatchesFolder(folder)
-        kept, matches = np.ones(found.documents, dtype=np.bool_), found.table("matches")
-        if not found.record["settings"]["cut"]:
-            kept[matches.column("train_doc").to_numpy()] = False
-        return cls(matches, kept, found.record, found.folder)
+        return self._table("matches")
 
     @property
-    def _listed(self) -> MatchesFolder:
-        if self.folder is None:
-            raise SpecError("the page is made of an output folder", "give `out`")
-        return MatchesFolder(self.folder)
+    def keep_mask(self) -> np.ndarray:
+        """bool[n]: training documents that match nothing; with ``cut`` all of them."""
+        kept = np.ones(self.summary["counts"]["documents"], dtype=np.bool_)
+        if not self.summary["settings"]["cut"]:
+            kept[self._table("matches", ["train_doc"]).column(0).to_numpy()] = False
+        return kept
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        texts: bool = True,
+        max_clusters: int = 300,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the matches as one page; as for `neardup.AgainstRun`, whose arguments it has."""
+        from neardup.report.page.listed_page import ListedOptions, write_listed_page
+
+        options = ListedOptions(title, texts, max_clusters)
+        return write_listed_page(Results(self._storage), path, options, overwrite)
 
 
 class DecontaminateOptions(CallOptions, FormatOptions, OutputOptions, total=False):
@@ -127,7 +123,7 @@ def decontaminate(
     mask: str | None = None,
     texts: bool = False,
     **options: Unpack[DecontaminateOptions],
-) -> Decontamination:
+) -> DecontaminateRun:
     """Find the training documents that contain a test item, exactly.
 
     The test items are in memory; the training corpus is read once, and again to write the
@@ -240,9 +236,11 @@ def decontaminate(
         about["notes"] = [*corpus.text_notes(), *items.text_notes("test corpus")]
         about["frequent_items"] = found.counts.frequent_items(prepared, len(kept))
         about |= corpus.record(format=format, removed=removed)
+        source = corpus.input()
         if folder is None or write is None:
-            about = {"command": Decontamination.command, **about, **about_clock(clock)}
-            return Decontamination(found.table, kept, about)
+            about = {"command": COMMAND, **about, **about_clock(clock)}
+            tables = {"matches": found.table}
+            return DecontaminateRun(MemoryStorage(about, tables, {SOURCE: source}))
         form = Form(format, changing=cuts.changing() if cut else None)
         with write() as made, Pool(threads) as pool:
             with clock.stage("write clean corpus", len(kept)):
@@ -257,8 +255,8 @@ def decontaminate(
                 if cut:
                     kept_ids = take_ids(corpus.ids(), np.arange(len(kept)))
                     write_tables(made / "cuts.parquet", cuts.tables(kept_ids))
-            record = write_record(made, Decontamination.command, about | about_clock(clock))
-    return Decontamination(found.table, kept, record, folder.path)
+            record = write_record(made, COMMAND, about | about_clock(clock))
+    return DecontaminateRun(FolderStorage(folder, record, source))
 
 
 def _slices(table: pa.Table) -> Iterator[pa.Table]:

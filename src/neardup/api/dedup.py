@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from neardup.api.finished.runs import Run
+from neardup.api.finished.runs import DedupRun
 from neardup.api.progress import show_progress
 from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
 from neardup.corpora.stop_passages import ignored
@@ -21,7 +21,7 @@ from neardup.frame.options import (
 )
 from neardup.io.frames import gives_baskets
 from neardup.io.opening import given_paths
-from neardup.results.results import MemoryResults
+from neardup.results.results import in_memory
 from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
 from neardup.state.shards import Shard
@@ -79,7 +79,7 @@ def dedup(
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     spec: Spec | None = None,
     **options: Unpack[DedupOptions],
-) -> Run:
+) -> DedupRun:
     """Find near-duplicates, exactly verified, and decide which documents to keep.
 
     A document is removed if it is similar to one that is kept; no two kept documents that were
@@ -133,8 +133,8 @@ def dedup(
     with show_progress(resources.progress) as listener:
         request = Request(source, reading, asked, resources, writing, Clock(listener))
         if writing.out is None:
-            return Run(MemoryResults(*run_in_memory(request)))
-        return Run(run_in_folder(request, writing.out))
+            return DedupRun(in_memory(*run_in_memory(request)).storage)
+        return DedupRun(run_in_folder(request, writing.out))
 
 
 @expanded

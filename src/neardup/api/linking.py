@@ -161,10 +161,10 @@ def link(
             if index is not against:
                 stack.enter_context(index)
             found = link_new(index._store, given, pool, memory=resources.bytes)
-        run = LinkRun(found, seconds=time.monotonic() - begin)
-        if write is not None and folder is not None:
-            run._save(write, folder)
-        return run
+        run = LinkRun._of(found, time.monotonic() - begin)
+        if write is None or folder is None:
+            return run
+        return run._saved(write, folder)
 
 
 @expanded

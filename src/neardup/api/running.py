@@ -14,7 +14,9 @@ from neardup.engines.local import Outcome, run, sketch_shard
 from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
 from neardup.frame.how_read import how_read
+from neardup.frame.inputs import Input
 from neardup.frame.options import Reading, Resources, Writing
+from neardup.frame.storage import FolderStorage
 from neardup.io.opening import accepted, given_paths
 from neardup.io.remote import Url, is_remote, local_target, located, open_remote
 from neardup.json_values import differences
@@ -31,7 +33,6 @@ from neardup.output.writing import (
     write_outputs,
 )
 from neardup.result_record import RECORD, record_of
-from neardup.results.folder_results import FolderResults
 from neardup.spec import Spec
 from neardup.state.output_folder import check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
@@ -78,7 +79,7 @@ def run_in_memory(request: Request) -> tuple[Outcome, dict[str, Any]]:
     return outcome, record(outcome, peak.peak)
 
 
-def run_in_folder(request: Request, out: str | os.PathLike[str]) -> FolderResults:
+def run_in_folder(request: Request, out: str | os.PathLike[str]) -> FolderStorage:
     """Run, and write the results to a folder, or to a URL; ``out`` of the request is not read.
 
     Finished work is stored in the folder ``.run`` in ``out``: a run that was killed at any
@@ -89,7 +90,7 @@ def run_in_folder(request: Request, out: str | os.PathLike[str]) -> FolderResult
     if writing.resume and is_remote(target) and _complete(request, target):
         if work is not None and not writing.keep_run:
             clear_work(work)
-        return FolderResults(target)
+        return FolderStorage(target)
     check_outside(target, request.given)
     with local_output(
         target,
@@ -99,22 +100,17 @@ def run_in_folder(request: Request, out: str | os.PathLike[str]) -> FolderResult
         keep=writing.keep_run,
     ) as here:
         found = _run_in_folder(request, here, target)
-    if not is_remote(target):
-        return found
-    results = FolderResults(target, found.record)
-    if "source" in vars(found):  # a frame
-        results.source, results.ends = found.source, found.ends
-    return results
+    return FolderStorage(target, found.record, found.source) if is_remote(target) else found
 
 
-def _run_in_folder(request: Request, here: GivenPath, target: Url | GivenPath) -> FolderResults:
+def _run_in_folder(request: Request, here: GivenPath, target: Url | GivenPath) -> FolderStorage:
     out, overwrite, resume = here.path, request.writing.overwrite, request.writing.resume
     check_folder(out, overwrite, writes=OUTPUTS, resume=resume)
     folder = out / RUN_FOLDER
     if resume and not RunState.exists(folder) and _complete(request, here):
         if folder.exists():  # of a run that was killed while it cleared up
             RunState.create(folder, overwrite=True).remove()
-        return FolderResults(here)
+        return FolderStorage(here)
     if resume and RunState.exists(folder):
         state = RunState.open(folder)
         if state.manifest:  # else it was killed before it had begun
@@ -144,10 +140,10 @@ def _run_in_folder(request: Request, here: GivenPath, target: Url | GivenPath) -
         keep = request.writing.keep_run or (job.resources.shared and not drop_store(job))
         if not keep:
             state.remove()
-    results = FolderResults(here, found)
-    if job.source.format == "frame":  # which no folder contains
-        results.source, results.ends = job.source, outcome.corpus.ends
-    return results
+    # No folder contains a frame.
+    is_frame = job.source.format == "frame"
+    source = Input(outcome.reader, outcome.corpus.ends) if is_frame else None
+    return FolderStorage(here, found, source)
 
 
 def save(

@@ -50,10 +50,10 @@ def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) ->
 def open_run(run: Path, what: str) -> Any:
     """Open the output of a command; InputError where that is an index."""
     from neardup.api.finished.open_folder import open
-    from neardup.results.any_run import AnyRun
+    from neardup.frame.run import Run
 
     found = open(run)
-    if not isinstance(found, AnyRun):
+    if not isinstance(found, Run):
         found.close()
         if getattr(found, "command", "") == "link":
             raise InputError(
@@ -81,8 +81,6 @@ def on_run(run: Any, what: str, *ids: Any, **options: Any) -> Any:
     """Call a method of the output of a command; options that it has not are refused."""
     method = getattr(run, what)
     known = inspect.signature(method).parameters
-    if "args" in known:  # refuses
-        method()
     without = ["texts"] if options.get("texts") is False else []  # of --no-text
     for name in [*given_options(*options), *without]:
         if name not in known:

@@ -18,11 +18,11 @@ from neardup.copies.result import make
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.frame.options import Reading
+from neardup.frame.shown import Shown
 from neardup.io.source import Partition
 from neardup.memory_plan import least_for_passages, show_size
 from neardup.report.numbers import counted, percent
 from neardup.report.summary_text import NO_DOCUMENTS
-from neardup.results.shown import Shown
 
 #: Documents, bytes of text and partitions that are looked at, at most.
 _DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24

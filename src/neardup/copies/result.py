@@ -19,7 +19,7 @@ from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.building import bridges, largest_sources
 from neardup.copies.copy_tables import DocumentTable, Each
 from neardup.copies.cuts import stretches as st
-from neardup.copies.cuts.text_cuts import TextCuts, texts_of
+from neardup.copies.cuts.text_cuts import TextCuts
 from neardup.copies.finding import FoundPassages, Inputs, find, tell
 from neardup.copies.offsets import Offsets
 from neardup.copies.repeated.equal_rows import in_order, order_of
@@ -87,13 +87,6 @@ class Result:
         mask = self.cutting.mask or ""
         return TextCuts(self.inputs.new, of, *ends, self.kept, found, mask, self.spec.nfkc)
 
-    def texts_of(self, positions: np.ndarray, old: bool = False) -> dict[int, str]:
-        """Return the original texts of some documents, ascending positions in the input.
-
-        With ``old`` of the corpus compared against.
-        """
-        return texts_of(self.inputs.all[0] if old else self.inputs.new, positions)
-
     def form(self, format: str | None, compression: str | None, work: Work) -> Form:
         """Return how the corpus is written."""
         adding = added = changing = None
@@ -117,10 +110,6 @@ class Result:
         ends = np.cumsum(np.array(new.counts, np.int64))
         arguments = new.reader, new.partitions, ends, self.kept, form, work.pool, work.state
         return CleanCorpus(*arguments)
-
-    def clean(self, work: Work) -> pa.Table:
-        """Return the corpus as a table."""
-        return self.clean_corpus(None, None, work).table()
 
     def write(self, folder: Path, format: str | None, compression: str | None, work: Work) -> None:
         """Write all files into an empty folder."""

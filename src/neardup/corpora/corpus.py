@@ -20,6 +20,7 @@ from neardup.engines.text_notes import text_notes
 from neardup.errors import NeardupError
 from neardup.files.scratch import Scratch
 from neardup.frame.how_read import how_read
+from neardup.frame.inputs import Input
 from neardup.frame.options import Reading, Resources
 from neardup.io.opening import accepted, given_paths
 from neardup.io.source import Documents, Partition
@@ -180,6 +181,10 @@ class InputCorpus:
             )
             self._ids = [one]
         return self._unique
+
+    def input(self) -> Input:
+        """Return the input, once it was read."""
+        return Input(self.reader, np.cumsum(np.array(self.counts, np.int64)))
 
     def describe(self, position: int) -> str:
         """Return the file and the record of a document, for messages."""

@@ -11,15 +11,14 @@ import numpy as np
 from neardup.index.incoming import checked_ids
 from neardup.index.transactions import Batch
 from neardup.io.source import Partition
-from neardup.results.folder_results import FolderResults
-from neardup.results.results import Results
+from neardup.results.results import Results, open_results
 from neardup.sketch.texts import as_text
 
 
 def results_of(run: Any) -> Results:
     """Return the results of a run, or of its folder."""
     if isinstance(run, str | os.PathLike):
-        return FolderResults(run)
+        return open_results(run)
     found: Results = run._results
     return found
 

@@ -12,9 +12,10 @@ from neardup.arrays import ArrowArray
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.identifiers import take_ids
 from neardup.engines.reading import Reader
+from neardup.frame.inputs import Selection
 from neardup.io.source import Added, Cached, Documents, Partition, Records, Rows
 from neardup.memory_plan import Workload
-from neardup.results.results import Results, Selection
+from neardup.results.results import Results
 from neardup.sketch.texts import as_text
 from neardup.spec import ShingleSpec
 

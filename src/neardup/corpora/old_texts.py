@@ -13,15 +13,14 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.identifiers import id_array
 from neardup.errors import InputError, UnknownIdError
+from neardup.files.given_path import current_directory
+from neardup.frame.inputs import RecordedInput, Selection
 from neardup.index.answers import stored_text
 from neardup.index.transactions import Core
 from neardup.io.source import Partition
-from neardup.results.folder_results import FolderResults
-from neardup.results.results import Results, Selection
-from neardup.state.about_work import FORMAT
-from neardup.threads import Pool
+from neardup.result_record.decoding import again
+from neardup.results.results import Results, open_results
 
 #: Returns the texts of documents by their ids; None where there is no such document any more.
 OldTexts = Callable[[Any], list[str | None]]
@@ -66,20 +65,9 @@ def _cast(ids: Any, kind: pa.DataType) -> Any:
     return ids.cast(kind)
 
 
-class _OldFiles(FolderResults):
-    """The input files of an old corpus, opened again, if they have not changed."""
-
-    commands = ()  # it has no record of its own
-
-    @property
-    def positions_of(self) -> np.ndarray | None:
-        return None
-
-
 def of_corpus(corpus: InputCorpus) -> OldTexts:
     """Return the texts of a corpus that was read."""
-    ends = np.cumsum(np.array(corpus.counts, np.int64))
-    return OldDocuments(corpus.ids(), Selection(corpus.reader, ends, np.arange(corpus.documents)))
+    return OldDocuments(corpus.ids(), corpus.input().every())
 
 
 def of_files(source: dict[str, Any]) -> OldTexts:
@@ -88,22 +76,9 @@ def of_files(source: dict[str, Any]) -> OldTexts:
     Raises:
         InputError: They are gone, or have changed.
     """
-    record = {"command": "dedup --against", "format": FORMAT, "source": source, "frame": None}
-    files = _OldFiles("the old corpus", record)
-    name = files.source.id_column
-    ids: pa.ChunkedArray[Any] | None = None
-    if name is not None:
-
-        def read(item: tuple[int, Partition]) -> list[pa.Array[Any]]:
-            return id_array(item[1].read((name,)).columns.column(name), name).chunks
-
-        with Pool() as pool:
-            chunks = [
-                part for found in pool.ordered(read, files.reader.partitions()) for part in found
-            ]
-        ids = pa.chunked_array(chunks or [pa.array([], pa.int64())])
-    documents = int(files.ends.max(initial=0))
-    return OldDocuments(ids, Selection(files.reader, files.ends, np.arange(documents)))
+    here = current_directory()
+    files = RecordedInput(source, "the old corpus", again("dedup --against"), here).open()
+    return OldDocuments(files.ids(), files.every())
 
 
 def of_run(results: Results) -> OldTexts:
@@ -124,7 +99,7 @@ def of_run_folder(path: Path | str, digest: str) -> OldTexts:
     Raises:
         InputError: The run is gone, is another one now, or its input can't be read again.
     """
-    results = FolderResults(path)
+    results = open_results(path)
     if results.record["texts_digest"] != digest:
         raise InputError(f"{path} is the output of another run now")
     return of_run(results)

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,9 @@ class Outcome:
     threads: int | None = None  # that fit into the memory; None for all cores
     sketches: BandStore | None = None  # the store, open, where it is in memory
     locations: pa.Table | None = None  # ``file`` and ``row`` of each, where only a table has them
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "job": replace(self.job, clock=Clock())}  # listeners stay here
 
     def numbers(self) -> np.ndarray:
         """Return int64[documents]: the number of each document, by position."""

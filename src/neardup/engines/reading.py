@@ -48,6 +48,9 @@ class Reader:
         """Whether documents that were read may be cached."""
         return self.source.format != "text"
 
+    def __reduce__(self) -> tuple[type[Reader], tuple[Source]]:
+        return Reader, (self.source,)  # without documents
+
     def partitions(self) -> Iterator[tuple[int, Partition]]:
         if self.source.rereadable or self._once is not None:
             yield from enumerate(self._once or self.source.partitions())

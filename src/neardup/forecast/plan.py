@@ -17,6 +17,7 @@ from neardup.engines.local import Outcome, run
 from neardup.engines.reading import Reader
 from neardup.forecast.advice import Advice, advice
 from neardup.frame.options import Resources
+from neardup.frame.shown import Shown
 from neardup.intervals import wilson
 from neardup.io.opening import PARTITION_BYTES, open_source
 from neardup.io.source import Columns, Partition
@@ -30,7 +31,6 @@ from neardup.memory_plan import (
     show_size,
 )
 from neardup.recipe import Recipe
-from neardup.results.shown import Shown
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import as_text
 from neardup.threads import Pool

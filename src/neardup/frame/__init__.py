@@ -1,1 +1,1 @@
-"""The frame of all commands: their options, and how a source is read by them."""
+"""The frame of all commands: their options, how a source is read, and their results."""

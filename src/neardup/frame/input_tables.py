@@ -1,6 +1,6 @@
 """Inputs that are read as one table: ground truth, and records that are linked."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -13,13 +13,6 @@ from neardup.io.formats.json_text import common_schema, joined_tables
 from neardup.io.opening import open_source
 from neardup.io.source import Columns
 from neardup.memory_plan import parse_size
-
-
-def read_parts(path: str, names: list[str]) -> Iterator[pa.Table]:
-    """Yield some columns of a file of Parquet or Arrow, some rows at a time."""
-    for partition in open_source(path, Columns(())).partitions():
-        assert isinstance(partition, TablePartition)
-        yield partition.load(tuple(names))
 
 
 class Counted(NamedTuple):

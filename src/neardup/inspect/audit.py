@@ -16,6 +16,7 @@ from neardup.engines.clock import Clock, Event, Listener
 from neardup.errors import InputError, SpecError
 from neardup.files.private_files import replacing
 from neardup.frame.options import Resources
+from neardup.frame.shown import Shown
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, CurveClass, PairList, Tally
 from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
 from neardup.intervals import estimate
@@ -26,7 +27,6 @@ from neardup.memory_plan import PrivatePeak, Workload, plan_memory, require_memo
 from neardup.result_record import AUDIT
 from neardup.result_record.decoding import require
 from neardup.results.results import Results
-from neardup.results.shown import Shown
 from neardup.sketch.texts import Ragged
 from neardup.state.output_folder import add_to_record
 from neardup.threads import Pool
@@ -91,7 +91,7 @@ class Audit(Shown):
 def audit(
     results: Results, sample: int, seed: int, resources: Resources, listener: Listener | None
 ) -> Audit:
-    """Measure the recall of a run, see `neardup.Run.audit`."""
+    """Measure the recall of a run, see `neardup.DedupRun.audit`."""
     for name, value, minimum in (("sample", sample, 1), ("seed", seed, 0)):
         if value < minimum:
             raise SpecError(f"`{name}` is {value}; expected {minimum} or more")

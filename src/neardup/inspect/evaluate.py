@@ -30,7 +30,7 @@ class Listed(NamedTuple):
     given: np.ndarray  # int64[pairs]: for how many pairs of documents in scope
 
 
-def evaluate(  # noqa: PLR0913 - as `Run.evaluate`
+def evaluate(  # noqa: PLR0913 - as `DedupRun.evaluate`
     results: Results,
     truth: object,
     columns: Sequence[str] | None = None,
@@ -41,7 +41,7 @@ def evaluate(  # noqa: PLR0913 - as `Run.evaluate`
 ) -> dict[str, Any]:
     """Compare a run with the ground truth: precision, recall, F1.
 
-    See `neardup.Run.evaluate`. The definitions are in ``docs/method.md``.
+    See `neardup.DedupRun.evaluate`. The definitions are in ``docs/method.md``.
     """
     known = read_truth(results, truth, columns, kind, missing, how=how)
     labels = results.array("cluster").astype(np.int64)

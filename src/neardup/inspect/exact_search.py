@@ -176,8 +176,8 @@ class CorpusSearch:
 
         ``look`` is called in several threads with pairs that reach the minimum, which is above 0.
         """
-        ends = self._results.ends
-        cached = self._results.reader.cached
+        ends = self._results.input.ends
+        cached = self._results.input.reader.cached
 
         def work(item: tuple[int, Partition]) -> int:
             number, partition = item
@@ -196,7 +196,7 @@ class CorpusSearch:
             return last - first
 
         done = 0
-        for count in self.pool.ordered(work, self._results.reader.partitions()):
+        for count in self.pool.ordered(work, self._results.input.reader.partitions()):
             done += count
             yield count
         if done != self._results.documents:

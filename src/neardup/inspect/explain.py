@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import InputError, SpecError
+from neardup.frame.shown import Shown
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.json_values import plain_id
 from neardup.results.results import Results
-from neardup.results.shown import Shown
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.baskets import sorted_lines
 from neardup.sketch.sketcher import Sketcher
@@ -122,7 +122,7 @@ class Explanation(Shown):
 def explain(
     results: Results, id: object, other: object, texts: bool, limit: int, threads: int | None
 ) -> Explanation:
-    """Do `neardup.Run.explain`: texts are read again, and shingled and sketched as the run did."""
+    """Do `neardup.DedupRun.explain`: texts are read again, and sketched as the run did."""
     check_threads(threads)
     if limit < 0:
         raise SpecError(f"`limit` is {limit}; expected 0 or more")

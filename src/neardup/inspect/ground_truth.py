@@ -50,7 +50,7 @@ class GroundTruth:
     right: np.ndarray  # bool[rows]: whether each pair is one of duplicates
 
 
-def read_truth(  # noqa: PLR0913 - as `Run.evaluate`
+def read_truth(  # noqa: PLR0913 - as `DedupRun.evaluate`
     results: Results,
     source: Any,
     columns: Sequence[str] | None = None,

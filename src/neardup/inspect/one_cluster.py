@@ -8,9 +8,9 @@ import numpy as np
 
 from neardup.arrays import array_of
 from neardup.errors import InputError, SpecError
+from neardup.frame.shown import Shown
 from neardup.io.source import Partition
 from neardup.results.results import Results
-from neardup.results.shown import Shown
 
 
 class Member(NamedTuple):
@@ -49,7 +49,7 @@ class Cluster(Shown):
 
 
 def cluster_of(results: Results, id: object, limit: int, threads: int | None) -> Cluster:
-    """Do `neardup.Run.cluster`."""
+    """Do `neardup.DedupRun.cluster`."""
     if limit < 1:
         raise SpecError(f"`limit` is {limit}; expected 1 or more")
     (asked,) = results.numbers([id]).tolist()

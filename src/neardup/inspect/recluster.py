@@ -40,8 +40,7 @@ from neardup.output.writing import (
     check_writing,
     write_outputs,
 )
-from neardup.results.folder_results import FolderResults
-from neardup.results.results import MemoryResults, Results
+from neardup.results.results import Results, in_memory
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.state.band_store import BandStore
@@ -71,6 +70,8 @@ def what_is_needed(results: Results, spec: Spec) -> str:
     is kept then may remove others, and which ones is not in the tables.
     """
     old, counts = results.spec, results.record["counts"]
+    if "not_compared" not in counts:
+        return "the tables of a job on Apache Spark do not suffice"
     if spec.threshold < old.threshold:
         return f"a threshold below {old.threshold:g}, that of the run, needs the texts"
     if spec.keep != old.keep:
@@ -151,7 +152,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     ids: Any = results.ids.take(by_position)
     ends, none, zeros = np.array([n]), np.zeros(0, np.uint64), np.zeros(n, np.int32)
     with suppress(InputError):
-        ends = results.ends
+        ends = results.input.ends
     text = old["bytes"].get("text", 0)
     corpus = CorpusMetadata(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, [], [])
     rows = None
@@ -173,7 +174,7 @@ def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> 
 
 @dataclass
 class Reclustering:
-    """A run that is done again with other settings; see `neardup.Run.recluster`."""
+    """A run that is done again with other settings; see `neardup.DedupRun.recluster`."""
 
     results: Results
     spec: Spec  # its bands are ignored, since those of the run stay
@@ -183,14 +184,14 @@ class Reclustering:
     #: The data used: ``tables`` only, ``sketches`` and the input, or ``input`` only.
     used: str = "input"
 
-    def in_memory(self) -> MemoryResults:
+    def in_memory(self) -> Results:
         self.writing = Writing(clean=False)
         with PrivatePeak() as peak:
             outcome = self._outcome(None)
-        return MemoryResults(outcome, record(outcome, peak.peak) | self._about(peak.peak))
+        return in_memory(outcome, record(outcome, peak.peak) | self._about(peak.peak))
 
-    def into(self, out: str | os.PathLike[str]) -> FolderResults:
-        """Write the result to a folder, or to a URL."""
+    def into(self, out: str | os.PathLike[str]) -> dict[str, Any]:
+        """Write the result to a folder, or to a URL; return its record."""
         target, old = located(out), self.results.folder
         same = isinstance(target, Url) and target.rstrip("/") == self.results.name
         if isinstance(target, GivenPath) and old is not None:
@@ -211,7 +212,7 @@ class Reclustering:
                     )
                 finally:
                     state.remove()
-        return FolderResults(target, found)
+        return found
 
     def _about(self, peak: int) -> dict[str, Any]:
         """Return further members of the record, also of an input that is gone for now."""
@@ -230,7 +231,7 @@ class Reclustering:
         spec = self.spec
         needed = what_is_needed(self.results, spec)
         # Where sketches and texts are in memory, a run is as quick, and complete.
-        if not (needed or self.writing.clean or isinstance(self.results, MemoryResults)):
+        if not (needed or self.writing.clean or self.results.storage.made):
             self.used = "tables"
             try:
                 source = self.results.source
@@ -253,11 +254,11 @@ class Reclustering:
     def _job(self, source: Source, state: RunState | None) -> Job:
         results = self.results
         reading: dict[str, Any] = {"given": [], "private_ids": results.private_ids}
-        if isinstance(results, MemoryResults):
-            reading = dict(results.outcome.job.reading)
-        elif isinstance(results, FolderResults) and source.files:
+        if results.storage.made is not None:
+            reading = dict(results.storage.made.job.reading)
+        elif source.files:
             reading = HowRead.of(results.record["source"]).as_dict()
-            reading["given"] = [str(path) for path in results.given]
+            reading["given"] = [str(path) for path in results.read_from]
         needed = needed_columns(self.spec, None)
         if needed and source.files and source.rereadable:  # reading checks that they are there
             source = HowRead.of(reading).open(results.read_from, needed)
@@ -279,7 +280,7 @@ class Reclustering:
             return
         folder = None if results.folder is None else results.folder / RUN_FOLDER
         if folder is None or not RunState.exists(folder):
-            yield results.outcome.sketches if isinstance(results, MemoryResults) else None
+            yield None if results.storage.made is None else results.storage.made.sketches
             return
         try:
             with RunState.open(folder) as before:

@@ -662,6 +662,8 @@ class LinkRecord(Record):
     def __post_init__(self) -> None:
         super().__post_init__()
         fields, sources = len(self.spec.fields), self.counts.sources
+        none = self.counts.reduction_ratio is None
+        agree("counts.reduction_ratio", none == (not self.counts.possible), "counts.possible")
         agree("names", len(self.names) == sources, "counts.sources")
         agree("id_types", len(self.id_types) == sources, "counts.sources")
         numbers = [edge.one for view in self.model.views for edge in view.tree]

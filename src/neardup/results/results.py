@@ -1,37 +1,54 @@
-"""The results of a run, in memory or elsewhere: record, tables, and the texts again."""
+"""Questions to the documents and clusters of a result."""
 
 import functools
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import array_of
+from neardup.engines.identifiers import id_array
 from neardup.engines.local import Outcome
-from neardup.engines.reading import PartitionRows, Reader
-from neardup.errors import InputError
+from neardup.engines.reading import Reader
+from neardup.errors import InputError, NeardupError
 from neardup.files.given_path import GivenPath
+from neardup.frame.how_read import HowRead
+from neardup.frame.inputs import Input, Selection, changed
+from neardup.frame.storage import (
+    DAMAGED,
+    SOURCE,
+    FolderStorage,
+    MemoryStorage,
+    Storage,
+    opened,
+)
 from neardup.io.remote import Url
 from neardup.io.source import Partition, Source
 from neardup.output import tables
+from neardup.output.clean import CLEAN
+from neardup.output.record import texts_digest
 from neardup.recipe import Recipe
-from neardup.result_record.decoding import again
+from neardup.result_record import RECORD
+from neardup.sketch.sketcher import Sketcher
 from neardup.spec import Spec
 from neardup.threads import Pool
 
-A = TypeVar("A")
 
+class Results:
+    """The documents of a result, by their numbers.
 
-class Results(ABC):
-    record: dict[str, Any]  # the content of ``run.json``, see ``docs/formats.md``
-    folder: Path | None = None  # of the output; None for a run in memory, or at a URL
-    name = "the run"  # in messages
+    Args:
+        storage: Record, tables and input.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage, self.record = storage, storage.record
+        self.folder, self.name, self.again = storage.folder, storage.name, storage.again
 
     @functools.cached_property
     def spec(self) -> Spec:
@@ -47,9 +64,9 @@ class Results(ABC):
 
     # The tables.
 
-    @abstractmethod
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return one of the `tables.TABLES` of this result, with the columns named."""
+        """Return one of the tables of this result, with the columns named."""
+        return self.storage.table(name, columns)
 
     def clusters(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the table of clusters, with the columns named; a row for each document."""
@@ -57,12 +74,12 @@ class Results(ABC):
 
     def edges(self, columns: Sequence[str] | None = None) -> pa.Table | None:
         """Return the table of edges, with the columns named; None where pairs were not listed."""
-        return self.table("edges", columns) if self.spec.enumerates else None
+        return self.table("edges", columns) if self.storage.has("edges") else None
 
     def edge_batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the table of edges, a batch at a time; none without edges."""
-        if (table := self.edges(columns)) is not None:
-            yield from table.to_batches()
+        if self.storage.has("edges"):
+            yield from self.storage.batches("edges", columns)
 
     def array(self, column: str) -> np.ndarray:
         """Return a column of the clusters as an array; null is -1, or NaN for similarities."""
@@ -145,69 +162,96 @@ class Results(ABC):
     # The texts.
 
     @property
+    def input(self) -> Input:
+        """The input; InputError where it is gone, or has changed."""
+        return self.storage.corpus()
+
+    @property
     def source(self) -> Source:
-        """The input, opened again; InputError where it is gone or has changed."""
-        self.reader.source.check_unchanged()
-        return self.reader.source
+        """Its source; InputError where it is gone, or has changed."""
+        return self.input.source
 
     @property
     def inputs(self) -> list[GivenPath]:
         """The local files that it read, as far as they can be found."""
-        files = self.reader.source.files
-        return [f.given for f in files if f.copy is None and not f.is_remote]
-
-    @functools.cached_property
-    def read_from(self) -> list[Url | GivenPath]:
-        """Files, folders, patterns and URLs that it was given; none of a frame."""
-        return []
+        return self.storage.inputs
 
     @property
-    @abstractmethod
-    def ends(self) -> np.ndarray:
-        """int64[partitions]: documents up to the end of each partition of the input."""
+    def read_from(self) -> list[Url | GivenPath]:
+        """Files, folders, patterns and URLs that it was given; none of a frame."""
+        return self.storage.read_from
 
     @functools.cached_property
     def positions_of(self) -> np.ndarray | None:
         """int64[documents]: position of each document in the input; None if equal to its number."""
-        return None
+        if not self.storage.has("order"):
+            return None
+        found: Any = self.table("order", ["position"]).column(0)
+        return np.asarray(found.to_numpy())
 
-    @property
-    def again(self) -> str:
-        """The remedy for results that are damaged, or no longer those of their input."""
-        record: dict[str, Any] | None = getattr(self, "record", None)  # while it is read
-        return "run the command again" if record is None else again(record["command"])
-
-    def changed(self, file: str = "") -> InputError:
-        """Return the error for an input, or a file of it, that is no longer as the run read it."""
-        what = file or f"the input of {self.name}"
-        return InputError(f"{what} has changed since the run", self.again)
-
-    @functools.cached_property
-    def reader(self) -> Reader:
-        return Reader(self.source)
+    def changed(self) -> InputError:
+        """Return the error for an input that is no longer as the run read it."""
+        return changed(self.name, self.again)
 
     def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
         """Return the texts of documents by their numbers, in any order, read again."""
         positions = docs if self.positions_of is None else self.positions_of[docs]
-        ascending = np.unique(positions).astype(np.int64)
+        return self.input.texts(positions, threads)
 
-        def read(partition: Partition, rows: np.ndarray, count: int) -> list[str | None]:
-            return partition.texts(rows, count).to_pylist()
-
-        found = list(chain.from_iterable(self.at(ascending).visit(read, threads)))
-        if len(found) != len(ascending):
-            raise self.changed()
-        return [found[row] or "" for row in np.searchsorted(ascending, positions)]
-
-    def at(self, positions: np.ndarray) -> "Selection":
+    def at(self, positions: np.ndarray) -> Selection:
         """Return some documents of the input; ``positions``, int64[], are ascending."""
-        return Selection(self.reader, self.ends, positions)
+        return self.input.at(positions)
 
-    def kept_documents(self) -> "Selection":
-        """Return the kept documents, in the order of the input."""
+    def kept_documents(self) -> Selection:
+        """Return the kept documents, in the order of the input.
+
+        Where that was a frame, which is not there any more, the clean corpus is read.
+        """
+        if self._has_only_clean():
+            found, count = self.storage.corpus(CLEAN), int(self.record["counts"]["kept"])
+            if found.documents != count:
+                raise InputError(
+                    f"{self.name}/{CLEAN} does not have the {count:,} documents that were kept",
+                    self.again,
+                )
+            return found.every()
         kept = np.flatnonzero(self.array("kept"))
         order = self.positions_of
         return self.at(kept if order is None else np.sort(order[kept]))
+
+    def _has_only_clean(self) -> bool:
+        stored = isinstance(self.storage, FolderStorage) and self.storage.source is None
+        every = self.record["output"]["annotate"] or not self.storage.has(CLEAN)
+        return stored and self.record["frame"] is not None and not every
+
+    def give(self, source: object) -> None:
+        """Take the input of a result in a folder; InputError where it is another one."""
+        assert isinstance(self.storage, FolderStorage)
+        about = self.record["frame"] or self.record["source"]
+        opened = HowRead.of({**about, "partition_bytes": None}).open(source)
+        sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
+        name = opened.id_column
+
+        def read(item: tuple[int, Partition]) -> "tuple[np.ndarray, list[pa.Array[Any]]]":
+            documents = item[1].read((name,) if name else ())
+            ids = id_array(documents.columns.column(name), name).chunks if name else []
+            return sketcher(documents.text).hashes, ids
+
+        reader = Reader(opened)
+        with Pool() as pool:
+            found = list(pool.ordered(read, reader.partitions()))
+        hashes = [np.empty((0, 2), np.uint64), *(part for part, _ in found)]
+        order = self.positions_of
+        ids = pa.chunked_array([chunk for _, chunks in found for chunk in chunks], self.ids.type)
+        same = texts_digest(np.concatenate(hashes)) == self.record["texts_digest"]
+        known = self.ids if order is None else self.ids.take(np.argsort(order))
+        if not same or (name and not ids.equals(known)):
+            raise InputError(
+                f"{self.name}: the source has other texts, ids or rows than the run has read",
+                "give the input of the run, in the same order",
+            )
+        ends = np.cumsum([len(part) for part in hashes[1:]])
+        self.storage.source = Input(reader, ends, self.name, self.again)
 
 
 def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":
@@ -217,46 +261,35 @@ def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":
     return pa.chunked_array([pc.binary_join_element_wise(prefix, rows, none)])
 
 
-class Selection(NamedTuple):
-    """Some documents of an input."""
-
-    reader: Reader
-    ends: np.ndarray  # int64[partitions]: documents up to the end of each
-    positions: np.ndarray  # int64[], ascending
-
-    def visit(
-        self, work: Callable[[Partition, np.ndarray, int], A], threads: int | None = None
-    ) -> Iterator[A]:
-        """Go through them, partition by partition, in order.
-
-        ``work`` is called in several threads with a partition, the rows wanted of it, and the
-        number of its documents; its results are yielded.
-        """
-
-        def done(selected: PartitionRows) -> A:
-            assert selected.rows is not None
-            return work(selected.partition, selected.rows, selected.documents)
-
-        with Pool(threads) as pool:
-            yield from pool.ordered(done, self.reader.again(self.ends, self.positions))
+def checked(storage: Storage) -> Results:
+    """Return questions to a result; InputError where its settings are damaged."""
+    found = Results(storage)
+    for key in ("spec", "recipe"):
+        try:
+            getattr(found, key)
+        except (NeardupError, *DAMAGED) as error:
+            what = f"{storage.name}/{RECORD} is damaged at {key}: {error}"
+            raise InputError(what, storage.again) from error
+    return found
 
 
-class MemoryResults(Results):
-    def __init__(self, outcome: Outcome, record: dict[str, Any]) -> None:
-        self.outcome, self.record = outcome, record
-        self.reader, self.positions_of = outcome.reader, outcome.order
-        self.read_from = outcome.job.given
-        self._tables: dict[str, pa.Table] = {}
+def open_results(folder: str | os.PathLike[str]) -> Results:
+    """Open the output folder of ``neardup dedup``; InputError where it is none."""
+    return checked(opened(folder, ("dedup", "recluster")))
 
-    @property
-    def ends(self) -> np.ndarray:
-        return self.outcome.corpus.ends
 
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        if name not in self._tables:
-            empty = tables.schema_of(self.outcome, name).empty_table()
-            with Pool(self.outcome.threads) as pool:
-                made = tables.tables_of(self.outcome, name, pool)
-                self._tables[name] = pa.concat_tables([empty, *made])
-        found = self._tables[name]
-        return found if columns is None else found.select(list(columns))
+def in_memory(outcome: Outcome, record: dict[str, Any]) -> Results:
+    """Return the results of a run that wrote nothing."""
+    names = ["clusters"]
+    names += [] if outcome.order is None else ["order"]
+    names += [] if outcome.answer.edges is None else ["edges"]
+    made = {name: partial(_table_of, outcome, name) for name in names}
+    source = {SOURCE: Input(outcome.reader, outcome.corpus.ends)}
+    given = outcome.job.given
+    return Results(MemoryStorage({"command": "dedup", **record}, made, source, given, outcome))
+
+
+def _table_of(outcome: Outcome, name: str) -> pa.Table:
+    empty = tables.schema_of(outcome, name).empty_table()
+    with Pool(outcome.threads) as pool:
+        return pa.concat_tables([empty, *tables.tables_of(outcome, name, pool)])

@@ -10,24 +10,24 @@ import dataclasses
 import html
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neardup.frame.shown import Bar, Chart, Views
 from neardup.report import audit_text, cluster_text, evaluate_text, plan_text, summary_text
 from neardup.report.differences import Difference, Fold, differences, folded
 from neardup.report.numbers import counted, percent
 from neardup.report.views import render, view
 from neardup.report.visible import visible
-from neardup.results.shown import Bar, Chart, Views
 
 if TYPE_CHECKING:
-    from neardup.api.finished.runs import Run
+    from neardup.api.finished.runs import DedupRun
     from neardup.forecast.plan import Plan
+    from neardup.frame.run import Run
     from neardup.inspect.audit import Audit
     from neardup.inspect.explain import Explanation
     from neardup.inspect.one_cluster import Cluster, Member
-    from neardup.results.any_run import AnyRun
 
 _EQUAL = (
     "to the kept document: it has the same shingles. An exact duplicate has all words of an "
@@ -38,7 +38,7 @@ _CONTEXT = 20
 _FULL, _LEFT, _HEIGHT = 240, 150, 20  # pixels: the longest bar, its begin, and a row
 
 
-def of_run(run: Run) -> str:
+def of_run(run: DedupRun) -> str:
     """Return the verdict of a run, and how similar the removed documents are."""
     counts, spec = run.summary["counts"], run.spec
     removed = counts["removed"]
@@ -51,7 +51,7 @@ def of_run(run: Run) -> str:
     return _card(head, _rows(lines), chart_of_run(run) if removed else None)
 
 
-def chart_of_run(run: Run) -> Chart:
+def chart_of_run(run: DedupRun) -> Chart:
     """Return how similar the removed documents are."""
     found = run.duplicates.column("similarity").to_numpy()
     limits = np.linspace(run.spec.threshold, 1, 6)
@@ -62,9 +62,9 @@ def chart_of_run(run: Run) -> Chart:
     return Chart("Removed documents by similarity", bars)
 
 
-def of_any(run: AnyRun) -> str:
+def of_any(run: Run[Any]) -> str:
     """Return the main numbers of the run of another command."""
-    return _card(f"neardup {run.command}", _rows(summary_text.rows(run.record)))
+    return _card(f"neardup {run.command}", _rows(summary_text.rows(run.summary)))
 
 
 def of_audit(audit: Audit) -> str:
@@ -160,8 +160,8 @@ def _rows(rows: Iterable[summary_text.Row]) -> list[tuple[str, ...]]:
     return [(label, value, _in_python(remark)) for label, value, remark in rows]
 
 
-def _text_of_run(run: AnyRun) -> str:
-    return _in_python(summary_text.aligned(run.record))
+def _text_of_run(run: Run[Any]) -> str:
+    return _in_python(summary_text.aligned(run.summary))
 
 
 def _in_python(remark: str) -> str:
@@ -180,11 +180,8 @@ def _text_of_explanation(found: Explanation) -> str:
 
 #: By class of result: the text that print() and the command show, and the card of a notebook.
 VIEWS = {
-    "Run": Views(_text_of_run, of_run, chart_of_run),
-    "AgainstRun": Views(_text_of_run, of_any),
-    "FromSpark": Views(_text_of_run, of_any),
-    "Decontamination": Views(_text_of_run, of_any),
-    "PassageRun": Views(_text_of_run, of_any),
+    "Run": Views(_text_of_run, of_any),
+    "DedupRun": Views(_text_of_run, of_run, chart_of_run),
     "PassageExplanation": Views(lambda found: found.render(), lambda found: _pre(found.render())),
     "Audit": Views(lambda audit: audit_text.render(audit.as_dict()), of_audit, chart_of_audit),
     "Plan": Views(plan_text.render, of_plan, chart_of_plan),

@@ -5,32 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from neardup.api.finished.listed_report import ListedReport
-from neardup.api.finished.runs import Run
 from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
 from neardup.frame.arguments import expanded
+from neardup.frame.run import class_of
+from neardup.frame.storage import opened
 from neardup.io.remote import Url, located
-from neardup.results.any_run import AnyRun
-from neardup.results.folder_results import FolderResults
-
-
-class _AnyFolder(FolderResults):
-    """The record of any command; its tables are read by the class for that command."""
-
-    commands = ()
-
-
-class FromSpark(ListedReport, Run):  # type: ignore[misc]
-    """Output of a job on Apache Spark; documents have the order of their ids.
-
-    Its input is not read here: explanations have no texts, and what needs them is refused.
-    """
-
-    command = "spark"
-
-    audit, recluster = AnyRun.audit, AnyRun.recluster
-    pairs_with_texts = AnyRun.pairs_with_texts
 
 
 @expanded
@@ -44,10 +24,10 @@ def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
             files that are elsewhere now. It is compared with a digest of the texts, and by its ids.
 
     Returns:
-        By the command that made the folder: a `neardup.Run` (``dedup``, ``recluster``), the same
-        without texts (``spark``), `neardup.api.against.AgainstRun` (``dedup --against``),
-        `neardup.api.decontaminating.Decontamination`, `neardup.PassageRun` or `neardup.LinkRun`;
-        a `neardup.Index` or `neardup.RecordIndex` that is only read, where it is one.
+        The `neardup.Run` of the command that made the folder: `neardup.DedupRun` (``dedup``,
+        ``recluster``, ``spark``), `neardup.AgainstRun`, `neardup.PassagesRun` (``passages``,
+        ``spark --passages``), `neardup.DecontaminateRun` or `neardup.LinkRun`; a `neardup.Index` or
+        `neardup.RecordIndex` that is only read, where it is one.
 
     Raises:
         InputNotFoundError: There is no finished run in it.
@@ -57,14 +37,14 @@ def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
     target = located(folder)
     found = _index(target)
     if found is None:
-        found = _run(target)
+        storage = opened(target)
+        found = class_of(storage.record["command"])(storage)
     if source is not None:
-        if not (type(found) is Run and isinstance(found._results, FolderResults)):
+        if getattr(found, "command", "index") not in ("dedup", "recluster"):
             raise SpecError(
                 f"`source` is for runs of neardup dedup, and {folder} is none", "leave it out"
             )
         found._results.give(source)
-        return Run(found._results)
     return found
 
 
@@ -81,36 +61,3 @@ def _index(target: Url | GivenPath) -> Any:
 
         return RecordIndex.open(target, readonly=True)
     return None
-
-
-def _run(folder: Url | GivenPath) -> Any:
-    record = _AnyFolder(folder).record
-    match record["command"]:
-        case "dedup --against":
-            from neardup.api.against import AgainstRun
-            from neardup.results.other_folders import AgainstFolder
-
-            return AgainstRun(AgainstFolder(folder))
-        case "decontaminate":
-            from neardup.api.decontaminating import Decontamination
-
-            return Decontamination.open(folder)
-        case "passages":
-            from neardup.api.copying import PassageRun
-
-            return PassageRun.open(folder)
-        case "link":
-            from neardup.records.outputs.link_runs import LinkRun
-
-            return LinkRun.open(folder)
-        case "spark":
-            from neardup.results.other_folders import SparkFolder
-
-            return FromSpark(SparkFolder(folder))
-        case "spark --passages":
-            from neardup.api.copying import PassageRun
-            from neardup.copies.passage_results import SparkPassages
-
-            return PassageRun(SparkPassages(folder))
-        case _:
-            return Run(FolderResults(folder))

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
-import numpy as np
 import pyarrow as pa
 
-from neardup.api.finished.run_tables import RunTables
+from neardup.api.finished.documents_run import DocumentsRun
 from neardup.api.progress import show_progress
 from neardup.api.running import save
 from neardup.engines.clock import Clock
-from neardup.engines.reading import Reader
 from neardup.errors import OutputError, RecallWarning, SpecError
+from neardup.files.given_path import GivenPath
 from neardup.frame.arguments import expanded
-from neardup.frame.options import (
-    FileOptions,
-    Progress,
-    ResourceOptions,
-    ResultOptions,
-)
-from neardup.io.remote import located
-from neardup.io.source import Source
-from neardup.recipe import Recipe
-from neardup.results.any_run import AnyRun
-from neardup.results.folder_results import FolderResults
-from neardup.results.results import MemoryResults
-from neardup.results.shown import Shown
+from neardup.frame.options import FileOptions, Progress, ResourceOptions, ResultOptions
+from neardup.frame.shown import Shown
+from neardup.frame.storage import FolderStorage, MemoryStorage, PartsStorage
+from neardup.io.remote import Url, located
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
-    from neardup.inspect.explain import Explanation
-    from neardup.inspect.one_cluster import Cluster
 
 #: Endings that neither a folder nor a report has.
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
@@ -47,47 +34,47 @@ class Evaluation(Shown, dict[str, Any]):
 
 
 class ReclusterOptions(ResultOptions, ResourceOptions, total=False):
-    """Options of `Run.recluster`."""
+    """Options of `DedupRun.recluster`."""
 
 
-class Run(AnyRun, RunTables):
-    """Result of `neardup.dedup`.
+class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges"]]):
+    """Result of `neardup.dedup`, also on Apache Spark.
 
-    Made by `neardup.dedup`, or by `neardup.open` from an output folder.
+    Made by `neardup.dedup`, or by `neardup.open` from an output folder. Documents of a job on
+    Spark have the order of their ids; its input is not read here, and what needs texts says so.
 
     Args:
-        results: Record and tables.
+        storage: Record, tables and input.
     """
 
-    path = RunTables.path
+    commands = ("dedup", "recluster", "spark")
+    tables: ClassVar[Mapping[str, str]] = {
+        "clusters": "",
+        "duplicates": "",
+        "edges": "pairs were not listed: use pairs='all'",
+    }
 
     def __repr__(self) -> str:
-        counts = self.summary["counts"]
-        where = "" if isinstance(self._results, MemoryResults) else f" in {self._results.name}"
+        counts, name = self.summary["counts"], self._results.name
+        where = "" if isinstance(self._storage, MemoryStorage) else f" in {name}"
         numbers = (f"{counts[name]:,} {name}" for name in ("documents", "kept", "removed"))
-        return f"<Run{where}: {', '.join(numbers)}>"
-
-    def __reduce__(self) -> Any:
-        results = self._results
-        if isinstance(results, FolderResults):
-            return _reopened, (type(self), type(results), results.location, *self._frame)
-        # Listeners, locks and cached texts stay here.
-        assert isinstance(results, MemoryResults)
-        job = dataclasses.replace(results.outcome.job, clock=Clock())
-        outcome = dataclasses.replace(results.outcome, job=job, reader=Reader(job.source))
-        return Run, (MemoryResults(outcome, results.record),)
+        return f"<DedupRun{where}: {', '.join(numbers)}>"
 
     @property
-    def recipe(self) -> Recipe:
-        """How texts became band keys; `neardup.Index.create` takes it, and its threshold."""
-        return dataclasses.replace(self._results.recipe, threshold=self._results.spec.threshold)
+    def edges(self) -> pa.Table | None:
+        """A row for each pair that reaches the threshold; None where pairs were not listed.
+
+        They are listed with ``pairs="all"`` and with every clustering but ``"star"``. Columns:
+        ``doc_a`` < ``doc_b`` int64, ``id_a``, ``id_b``, ``similarity`` float64, exact.
+        """
+        return self._results.edges()
 
     @expanded
     def save(
         self,
         out: str | os.PathLike[str],
         **options: Unpack[ResultOptions],
-    ) -> Run:
+    ) -> DedupRun:
         """Write the results to a folder, as `neardup.dedup` does with ``out``.
 
         Args:
@@ -100,42 +87,18 @@ class Run(AnyRun, RunTables):
             OutputError: The folder exists, or can't be written.
             SpecError: The run is in a folder already, or a setting is out of range.
         """
-        results = self._results
-        if not isinstance(results, MemoryResults):
-            raise SpecError(f"the run is stored in {results.name} already", "copy that folder")
-        out = located(out)
-        _refuse_ending(out, "a folder", "for a file write `clean()` or a table, as a frame")
-        save(results.outcome, results.record, out, options["writing"])
-        return _in_folder(out, *self._frame)
+        storage = self._storage
+        if not isinstance(storage, MemoryStorage):
+            raise SpecError(f"the run is stored in {storage.name} already", "copy that folder")
+        target = located(out)
+        _refuse_ending(target, "a folder", "for a file write `clean()` or a table, as a frame")
+        save(storage.made, storage.record, target, options["writing"])
+        return self._in_folder(target)
 
-    @expanded
-    def explain(
-        self,
-        id: object,
-        other: object = None,
-        *,
-        texts: bool = True,
-        limit: int = 20,
-        threads: int | None = None,
-    ) -> Explanation:
-        """Return why a document was removed or kept, or how two documents are related.
-
-        Args:
-            id: Id of the document; its position where the run had no ids.
-            other: Id of another document; by default the kept one that it is a duplicate of, or the
-                most similar of its duplicates.
-            texts: Return the texts too. Without them, an input that can't be read is no error: what
-                only the input could say is None then, and a note says so.
-            limit: Duplicates that are named; all are counted.
-            threads: Number of threads; all cores by default.
-
-        Raises:
-            InputError: There is no document of that id; or the input is gone, or has changed.
-            SpecError: Both ids are those of one document, or a setting is out of range.
-        """
-        from neardup.inspect.explain import explain
-
-        return explain(self._results, id, other, texts, limit, threads)
+    def _in_folder(self, out: Url | GivenPath, record: dict[str, Any] | None = None) -> DedupRun:
+        """Return a run in a folder, of the same frame, which no folder has."""
+        source = self._storage.corpus() if self._storage.frame is not None else None
+        return DedupRun(FolderStorage(out, record, source))
 
     @expanded
     def audit(
@@ -206,26 +169,7 @@ class Run(AnyRun, RunTables):
         return Evaluation(evaluate(self._results, truth, columns, kind, missing, only_named, how))
 
     @expanded
-    def cluster(self, id: object, *, limit: int = 10, threads: int | None = None) -> Cluster:
-        """Return the cluster of a document, with the texts of its documents side by side.
-
-        Documents with the same text are shown once, with their number.
-
-        Args:
-            id: Id of the document; its position where the run had no ids. It is shown in any case.
-            limit: Texts that are shown: that of the kept document, and those most similar to it.
-            threads: Number of threads; all cores by default.
-
-        Raises:
-            InputError: There is no document of that id; or the input is gone, or has changed.
-            SpecError: ``limit`` is below 1.
-        """
-        from neardup.inspect.one_cluster import cluster_of
-
-        return cluster_of(self._results, id, limit, threads)
-
-    @expanded
-    def pairs_with_texts(self, *, texts: bool = True) -> pa.Table:
+    def pairs(self, *, texts: bool = True) -> pa.Table:
         """Return pairs next to each other, for a person who goes through them.
 
         They are the edges if pairs were listed; else each removed document and its
@@ -259,7 +203,7 @@ class Run(AnyRun, RunTables):
         keep: str | None = None,
         pairs: str | None = None,
         **options: Unpack[ReclusterOptions],
-    ) -> Run:
+    ) -> DedupRun:
         """Decide again which documents are kept and how they are clustered, with the same bands.
 
         The result is that of a full run with these settings. Sketches that are in memory, or in the
@@ -293,8 +237,9 @@ class Run(AnyRun, RunTables):
         with show_progress(resources.progress) as listener:
             again = Reclustering(self._results, spec, resources, writing, Clock(listener))
             if out is None:
-                return Run(again.in_memory())
-            return _in_folder(again.into(out).location, *self._frame)
+                return DedupRun(again.in_memory().storage)
+            record = again.into(out)
+            return self._in_folder(located(out), record)
 
     @expanded
     def report(
@@ -317,6 +262,14 @@ class Run(AnyRun, RunTables):
         """
         options = dict(locals())  # a copy: debuggers change what locals() returns
         del options["self"], options["path"], options["progress"]
+        if isinstance(self._storage, PartsStorage):
+            if show or by:
+                what = "`show` and `by` need the input, which Apache Spark has read"
+                raise SpecError(what, "leave them out")
+            from neardup.report.page.listed_page import ListedOptions, write_listed_page
+
+            listed = ListedOptions(title, texts, max_clusters)
+            return write_listed_page(self._results, path, listed, overwrite)
         from neardup.report.outfile import check_file
         from neardup.report.page import write_report
 
@@ -329,21 +282,3 @@ class Run(AnyRun, RunTables):
 def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> None:
     if Path(path).suffix.lower() in _FILES:
         raise OutputError(f"{path} is named as a file of another kind; expected {expected}", hint)
-
-
-def _in_folder(folder: str | os.PathLike[str], *frame: Any) -> Run:
-    """Return the run of a folder; with the frame that it read, which no folder has."""
-    return _reopened(Run, FolderResults, folder, *frame)
-
-
-def _reopened(
-    run: type[Run],
-    kind: type[FolderResults],
-    folder: str | os.PathLike[str],
-    source: Source | None = None,
-    ends: np.ndarray | None = None,
-) -> Run:
-    results = kind(folder)
-    if source is not None and ends is not None:
-        results.source, results.ends = source, ends
-    return run(results)

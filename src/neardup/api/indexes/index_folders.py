@@ -30,7 +30,7 @@ from neardup.spec import Spec
 from neardup.spec import preset as preset_of
 
 if TYPE_CHECKING:
-    from neardup.api.finished.runs import Run
+    from neardup.api.finished.runs import DedupRun
     from neardup.api.indexes.indexing import Index
     from neardup.results.results import Results
 
@@ -153,7 +153,7 @@ def index_of(
 
 def index_from_run(
     cls: type[Index],
-    run: str | os.PathLike[str] | Run,
+    run: str | os.PathLike[str] | DedupRun,
     path: str | os.PathLike[str] | None,
     **options: Any,
 ) -> Index | None:

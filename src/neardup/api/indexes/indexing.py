@@ -59,7 +59,7 @@ from neardup.sketch.baskets import basket_items
 from neardup.spec import ShingleSpec, Spec, check_integer
 
 if TYPE_CHECKING:
-    from neardup.api.finished.runs import Run
+    from neardup.api.finished.runs import DedupRun
 
 
 #: Options of several documents, which one by its id and its text has not.
@@ -165,7 +165,7 @@ class Index:
     @expanded
     def from_run(
         cls,
-        run: str | os.PathLike[str] | Run,
+        run: str | os.PathLike[str] | DedupRun,
         path: str | os.PathLike[str] | None = None,
         *,
         store_text: bool = True,

@@ -6,7 +6,7 @@ import os
 from contextlib import ExitStack
 from typing import Any
 
-from neardup.api.finished.runs import Run
+from neardup.api.finished.documents_run import DocumentsRun
 from neardup.api.indexes.indexing import Index
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.of_run import results_of
@@ -16,22 +16,21 @@ from neardup.files.given_path import GivenPath
 from neardup.frame.how_read import how_read
 from neardup.frame.options import Reading
 from neardup.io.remote import Url, is_remote, local_target, located
-from neardup.results.folder_results import FolderResults
-from neardup.results.results import Results
+from neardup.results.results import Results, open_results
 
 _INDEX = "index.sqlite"
 
 
 def is_corpus(old: object) -> bool:
     """Return whether an old corpus is neither an index nor a run, nor a folder of one."""
-    if isinstance(old, Index | Run):
+    if isinstance(old, Index | DocumentsRun):
         return False
     if not isinstance(old, str | os.PathLike):
         return True
     target = located(old)
     if isinstance(target, Url):
         try:
-            FolderResults(target)
+            open_results(target)
         except InputNotFoundError:
             return True
         return False
@@ -47,7 +46,7 @@ def about_old(old: Any, corpus: InputCorpus | None) -> dict[str, Any]:
     """
     if corpus is not None:
         return {"kind": "corpus", "source": corpus.record()["source"]}
-    path = old.path if isinstance(old, Index | Run) else located(old)
+    path = old.path if isinstance(old, Index | DocumentsRun) else located(old)
     stored = None if path is None else os.fspath(path)
     if isinstance(old, Index) or (isinstance(path, GivenPath) and (path.path / _INDEX).is_file()):
         return {"kind": "index", "path": stored}

@@ -87,8 +87,9 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
     show_record(found.record, out, json_, quiet)
     if not (json_ or quiet):
         from neardup.copies.hint import hint
+        from neardup.results.results import Results
 
-        if said := hint(found):
+        if said := hint(Results(found)):
             click.echo(f"{'passages':<13}{said}", err=True)
 
 

@@ -41,14 +41,14 @@ def explain(
     the match weights of two records are shown; of one record, in such a folder, its cluster and its
     candidates. Put -- before ids that begin with -.
     """
-    from neardup.api.finished.runs import Run
+    from neardup.api.finished.documents_run import DocumentsRun
     from neardup.inspect.explain import Explanation
     from neardup.json_values import plain_id
     from neardup.report.views import view
 
     page = Pager.of(options)
     opened = open_records(run) or open_run(run, "explain")
-    if isinstance(opened, Run):
+    if isinstance(opened, DocumentsRun):
         page.check(opened._results.inputs, opened._results.read_from)
     elif page.html is not None:
         raise SpecError(
@@ -83,14 +83,12 @@ def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool
     they can be; with --old-only, the pairs are the matches. A text or an id that begins like a
     formula of a spreadsheet gets an apostrophe before it.
     """
-    from neardup.api.finished.runs import Run
     from neardup.files.private_files import replacing
     from neardup.report.outfile import check_file
     from neardup.report.spreadsheet import csv_rows
 
     found = open_run(run, "pairs")
-    if not isinstance(found, Run) or found.command == "spark":
-        found.pairs_with_texts()  # refuses
+    found.require("pairs")
     results = found._results
     if out is not None:
         check_file(out, results.inputs, overwrite, results.read_from)

@@ -166,15 +166,13 @@ def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
     """Show the summary of a linkage in its folder, and its record as JSON."""
     from neardup.records.outputs.link_text import WIDTH, render
     from neardup.report.summary_text import took, written
-    from neardup.result_record import read_record
 
     if as_json:
         click.echo(json.dumps(run.summary, indent=2))
     if not quiet:
-        record = read_record(out) or {}
-        label, seconds, memory = took(record)
+        label, seconds, memory = took(run.summary)
         click.echo(f"{render(run.summary)}\n\n{label:<{WIDTH}}{seconds}, {memory}", err=True)
-        click.echo(written(record, str(out), WIDTH), err=True)
+        click.echo(written(run.summary, str(out), WIDTH), err=True)
 
 
 @o.grouped(_EXAMPLE.format("blocks").replace("-o out", "-o pairs.parquet"))

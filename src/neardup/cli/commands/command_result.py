@@ -38,7 +38,6 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
-    from neardup.api.finished.runs import Run
     from neardup.engines.clock import Clock, process_start
     from neardup.inspect.recluster import Reclustering, changed
     from neardup.state.run_state import RUN_FOLDER, RunState
@@ -51,8 +50,7 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
         found = on_run(opened, "recluster", out, **options)
         show_link(found, Path(out), json_, quiet)
         return
-    if type(opened) is not Run:
-        opened.recluster()
+    opened.require("recluster")
     if options.pop("decide_at") is not None:
         raise SpecError(
             f"`decide_at` does not apply to an output of neardup {opened.command}",
@@ -64,7 +62,7 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     with show_events(not quiet) as listener:
         clock = Clock(listener, process_start())
         found = Reclustering(results, spec, resources, writing, clock).into(out)
-    show_record(found.record, out, json_, quiet)
+    show_record(found, out, json_, quiet)
 
 
 @o.grouped(

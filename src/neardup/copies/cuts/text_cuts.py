@@ -20,22 +20,6 @@ from neardup.io.source import Records
 _ROWS = 1 << 18
 
 
-def texts_of(corpus: InputCorpus, positions: np.ndarray) -> dict[int, str]:
-    """Return the original texts of some documents of a corpus that was read, by position.
-
-    Args:
-        corpus: The corpus.
-        positions: int64[], ascending.
-    """
-    reader, ends = corpus.reader, np.cumsum(corpus.counts)
-    found: dict[int, str] = {}
-    for selected in reader.again(ends, positions):
-        assert selected.rows is not None
-        texts: Any = reader.texts(selected).to_pylist()
-        found |= zip((selected.first + selected.rows).tolist(), texts, strict=True)
-    return found
-
-
 @dataclass(frozen=True)
 class TextCuts:
     """The cuts in the documents of a corpus that was read.

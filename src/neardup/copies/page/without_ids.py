@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,17 +17,13 @@ _OTHER = "a document of the other corpus"
 
 def public(results: PassageResults) -> PassageResults:
     """Return results for a page or a message: without ids where these are private."""
-    return _WithoutIds(results) if results.record.get("private_ids") else results
+    return _WithoutIds(results.storage) if results.record.get("private_ids") else results
 
 
-class _WithoutIds:
-    def __init__(self, results: PassageResults) -> None:
-        self._results = results
-        self.record, self.folder, self.name = results.record, results.folder, results.name
-
+class _WithoutIds(PassageResults):
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        found = self._results.table(name, columns)
-        ids: Any = self._results.table("documents", ["doc_id"]).column(0)
+        found = super().table(name, columns)
+        ids: Any = super().table("documents", ["doc_id"]).column(0)
         names = rows_as_ids(len(ids))
         for column in set(_IDS) & set(found.column_names):
             values: Any = found.column(column)
@@ -41,12 +36,6 @@ class _WithoutIds:
             found = found.set_column(found.column_names.index(column), column, shown)
         return found
 
-    def texts(self, docs: np.ndarray, threads: int | None = None) -> list[str]:
-        return self._results.texts(docs, threads)
-
     def old_texts(self, ids: pa.ChunkedArray[Any]) -> dict[Any, str]:
         """Return nothing: a document without an id is not found again."""
         return {}
-
-    def clean(self) -> pa.Table:
-        return self._results.clean()

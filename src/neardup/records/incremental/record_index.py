@@ -157,7 +157,7 @@ class RecordIndex:
             raise SpecError("the index has no ids to replace records by", "give the column `id`")
         given = Source(records, reading=how)
         with ids_left_out(how.private_ids), Pool() as pool:
-            return LinkRun(link_new(self._store, given, pool, replace=True))
+            return LinkRun._of(link_new(self._store, given, pool, replace=True))
 
     def relink(self) -> Relinked:
         """Return the changes by one linkage of all records; the index stays as it is.

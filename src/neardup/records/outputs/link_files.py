@@ -20,13 +20,12 @@ from neardup.files.private_files import replacing_path
 from neardup.io.writers import write_tables
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.outputs import link_tables as tables
-from neardup.records.outputs.link_opening import FORMAT
+from neardup.records.outputs.link_summary import COMMAND
 from neardup.report.outfile import check_file
 from neardup.result_record import RECORD
 from neardup.state.output_folder import write_record
 from neardup.threads import Pool
 
-COMMAND = "link"
 _ENDINGS = {".parquet": "parquet", ".csv": "csv"}
 #: Rows of a table that are made together.
 _ROWS = 1 << 18
@@ -35,10 +34,13 @@ _TABLES = ("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.p
 WRITES = (*_TABLES, RECORD)
 
 
-def write_links(linked: Linked, summary: dict[str, Any], folder: Path) -> None:
+def write_links(linked: Linked, record: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and the record.
 
     The records have the values of the fields: the folder can be opened again.
+
+    Returns:
+        The record, with the names of the files.
 
     Raises:
         OutputError: The folder can't be written.
@@ -49,13 +51,6 @@ def write_links(linked: Linked, summary: dict[str, Any], folder: Path) -> None:
         [tables.cluster_table(linked)],
         [tables.record_table(linked.blocked)],
     )
-    records = linked.blocked.records
-    about = {
-        "names": list(records.names),
-        "id": records.id,
-        "private_ids": records.private_ids,
-        "id_types": [_alias(ids.type) for ids in records.ids],
-    }
     # All columns of a table are compressed in one thread.
     with Pool(2) as pool:
         works = [
@@ -64,7 +59,7 @@ def write_links(linked: Linked, summary: dict[str, Any], folder: Path) -> None:
         ]
         for work in works:
             work.result()
-    write_record(folder, COMMAND, {**summary, "format": FORMAT, **about})
+    return write_record(folder, COMMAND, record)
 
 
 def _parts(rows: int) -> list[slice]:
@@ -79,20 +74,10 @@ def _candidates(linked: Linked) -> Iterator[pa.Table]:
     match[linked.pairs] = True
     for rows in _parts(len(found.a)):
         table = tables.scored_table(linked, rows)
-        more = {
-            "row_a": found.a,
-            "row_b": found.b,
-            "match": match,
-            "block_similarity": found.similarity,
-        }
-        for name, column in more.items():
+        more = found.a, found.b, match, found.similarity
+        for name, column in zip(tables.STORED, more, strict=True):
             table = table.append_column(name, array_of(column[rows]))
         yield table
-
-
-def _alias(kind: pa.DataType) -> str:
-    """Return a name of a type of ids, which `pyarrow.type_for_alias` takes."""
-    return "large_string" if pa.types.is_large_string(kind) else str(kind)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,16 @@
-"""A linkage that was saved, opened: tables and values are read, features computed from these."""
+"""A linkage that was saved: tables and values are read, features computed from these."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import numbers
-from neardup.errors import FormatError, InputNotFoundError, SpecError
-from neardup.files.given_path import GivenPath
+from neardup.errors import FormatError, InputError, SpecError
 from neardup.files.scratch import Scratch
-from neardup.frame.input_tables import read_parts, read_table
+from neardup.frame.storage import Storage
 from neardup.memory_plan import available_memory
 from neardup.records.blocks.large_groups import find_copies
 from neardup.records.blocks.record_blocks import Block, Candidates, common_of
@@ -24,63 +22,41 @@ from neardup.records.field_similarity import Pairs, compared_of
 from neardup.records.fields import LinkSpec
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.record_files import Records
-from neardup.result_record import RECORD, read_record
-from neardup.result_record.decoding import require_command, require_members
 from neardup.sketch.bands import Bands
 from neardup.threads import Pool
 
-#: Of the record of a folder of links.
-FORMAT = 5
 
-
-def open_links(folder: GivenPath) -> Linked:
-    """Open the output folder of ``neardup link``.
+def open_links(storage: Storage) -> Linked:
+    """Compute the features and agreements of a linkage from its tables.
 
     Raises:
-        InputError: It is no such folder, of another version, or damaged.
-        SpecError: Another command made it, or the linkage was against an index.
+        InputError: They are damaged, or gone.
+        SpecError: The linkage was against an index.
     """
-    with folder.in_messages():
-        record = read_record(folder.path)
-    if record is None:
-        raise InputNotFoundError(f"{folder} is no output folder of neardup link")
-    require_command(record, str(folder / RECORD))
-    if record["command"] != "link":
+    if storage.record["counts"]["against"] is not None:
         raise SpecError(
-            f"{folder} was made by neardup {record['command']}, not by neardup link",
-            "name the output folder of neardup link",
-        )
-    if (found := record.get("format", FORMAT)) != FORMAT:
-        found = f"(format {found}, this one has {FORMAT})"
-        raise FormatError(
-            f"{folder / RECORD}: made by another version of neardup {found}",
-            "link the records again",
-        )
-    require_members(record, str(folder / RECORD))
-    if record["counts"]["against"] is not None:
-        raise SpecError(
-            f"{folder} is a linkage against an index, which has the other records",
+            f"{storage.name} is a linkage against an index, which has the other records",
             "neardup explain, evaluate and index relink work on the index; the folder has the "
             "clusters and pairs of the records that were given",
         )
     try:
-        with folder.in_messages():
-            return _linked(folder.path, record)
-    except FileNotFoundError as error:
-        raise InputNotFoundError(f"{folder}: a table is gone", "link the records again") from error
+        return _linked(storage)
+    except InputError:
+        raise
     except (ValueError, KeyError, IndexError, TypeError, pa.ArrowException) as error:
-        raise FormatError(f"{folder} is damaged", "link the records again") from error
+        raise FormatError(f"{storage.name} is damaged", storage.again) from error
 
 
-def _linked(folder: Path, record: dict[str, Any]) -> Linked:
+def _linked(storage: Storage) -> Linked:
+    record = storage.record
     spec = LinkSpec.from_dict(record["spec"])
-    records = _records(folder, record, spec)
+    records = _records(storage, spec)
     counts = record["counts"]
     with Pool(empty=Scratch(available_memory(None)).empty) as pool:
         features = make_features(records.columns, spec, pool)
         copies = find_copies(features, records.first if len(records.ids[-1]) else 0)
         values = counts_of(features, copies, pool)
-        stored = _stored(folder, counts["candidates"], spec, pool)
+        stored = _stored(storage, counts["candidates"], spec, pool)
         compared = compared_of(
             features, stored.similarity, stored.by_field, Pairs(stored.a, stored.b, pool)
         )
@@ -116,7 +92,7 @@ def _linked(folder: Path, record: dict[str, Any]) -> Linked:
         threshold,
         stored.log_odds,
     )
-    clusters = read_table(folder / "clusters.parquet", "clusters")
+    clusters = storage.table("clusters")
     labels, sizes = (numbers(clusters.column(c).combine_chunks()) for c in ("cluster", "size"))
     notes = tuple(record["notes"])
     blocked = Blocked(records, spec, features, candidates, notes)
@@ -136,28 +112,28 @@ class _Stored(NamedTuple):
     by_field: np.ndarray
 
 
-def _stored(folder: Path, rows: int, spec: LinkSpec, pool: Pool) -> _Stored:
+def _stored(storage: Storage, rows: int, spec: LinkSpec, pool: Pool) -> _Stored:
     """Read the candidates, some at a time."""
     names = ["row_a", "row_b", "block_similarity", "similarity", "log_odds", "match"]
     dtypes = [np.int32, np.int32, np.float64, np.float64, np.float64, np.bool_]
     columns: list[np.ndarray] = [pool.empty(rows, dtype) for dtype in dtypes]
     by_field = pool.empty((rows, len(spec.names)), np.float32)
     of_fields, end = [f"similarity_{name}" for name in spec.names], 0
-    for table in read_parts(str(folder / "candidates.parquet"), [*names, *of_fields]):
+    for table in storage.batches("candidates", [*names, *of_fields]):
         part = slice(end, end + table.num_rows)
         for column, name in zip(columns, names, strict=True):
-            column[part] = numbers(table.column(name).combine_chunks())
+            column[part] = numbers(table.column(name))
         for k, name in enumerate(of_fields):
-            by_field[part, k] = _similarities(table.column(name).combine_chunks())
+            by_field[part, k] = _similarities(table.column(name))
         end += table.num_rows
     if end != rows:
-        raise FormatError(f"{folder} is damaged", "link the records again")
+        raise FormatError(f"{storage.name} is damaged", storage.again)
     columns.append(by_field)
     return _Stored(*columns)
 
 
-def _records(folder: Path, record: dict[str, Any], spec: LinkSpec) -> Records:
-    table = read_table(folder / "records.parquet", "records")
+def _records(storage: Storage, spec: LinkSpec) -> Records:
+    table, record = storage.table("records"), storage.record
     second = np.array([source == "b" for source in table.column("source").to_pylist()], np.bool_)
     first = int((~second).sum())
     ids: Any = table.column("id").combine_chunks()

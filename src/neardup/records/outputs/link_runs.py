@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Unpack
 
-import numpy as np
 import pyarrow as pa
 
 from neardup.errors import InputError, SpecError, UnknownIdError, hint_instead
 from neardup.files.given_path import GivenPath
 from neardup.frame.arguments import expanded
 from neardup.frame.options import FileOptions
+from neardup.frame.run import Run
+from neardup.frame.storage import FolderStorage, MemoryStorage
 from neardup.io.remote import local_target
-from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.threshold import Threshold
 from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.outputs import link_tables as tables
-from neardup.results.any_run import AnyRun
-from neardup.state.about_work import about_work
+from neardup.records.outputs.link_summary import blocks_of, record_of
+from neardup.records.outputs.link_tables import NAMES
 from neardup.state.output_folder import Write, locked_folder
 
 if TYPE_CHECKING:
     import pandas
-    import polars
 
     from neardup.records.incremental.record_index import RecordIndex
 
 _TRUTH_HINT = "give the truth as a table with two columns of ids, or a list of pairs of ids"
-#: Probabilities for which pairs are counted.
-PROBABILITIES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 
 class Blocks:
@@ -96,29 +94,7 @@ class Blocks:
     @property
     def summary(self) -> dict[str, Any]:
         """Counts, bands and recall, as plain values."""
-        blocked, found = self._blocked, self._blocked.candidates
-        candidates, records = len(found.a), len(blocked.records) - blocked.new
-        return {
-            "records": records,
-            "skipped": blocked.records.skipped,
-            "sources": len(blocked.records.ids),
-            "against": None if blocked.against is None else blocked.against.records,
-            "possible": found.possible,
-            "candidates": candidates,
-            "candidates_per_record": candidates / max(records, 1),
-            "reduction_ratio": 1 - candidates / found.possible if found.possible else None,
-            "compared": found.compared,
-            "not_compared": found.not_compared,
-            "left_out": found.left_out,
-            "each": found.each,
-            "copies": found.copies.number,
-            "common_shingles": int(found.common.sum()),
-            "bands": found.bands.num_bands,
-            "rows": found.bands.rows,
-            "block_at": self._blocked.spec.block_at,
-            "recall": found.bands.recall,
-            "blocks": [{**block._asdict(), "fields": [*block.fields]} for block in found.blocks],
-        }
+        return blocks_of(self._blocked)
 
     @expanded
     def evaluate(
@@ -162,23 +138,38 @@ class Blocks:
         return tables.pandas_index(self.pairs)
 
 
-class LinkRun(AnyRun):
-    """Result of `neardup.link`.
+#: A table of a linkage.
+LinkTable: TypeAlias = Literal["pairs", "candidates", "clusters", "weights", "pairs_with_records"]
 
-    Args:
-        linked: The records, matches and clusters.
-        path: Folder that it was read from, if any.
-    """
 
-    command = "link"
+class LinkRun(Run[LinkTable]):
+    """Result of `neardup.link`, in memory or in its folder."""
 
-    def __init__(self, linked: Linked, path: Path | None = None, seconds: float = 0.0) -> None:
-        self._linked, self._path, self._seconds = linked, path, seconds
+    commands = ("link",)
+    tables: ClassVar[Mapping[str, str]] = dict.fromkeys(tables.MADE, "")
 
-    @property
-    def path(self) -> Path | None:
-        """The output folder that was opened, or written last; None in memory."""
-        return self._path
+    @classmethod
+    def _of(cls, linked: Linked, seconds: float = 0.0) -> LinkRun:
+        """Return the result of a linkage that took some seconds."""
+        return cls(MemoryStorage(lambda: record_of(linked, seconds), {}, {}, made=linked))
+
+    @cached_property
+    def _linked(self) -> Linked:
+        """Records, features and agreements; of a folder they are computed when they are needed."""
+        if self._storage.made is None:
+            from neardup.records.outputs.link_opening import open_links
+
+            self._storage.made = open_links(self._storage)
+        found: Linked = self._storage.made
+        return found
+
+    def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        if self._storage.made is None and self._storage.has(name):
+            found = self._storage.table(name)
+            found = found.drop_columns([one for one in tables.STORED if one in found.column_names])
+        else:
+            found = tables.MADE[name](self._linked)
+        return found if columns is None else found.select(list(columns))
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
@@ -197,13 +188,12 @@ class LinkRun(AnyRun):
         float32, null where a value is missing. The probability is called ``score`` where fields
         depend on one another, which makes it too high; a note has their names.
         """
-        return tables.scored_table(self._linked, self._linked.pairs)
+        return self._table("pairs")
 
     @property
     def candidates(self) -> pa.Table:
         """The same for all candidates, those below `decide_at` too."""
-        every = np.arange(len(self._linked.blocked.candidates.a))
-        return tables.scored_table(self._linked, every)
+        return self._table("candidates")
 
     @property
     def clusters(self) -> pa.Table:
@@ -212,7 +202,7 @@ class LinkRun(AnyRun):
         A cluster has the number of its first record. Against an index these are the new records,
         in the clusters of the index.
         """
-        return tables.cluster_table(self._linked)
+        return self._table("clusters")
 
     @property
     def blocks(self) -> Blocks:
@@ -222,71 +212,17 @@ class LinkRun(AnyRun):
     @property
     def decide_at(self) -> float:
         """Probability from which on two records are one."""
-        return self._linked.blocked.spec.decide_at
+        return float(self.summary["spec"]["decide_at"])
 
     @property
     def threshold(self) -> Threshold:
         """The valley of the similarities, from which seeds are taken, and their histogram."""
         return self._linked.decision.threshold
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Remarks on the linkage, a sentence each."""
-        return self._linked.notes
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """Settings, counts, threshold and match weights, as plain values."""
-        linked, threshold = self._linked, self.threshold
-        spec, new = linked.blocked.spec, linked.blocked.new
-        clusters, rows = np.unique(linked.clusters[new:], return_index=True)
-        sizes = linked.sizes[new:][rows]
-        counts = {
-            **self.blocks.summary,
-            "pairs": len(linked.pairs),
-            "clusters": int((sizes > 1).sum()),
-            "largest": int(sizes.max(initial=0)),
-            "entities": len(clusters),
-        }
-        return {
-            "spec": spec.as_dict(),
-            "counts": counts,
-            "threshold": {
-                "value": threshold.value,
-                "kind": threshold.kind,
-                "bottom": threshold.bottom,
-                "modes": None if threshold.modes is None else list(threshold.modes),
-                "histogram": threshold.counts.tolist(),
-            },
-            "probabilities": self.thresholds(),
-            "model": linked.decision.model.as_dict(),
-            "dependent": list(linked.dependent),
-            "notes": list(self.notes),
-        }
-
     def thresholds(self) -> list[dict[str, Any]]:
         """Return how many pairs there are from each of some probabilities on."""
-        found = self._linked
-        pairs = Scored(found.blocked.candidates.a, found.blocked.candidates.b, np.empty(0))
-        lines = []
-        for at in PROBABILITIES:
-            scored = pairs._replace(margin=found.decision.margin(at))
-            count = len(matches(scored, found.blocked.spec.one_to_one))
-            lines.append({"probability": at, "pairs": count})
-        return lines
-
-    @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> LinkRun:
-        """Open the output folder of a linkage, which `save` or ``neardup link`` wrote.
-
-        Raises:
-            InputError: It is no such folder, of another version, or damaged.
-            SpecError: Another command made it, or the linkage was against an index.
-        """
-        from neardup.records.outputs.link_opening import open_links
-
-        given = local_target(folder)
-        return cls(open_links(given), given.path)
+        found: list[dict[str, Any]] = self.summary["probabilities"]
+        return found
 
     def pairs_with_records(self) -> pa.Table:
         """Return the pairs with the values of both records next to one another.
@@ -294,7 +230,7 @@ class LinkRun(AnyRun):
         Columns: ``id_a``, ``id_b``, ``probability`` (or ``score``, see `pairs`), then ``FIELD_a``
         and ``FIELD_b``, strings.
         """
-        return tables.pairs_with_records(self._linked)
+        return self._table("pairs_with_records")
 
     def weights(self) -> pa.Table:
         """Return what agreements count: a row for each view, field and class of similarity.
@@ -304,37 +240,7 @@ class LinkRun(AnyRun):
         ``bits``, the match weight. Values from 1 to 1 are equal. Equal and similar values also
         count by how rare they are.
         """
-        return tables.weight_table(self._linked)
-
-    def to_pandas(self, table: str = "pairs") -> pandas.DataFrame:
-        """Return ``pairs``, ``candidates``, ``clusters``, ``weights`` or ``pairs_with_records``.
-
-        Raises:
-            DependencyError: pandas is not installed.
-            SpecError: There is no such table.
-        """
-        from neardup.results.dataframes import as_pandas
-
-        return as_pandas(self._named(table))
-
-    def to_polars(self, table: str = "pairs") -> polars.DataFrame:
-        """Return one of these tables as a frame of Polars.
-
-        Raises:
-            DependencyError: Polars is not installed.
-            SpecError: There is no such table.
-        """
-        from neardup.results.dataframes import as_polars
-
-        return as_polars(self._named(table))
-
-    def _named(self, table: str) -> pa.Table:
-        known = ("pairs", "candidates", "clusters", "weights", "pairs_with_records")
-        if table not in known:
-            raise SpecError(f"table is {table!r}; expected one of {', '.join(known)}")
-        found: Any = getattr(self, table)
-        given: pa.Table = found() if callable(found) else found
-        return given
+        return self._table("weights")
 
     def __str__(self) -> str:
         from neardup.records.outputs.link_text import render
@@ -352,7 +258,7 @@ class LinkRun(AnyRun):
         Raises:
             SpecError: It is not in (0, 1].
         """
-        return LinkRun(decide_again(self._linked, decide_at))
+        return LinkRun._of(decide_again(self._linked, decide_at))
 
     def recluster(
         self,
@@ -377,9 +283,7 @@ class LinkRun(AnyRun):
 
         folder = local_target(out)
         with locked_folder(folder, overwrite, WRITES) as write:
-            found = self.at(decide_at)
-            found._save(write, folder)
-        return found
+            return self.at(decide_at)._saved(write, folder)
 
     @expanded
     def evaluate(
@@ -489,10 +393,13 @@ class LinkRun(AnyRun):
             found = None if truth is None else self.evaluate(truth)
         return write_link_page(self._linked, self.summary, path, overwrite, found, texts)
 
-    def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> LinkRun:
         """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and a record.
 
         `neardup.open` opens it. The records have the values of the fields.
+
+        Returns:
+            The linkage in that folder.
 
         Raises:
             OutputError: The folder exists, or can't be written.
@@ -501,17 +408,17 @@ class LinkRun(AnyRun):
 
         folder = local_target(out)
         with locked_folder(folder, overwrite, WRITES) as write:
-            return self._save(write, folder)
+            return self._saved(write, folder)
 
-    def _save(self, write: Write, out: GivenPath) -> Path:
+    def _saved(self, write: Write, out: GivenPath) -> LinkRun:
         """Write to a folder that is locked, see `locked_folder`."""
         from neardup.records.outputs.link_files import write_links
 
-        record = {**about_work({"link": self._seconds}, {}), **self.summary}
         with write() as folder:
-            write_links(self._linked, record, folder)
-        self._path = out.path
-        return out.path
+            record = write_links(self._linked, self.summary, folder)
+        storage = FolderStorage(out, record)
+        storage.made = self._linked
+        return LinkRun(storage)
 
     def index(self, path: str | os.PathLike[str] | None = None) -> RecordIndex:
         """Make an index of the records and their clusters, to link new records against.
@@ -533,7 +440,7 @@ class LinkRun(AnyRun):
         given = None if path is None else local_target(path)
         return RecordIndex(make_store(self._linked, given))
 
-    def to_splink(self, names: tuple[str, str] = tables.NAMES) -> pa.Table:
+    def to_splink(self, names: tuple[str, str] = NAMES) -> pa.Table:
         """Return the candidates for Splink, see `Blocks.to_splink`."""
         return self.blocks.to_splink(names)
 

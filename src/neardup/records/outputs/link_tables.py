@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -281,9 +282,22 @@ def _present(by_field: np.ndarray, names: list[str]) -> Any:
         for row in there[example]
     ]
     indices = array_of(which.astype(np.int32))
-    return pa.DictionaryArray.from_arrays(indices, strings_of(spelled))
+    # As a folder of Parquet gives them again.
+    return pa.DictionaryArray.from_arrays(indices, strings_of(spelled).cast(pa.string()))
 
 
 def _common(types: list[pa.DataType]) -> pa.DataType:
     """Return the type of the ids of all sources; strings where they differ."""
     return types[0] if all(kind == types[0] for kind in types) else pa.large_string()
+
+
+#: What makes the tables of a linkage.
+MADE: dict[str, Callable[[Linked], pa.Table]] = {
+    "pairs": lambda linked: scored_table(linked, linked.pairs),
+    "candidates": lambda linked: scored_table(linked, slice(None)),
+    "clusters": cluster_table,
+    "weights": weight_table,
+    "pairs_with_records": pairs_with_records,
+}
+#: Columns more that a folder has of the candidates, by which it is opened.
+STORED = ("row_a", "row_b", "match", "block_similarity")

@@ -1,10 +1,11 @@
-"""The tables and the clean corpus of a finished run, in Arrow, pandas or Polars."""
+"""Results with a row for each document: their tables, and the clean corpus."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -13,48 +14,39 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of
 from neardup.errors import InputError, SpecError
 from neardup.frame.arguments import expanded
-from neardup.io.formats.json_text import joined_tables
-from neardup.io.frames import FrameSource
-from neardup.io.source import Partition
-from neardup.results.dataframes import as_pandas, as_polars
-from neardup.results.results import MemoryResults, Results
+from neardup.frame.dataframes import as_pandas, as_polars
+from neardup.frame.run import Run
+from neardup.frame.storage import Storage
+from neardup.recipe import Recipe
+from neardup.results.results import checked as checked_settings
 from neardup.spec import Spec
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from neardup.inspect.explain import Explanation
+    from neardup.inspect.one_cluster import Cluster
+
     Frame: TypeAlias = pa.Table | pd.DataFrame | pd.Series[Any] | pl.DataFrame | pl.Series
 
-#: A table of a run.
-TableName: TypeAlias = Literal["clusters", "duplicates", "edges"]
+T = TypeVar("T", bound=str)
 
 
-class RunTables:
-    """The tables of a run, and its kept documents.
+class DocumentsRun(Run[T]):
+    """Base of results that have a row for each document: clusters, and which ones are kept.
 
     Args:
-        results: Record and tables.
+        storage: Record, tables and input.
     """
 
-    def __init__(self, results: Results) -> None:
-        self._results = results
-        source = vars(results).get("source")
-        if isinstance(results, MemoryResults):
-            source = results.outcome.job.source
-        #: No folder has these: the frame that the run was given, and the ends of its partitions.
-        self._frame = (source, results.ends) if isinstance(source, FrameSource) else ()
-        #: That frame, if it is one of pandas or Polars.
-        self._given: Any = source.given if isinstance(source, FrameSource) else None
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage)
+        self._results = checked_settings(storage)
 
     def __len__(self) -> int:
         """Number of documents."""
         return self._results.documents
-
-    @property
-    def path(self) -> Path | None:
-        """The output folder; None for a run that is in memory only."""
-        return self._results.folder
 
     @property
     def spec(self) -> Spec:
@@ -62,9 +54,9 @@ class RunTables:
         return self._results.spec
 
     @property
-    def summary(self) -> dict[str, Any]:
-        """Settings, counts, seconds and bytes: the content of ``run.json``."""
-        return self._results.record
+    def recipe(self) -> Recipe:
+        """How texts became band keys; `neardup.Index.create` takes it, and its threshold."""
+        return dataclasses.replace(self._results.recipe, threshold=self._results.spec.threshold)
 
     @property
     def clusters(self) -> pa.Table:
@@ -75,15 +67,6 @@ class RunTables:
         that a removed one is a duplicate of; ``similarity`` float64, exact, of the two.
         """
         return self._results.clusters()
-
-    @property
-    def edges(self) -> pa.Table | None:
-        """A row for each pair that reaches the threshold; None where pairs were not listed.
-
-        They are listed with ``pairs="all"`` and with every clustering but ``"star"``. Columns:
-        ``doc_a`` < ``doc_b`` int64, ``id_a``, ``id_b``, ``similarity`` float64, exact.
-        """
-        return self._results.edges()
 
     @property
     def duplicates(self) -> pa.Table:
@@ -159,63 +142,96 @@ class RunTables:
                 raise InputError("the frame has another length than in the run", "give a copy")
             frame: Frame = (given.iloc if hasattr(given, "iloc") else given)[positions]
             return frame
-        if self._frame:
-            self._frame[0].require_all_columns()
-
-        def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
-            return partition.table(None if len(rows) == count else rows, count)
-
-        kept = self._results.kept_documents()
-        table = joined_tables(list(kept.visit(read)), kept.reader.schema)
+        if (source := self._storage.frame) is not None:
+            source.require_all_columns()
+        table = self._results.kept_documents().table()
         if kind == "pandas":
             return as_pandas(table)
         return table if kind != "polars" else as_polars(table)
 
-    @expanded
-    def to_pandas(self, table: TableName = "clusters") -> pd.DataFrame:
+    @property
+    def _given(self) -> Any:
+        """The frame of pandas or Polars that the run was given, while this process has it."""
+        source = self._storage.frame
+        return None if source is None else source.given
+
+    def to_pandas(self, table: T | None = None) -> pd.DataFrame:
         """Return a table as a pandas DataFrame; ids have the type that they have in the run.
 
         Args:
-            table: ``"clusters"``, a row for each document in the order of the input, with the index
-                of a frame of pandas; ``"duplicates"`` or ``"edges"``.
+            table: One of ``tables``. ``"clusters"``, the default, has a row for each document in
+                the order of the input, with the index of a frame of pandas.
 
         Raises:
             DependencyError: pandas is not installed.
             SpecError: There is no such table, or pairs were not listed.
         """
-        found = self._table(table)
+        name = self._named(table)
+        found = self.table(name)
         frame = as_pandas(found)
-        if table == "clusters":
+        if name == "clusters":
             integers = [
                 "duplicate_of",
                 *(["cluster"] if found.column("cluster").null_count else []),
             ]
             frame[integers] = as_pandas(found.select(integers), nullable=True)
-        if table == "clusters" and hasattr(self._given, "iloc") and len(self._given) == len(frame):
-            frame.index = self._given.index
+            given = self._given
+            if hasattr(given, "iloc") and len(given) == len(frame):
+                frame.index = given.index
         return frame
 
-    @expanded
-    def to_polars(self, table: TableName = "clusters") -> pl.DataFrame:
-        """Return a table as a Polars DataFrame.
-
-        Args:
-            table: As for `to_pandas`.
-
-        Raises:
-            DependencyError: Polars is not installed.
-            SpecError: There is no such table, or pairs were not listed.
-        """
-        return as_polars(self._table(table))
-
-    def _table(self, name: str) -> pa.Table:
+    def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a table by its name; clusters in the order of the input."""
-        if name not in ("clusters", "duplicates", "edges"):
-            raise SpecError(f"`table` is {name!r}; expected clusters, duplicates or edges")
-        found: pa.Table | None = getattr(self, name)
-        if found is None:
-            raise SpecError("pairs were not listed: there are no edges", "use pairs='all'")
+        found = self.duplicates if name == "duplicates" else super()._table(name)
         positions = self._results.positions_of
         if name == "clusters" and positions is not None:
             found = found.take(np.argsort(positions))
-        return found
+        return found if columns is None else found.select(list(columns))
+
+    @expanded
+    def explain(
+        self,
+        id: object,
+        other: object = None,
+        *,
+        texts: bool = True,
+        limit: int = 20,
+        threads: int | None = None,
+    ) -> Explanation:
+        """Return why a document was removed or kept, or how two documents are related.
+
+        Args:
+            id: Id of the document; its position where the run had no ids.
+            other: Id of another document; by default the kept one that it is a duplicate of, or the
+                most similar of its duplicates.
+            texts: Return the texts too. Without them, an input that can't be read is no error: what
+                only the input could say is None then, and a note says so.
+            limit: Duplicates that are named; all are counted.
+            threads: Number of threads; all cores by default.
+
+        Raises:
+            InputError: There is no document of that id; or the input is gone, or has changed.
+            SpecError: Both ids are those of one document, or a setting is out of range.
+        """
+        from neardup.inspect.explain import explain
+
+        return explain(self._results, id, other, texts, limit, threads)
+
+    @expanded
+    def cluster(self, id: object, *, limit: int = 10, threads: int | None = None) -> Cluster:
+        """Return the cluster of a document, with the texts of its documents side by side.
+
+        Documents with the same text are shown once, with their number.
+
+        Args:
+            id: Id of the document; its position where the run had no ids. It is shown in any case.
+            limit: Texts that are shown: that of the kept document, and those most similar to it.
+            threads: Number of threads; all cores by default.
+
+        Raises:
+            InputError: There is no document of that id; or the input is gone, or has changed.
+            SpecError: ``limit`` is below 1.
+        """
+        from neardup.inspect.one_cluster import cluster_of
+
+        return cluster_of(self._results, id, limit, threads)
