@@ -146,7 +146,7 @@ def test_saved_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["table", "dict", "path", "paths", "dataset", "pandas", "polars"])
 def test_a_run_in_memory_is_picklable(name: str, tmp_path: Path) -> None:
     source = SOURCES[name](tmp_path)
-    run = neardup.dedup(source, id="id", pairs="all")
+    run = neardup.dedup(source, id="id", pairs="all", progress=lambda event: None)
     again = pickle.loads(pickle.dumps(run))
     assert again.clusters.equals(run.clusters) and again.edges.equals(run.edges)
     assert again.clean("arrow").to_pylist() == KEPT

@@ -9,7 +9,7 @@ import neardup
 from neardup import Reading, Resources, Writing
 
 
-def right(texts: list[str], index: neardup.Index, run: neardup.Run) -> None:
+def right(texts: list[str], index: neardup.Index, run: neardup.DedupRun) -> None:
     """Calls with options, and with groups of them."""
     reading = Reading(text=["title", "body"], id="id", max_document="1MB")
     resources = Resources(memory="4GB", threads=2, progress=False)
@@ -30,7 +30,7 @@ def right(texts: list[str], index: neardup.Index, run: neardup.Run) -> None:
     run.evaluate("truth.csv", delimiter=";", reading=reading)
 
 
-def wrong(texts: list[str], index: neardup.Index, run: neardup.Run) -> None:
+def wrong(texts: list[str], index: neardup.Index, run: neardup.DedupRun) -> None:
     """Options that are not there, or not of this type."""
     neardup.dedup(texts, memory=4.5)  # type: ignore[arg-type]
     neardup.dedup(texts, treshold=0.8)  # type: ignore[call-arg]

@@ -131,7 +131,7 @@ def test_no_records_are_an_empty_result(
     done = command("link", path, *link, "-o", out, "--index", tmp_path / "index")
     assert done.code == 0 and note in done.err and "logarithmic" not in done.err
     run: Any = neardup.open(out)
-    assert run.notes == neardup.link(path, **settings).notes == (note,)
+    assert run.notes == neardup.link(path, **settings).notes == [note]
     assert (run.pairs.num_rows, run.clusters.num_rows) == (0, records)
     counts = run.summary["counts"]
     assert (counts["reduction_ratio"], counts["candidates_per_record"]) == (None, 0)
@@ -161,7 +161,7 @@ def test_one_of_two_files_without_records() -> None:
         ((none, none), _NONE),
     ):
         run = neardup.link(*files, fields="name")
-        assert run.notes == (note,) and run.candidates.num_rows == 0
+        assert run.notes == [note] and run.candidates.num_rows == 0
         assert run.evaluate([])["decision"]["brier"] is None
     # Its columns are known, and the field is none of these.
     assert "no column 'age'" in refused(ColumnError, none, fields="age")

@@ -138,12 +138,12 @@ def test_fields_that_can_not_be_used_are_noted() -> None:
     names = ["anna bell", "anna ball", "carl dorn"]
     data = {"n": names, "b": ["1980-02-01"] * 3, "c": ["unknown"] * 3, "d": ["NA", "n/a", "graz"]}
     run = neardup.link(data, fields=["n", "b:numeric", "c:digits", "d"], decide_at=0.3)
-    assert run.notes[:3] == (
+    assert run.notes[:3] == [
         "the table: the field 'b' has no number in 100% of the records",
         "the table: the field 'c' has no digit in 100% of the records",
         "the table: the field 'd' has NA or the like in 67% of the records, and these agree; "
         "leave such values empty",
-    )
+    ]
     second = {"n": names, "b": ["1", "2", "3"], "c": ["4", "5", "6"], "d": ["", "x", "y"]}
     run = neardup.link(second, data, fields=["n", "b:numeric", "c:digits"], decide_at=0.3)
     assert [note[:16] for note in run.notes[:2]] == ["the second table"] * 2

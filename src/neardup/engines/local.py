@@ -80,7 +80,9 @@ class Outcome:
     locations: pa.Table | None = None  # ``file`` and ``row`` of each, where only a table has them
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "job": replace(self.job, clock=Clock())}  # listeners stay here
+        # Listeners stay here.
+        resources = replace(self.job.resources, progress=False)
+        return {**vars(self), "job": replace(self.job, resources=resources, clock=Clock())}
 
     def numbers(self) -> np.ndarray:
         """Return int64[documents]: the number of each document, by position."""

@@ -157,7 +157,7 @@ class Writing:
         resume: Continue an interrupted run.
         work: Where ``out`` is a URL: local folder for the state of a run at work, needed to resume;
             in the system's temporary folder by default.
-        keep_run: Keep the run folder; `Run.recluster` need not start again then.
+        keep_run: Keep the run folder; `DedupRun.recluster` need not start again then.
 
     Raises:
         SpecError: There is no such format of tables.

@@ -15,7 +15,7 @@ from neardup.sketch.bands import candidate_probability
 from neardup.threads import available_cores
 
 #: Version of the layout of ``run.json`` and of the tables.
-FORMAT = 4
+FORMAT = 5
 
 
 def about_work(seconds: Mapping[str, float], sizes: Mapping[str, int]) -> dict[str, Any]:
