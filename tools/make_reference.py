@@ -10,11 +10,14 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import griffe
+
+from neardup.frame.options import GROUPS, descriptions
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
@@ -53,15 +56,16 @@ def described_object(found: Any, name: str, level: int) -> Iterator[str]:
     """Yield the lines of a function, class or attribute, and of what a class has."""
     yield f'<a id="{name}"></a>\n'
     yield f"{'#' * level} `{name.rpartition('.')[2] if level > 2 else name}`\n"
+    options: list[str] = []
     if found.is_function:
-        with_options(found)
+        options = with_options(found)
         yield f"```text\n{signature(found)}\n```\n"
     elif found.is_attribute and found.annotation is not None:
         yield f"```text\n{found.name}: {found.annotation}\n```\n"
     elif found.is_class:
         bases = ", ".join(str(base) for base in found.bases)
         yield f"```text\nclass {found.name}{f'({bases})' if bases else ''}\n```\n"
-    yield from docstring(found)
+    yield from docstring(found, options)
     if found.is_module:
         for each, member in found.members.items():
             own = not member.is_alias and (member.is_class or member.is_function)
@@ -83,14 +87,14 @@ def members(found: Any, name: str, level: int) -> Iterator[str]:
         yield from described_object(target, f"{name}.{each}", level)
 
 
-def with_options(found: Any) -> None:
-    """Give a function the options and the docstring that it has when it runs."""
+def with_options(found: Any) -> list[str]:
+    """Give a function the arguments that it has when it runs; return the rows of its groups."""
     if not any("Unpack" in str(one.annotation) for one in found.parameters):
-        return
+        return []
     made: Any = importlib.import_module(found.module.path)
     for part in found.path.removeprefix(f"{found.module.path}.").split("."):
         made = getattr(made, part)
-    found.docstring.value = inspect.cleandoc(made.__doc__)
+    parameters = inspect.signature(made).parameters
     found.parameters = griffe.Parameters(
         *(
             griffe.Parameter(
@@ -99,9 +103,19 @@ def with_options(found: Any) -> None:
                 annotation=str(one.annotation),
                 default=None if one.default is one.empty else repr(one.default),
             )
-            for one in inspect.signature(made).parameters.values()
+            for one in parameters.values()
         )
     )
+    unwritten = parameters.keys() - descriptions(inspect.cleandoc(found.docstring.value)).keys()
+    return [_group_row(key, unwritten) for key in GROUPS if key in parameters]
+
+
+def _group_row(key: str, unwritten: Set[str]) -> str:
+    """Return the row of a group, with its options that a docstring does not describe."""
+    name = GROUPS[key].__name__
+    options = ", ".join(f"`{one.name}`" for one in fields(GROUPS[key]) if one.name in unwritten)
+    page = f"[`neardup.{name}`](options.md#neardup.{name})"
+    return f"* `{key}`: A {page}, {f'or one by one {options}' if options else 'or its options'}."
 
 
 def signature(found: Any) -> str:
@@ -129,8 +143,8 @@ def signature(found: Any) -> str:
     return f"{found.name}(\n    " + ",\n    ".join(parts) + f",\n){returned}"
 
 
-def docstring(found: Any) -> Iterator[str]:
-    """Yield the sections of a docstring."""
+def docstring(found: Any, options: list[str]) -> Iterator[str]:
+    """Yield the sections of a docstring, and the rows of options after those of arguments."""
     if found.docstring is None:
         return
     for section in found.docstring.parse("google", warnings=False, returns_multiple_items=False):
@@ -144,7 +158,8 @@ def docstring(found: Any) -> Iterator[str]:
             yield f"**{section.title}**\n\n{_prose(section.value.description)}\n"
         else:
             yield f"**{_TITLES.get(kind, kind.capitalize())}**\n"
-            yield "\n".join(_row(one) for one in section.value) + "\n"
+            more = options if kind == "parameters" else []
+            yield "\n".join([*map(_row, section.value), *more]) + "\n"
 
 
 def _row(one: Any) -> str:

@@ -17,6 +17,7 @@ from doc_commands import called
 from doc_pages import DOCS, LINK, PAGES, ROOT, name, prose, section
 
 import neardup
+from neardup.frame.options import GROUPS, described
 
 
 def anchors(page: Path) -> set[str]:
@@ -92,6 +93,15 @@ def test_generated_pages_are_up_to_date() -> None:
             [sys.executable, str(ROOT / "tools" / tool), "--check"], capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("group", GROUPS.values(), ids=lambda group: group.__name__)
+def test_each_option_is_described_on_the_page_of_options(group: type) -> None:
+    pages = (DOCS / "reference" / page for page in ("options.md", "passages.md"))
+    options, call = (page.read_text(encoding="utf-8") for page in pages)
+    for option, said in described(group).items():
+        row = f"* `{option}`: {said.replace('``', '`')}\n"
+        assert row in options and row not in call, row
 
 
 def test_modules_have_names_of_their_own() -> None:

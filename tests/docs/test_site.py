@@ -91,11 +91,12 @@ def test_all_public_names_are_in_the_reference(site: Path) -> None:
 
 
 def test_every_parameter_is_documented(site: Path) -> None:
-    """Arguments of the main calls show up with what is said of each."""
+    """Arguments of the main calls show up with what is said of each, or on the page of options."""
     import inspect
 
     import neardup
 
-    text = (site / "reference" / "dedup.html").read_text(encoding="utf-8")
+    pages = [site / "reference" / f"{name}.html" for name in ("dedup", "options")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     for name in inspect.signature(neardup.dedup).parameters:
         assert f"<li><code>{name}</code>: " in text or f"<li><p><code>{name}</code>: " in text, name
