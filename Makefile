@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 .PHONY: demo spark-demo test kernels collected test-quick test-lowest test-bare test-spark \
-	test-cassandra test-stores lint docs site bench kills profile experiments fuzz soak coverage \
+	test-cassandra test-stores lint workflows docs site bench kills profile experiments fuzz soak coverage \
 	audit release browser cassandra cassandra-stop clean
 
 # One stamp for each set of extras, so that an installed one is not installed again. Pip would compile
@@ -94,6 +94,11 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The workflows of GitHub: their schema, and what makes them unsafe; nothing is fetched.
+workflows: $(VENV)/.checks
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --offline --quiet .github
 
 # What the documentation takes from the code: options, signatures, layers, modules, figures, and what
 # the cells of the notebook show. The picture of the report needs a browser, see `make browser`;

@@ -13,6 +13,7 @@ PAPER = DOCS / "paper"
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
     *sorted(DOCS.rglob("*.md")),
     ROOT / "bench" / "README.md",
 ]
