@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 from design_rows import DESIGNS, rows_in
 from one_cassandra import PASSWORD, USER, Server, login
-from store_contract import StoreContract, check, put, some_keys, some_metadata
 
 from experiments import row_stores
 from experiments.designs import check_design
@@ -30,6 +29,7 @@ from neardup.state import Header, check_store, open_store
 from neardup.state.cassandra import cql, session
 from neardup.state.cassandra.cassandra_store import CassandraStore
 from neardup.state.cassandra.driver import Contact
+from neardup.testing.store_contract import StoreContract, check, keys_of, metadata_of, put
 
 real = pytest.mark.usefixtures("let_in")
 
@@ -84,12 +84,12 @@ def test_long_partitions_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @real
 def test_a_million_documents(tmp_path: Path) -> None:
     with begun(tmp_path, bands=2) as store:
-        store.put(3, some_keys(3, 1_300_000, 2), b"")
-        store.put(4, some_keys(4, 10, 2), b"")
+        store.put(3, keys_of(3, 1_300_000, 2), b"")
+        store.put(4, keys_of(4, 10, 2), b"")
         for band in range(2):
             (_, first), (_, second) = store.band(band)
-            assert np.array_equal(first, some_keys(3, 1_300_000, 2)[band])
-            assert np.array_equal(second, some_keys(4, 10, 2)[band])
+            assert np.array_equal(first, keys_of(3, 1_300_000, 2)[band])
+            assert np.array_equal(second, keys_of(4, 10, 2)[band])
 
 
 @real
@@ -371,8 +371,8 @@ def test_a_url_is_checked_without_the_driver() -> None:
 
 def test_metadata_can_be_larger_than_a_message(let_in: Server, tmp_path: Path) -> None:
     with begun(tmp_path) as store:
-        store.put(0, some_keys(0), some_metadata(0, 40_000_000))
-        assert store.metadata(0) == some_metadata(0, 40_000_000)
+        store.put(0, keys_of(0), metadata_of(0, 40_000_000))
+        assert store.metadata(0) == metadata_of(0, 40_000_000)
 
 
 def of_design(design: str) -> str:

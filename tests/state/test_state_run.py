@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from store_contract import check, put
 
 from fuzz.tracing import traced
 from neardup.errors import NeardupError, OutputError, ResumeError
@@ -26,6 +25,7 @@ from neardup.json_values import differences
 from neardup.state import RunState, blob_table
 from neardup.state.band_store import Header
 from neardup.state.database import sampled_checksum
+from neardup.testing.store_contract import check, put
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="of POSIX")
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from store_contract import StoreContract, put, some_keys, some_metadata
 from test_state_run import in_child, some_places
 
 from neardup.errors import NeardupError, SpecError, StoreError
 from neardup.state import STORES, BandStore, Header, RunState, check_store, open_store
 from neardup.state.memory_store import MemoryStore
 from neardup.state.sqlite_store import RunStore, SqliteStore
+from neardup.testing.store_contract import StoreContract, keys_of, metadata_of, put
 
 
 class StoreOfRun(RunStore):
@@ -78,7 +78,7 @@ def test_an_error_leaves_none_of_several(tmp_path: Path) -> None:
     with filled(tmp_path / "bands.sqlite") as store:
         with pytest.raises(ValueError, match="expected uint64"), store.together():
             put(store, 8)
-            store.put(9, some_keys(9)[:2], b"")
+            store.put(9, keys_of(9)[:2], b"")
         assert list(store.partitions()) == [0, 1, 2, 3]
         put(store, 8)
         assert list(store.partitions()) == [0, 1, 2, 3, 8]
@@ -143,7 +143,7 @@ except StoreError as error:
             assert (first > 0) == begun
             put(store, *range(first, first + 10))
             for number, keys in store.band(2):
-                assert np.array_equal(keys, some_keys(number)[2])
+                assert np.array_equal(keys, keys_of(number)[2])
 
 
 def foreign(path: Path) -> None:
@@ -268,7 +268,7 @@ def test_memory_stays_small(tmp_path: Path) -> None:
     script = """
 import resource
 from test_state_stores import *
-keys = some_keys(0, 100_000, 20)
+keys = keys_of(0, 100_000, 20)
 store = SqliteStore(f"sqlite:{folder}")
 store.create(Header("digest", 20))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -336,6 +336,6 @@ def test_metadata_is_bytes(tmp_path: Path) -> None:
     for store in (MemoryStore(), SqliteStore(f"sqlite:{tmp_path}/b")):
         with store:
             store.create(Header("digest", 3))
-            store.put(0, some_keys(0), bytearray(some_metadata(0)))
+            store.put(0, keys_of(0), bytearray(metadata_of(0)))
             assert isinstance(store.metadata(0), bytes | memoryview)
-            assert bytes(store.metadata(0)) == some_metadata(0)
+            assert bytes(store.metadata(0)) == metadata_of(0)

@@ -1,4 +1,4 @@
-"""What must hold for every band store, as tests to inherit: for ours, and for those of others."""
+"""The contract of band stores, as tests to inherit: for ours, and for those of others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,33 +18,31 @@ from neardup.errors import NeardupError, RecipeError, StoreError
 from neardup.json_values import JSON
 from neardup.state.band_store import STORE_FORMAT, BandStore, Header
 
-__all__ = ["StoreContract", "some_keys", "some_metadata"]
-
-BANDS = 3
-DOCUMENTS = 1000
+#: Bands of the stores here, and documents of a partition.
+BANDS, DOCUMENTS = 3, 1000
 _CHILD_SECONDS = 60.0
 _RECIPE: dict[str, JSON] = {"bands": BANDS, "shingle": {"n": 3}}
 
 
-def some_keys(partition: int, documents: int = DOCUMENTS, bands: int = BANDS) -> np.ndarray:
+def keys_of(partition: int, documents: int = DOCUMENTS, bands: int = BANDS) -> np.ndarray:
     """Return uint64[bands, documents]: always the same for a partition, different for another."""
     rng = np.random.default_rng([partition, documents, bands])
     return rng.integers(0, 2**64, size=(bands, documents), dtype=np.uint64)
 
 
-def some_metadata(partition: int, size: int = 100) -> bytes:
+def metadata_of(partition: int, size: int = 100) -> bytes:
     """Return bytes: always the same for a partition, different for another."""
     return np.random.default_rng([partition, size, 7]).bytes(size)
 
 
 def put(store: BandStore, *partitions: int, documents: int = DOCUMENTS) -> None:
-    """Put in partitions as `some_keys` and `some_metadata` make them."""
+    """Put in partitions as `keys_of` and `metadata_of` make them."""
     for partition in partitions:
-        store.put(partition, some_keys(partition, documents), some_metadata(partition))
+        store.put(partition, keys_of(partition, documents), metadata_of(partition))
 
 
 def check(store: BandStore, documents: dict[int, int]) -> None:
-    """Compare all that an open store of three bands holds with what `put` puts in.
+    """Compare the content of an open store of three bands with what `put` puts in.
 
     Args:
         store: The store.
@@ -53,14 +52,14 @@ def check(store: BandStore, documents: dict[int, int]) -> None:
     assert list(entries) == sorted(documents)
     assert {number: entry.documents for number, entry in entries.items()} == documents
     for number, entry in entries.items():
-        assert store.metadata(number) == some_metadata(number)
+        assert store.metadata(number) == metadata_of(number)
         assert entry.bytes == 100
     for band in range(BANDS):
         found = list(store.band(band))
         assert [number for number, _ in found] == sorted(documents)
         for number, keys in found:
             assert keys.dtype == np.uint64
-            assert np.array_equal(keys, some_keys(number, documents[number])[band])
+            assert np.array_equal(keys, keys_of(number, documents[number])[band])
 
 
 class StoreContract(ABC):
@@ -87,7 +86,7 @@ class StoreContract(ABC):
 
     @abstractmethod
     def make_store(self, folder: Path, run: str = "one") -> BandStore:
-        """Return a new object; that of the same folder and run finds what an earlier one kept."""
+        """Return a new object; one of the same folder and run finds the content of earlier ones."""
 
     @pytest.fixture
     def closed_store(self, tmp_path: Path) -> Iterator[BandStore]:
@@ -125,13 +124,13 @@ class StoreContract(ABC):
         for documents in (5, 5 * DOCUMENTS, 0, 7):
             put(store, 0, documents=documents)
             check(store, {0: documents, 1: DOCUMENTS})
-        store.put(0, some_keys(0), some_metadata(0, 3_000_000))
-        assert store.metadata(0) == some_metadata(0, 3_000_000)
+        store.put(0, keys_of(0), metadata_of(0, 3_000_000))
+        assert store.metadata(0) == metadata_of(0, 3_000_000)
         put(store, 0)  # with less metadata than before
         check(store, {0: DOCUMENTS, 1: DOCUMENTS})
 
     def test_several_at_once(self, store: BandStore) -> None:
-        """Several partitions are there after the block, with what was put in before it."""
+        """Several partitions are there after the block, and those of before it stay."""
         put(store, 5)
         with store.together():
             put(store, 1, 0)
@@ -162,19 +161,19 @@ class StoreContract(ABC):
     def test_metadata_of_any_length(self, store: BandStore) -> None:
         sizes = [0, 1, 2**20 - 1, 2**20, 2**20 + 1, 5_000_000]
         for partition, size in enumerate(sizes):
-            store.put(partition, some_keys(partition, 3), some_metadata(partition, size))
+            store.put(partition, keys_of(partition, 3), metadata_of(partition, size))
         for partition, size in enumerate(sizes):
-            assert store.metadata(partition) == some_metadata(partition, size)
+            assert store.metadata(partition) == metadata_of(partition, size)
 
     def test_what_was_put_is_the_stores_own(self, store: BandStore) -> None:
-        keys = some_keys(0)
-        store.put(0, keys, some_metadata(0))
+        keys = keys_of(0)
+        store.put(0, keys, metadata_of(0))
         keys[:] = 0
         check(store, {0: DOCUMENTS})
 
     def test_keys_in_any_order_of_memory(self, store: BandStore) -> None:
-        store.put(0, np.asfortranarray(some_keys(0)), some_metadata(0))
-        store.put(1, np.repeat(some_keys(1), 2, axis=1)[:, ::2], some_metadata(1))
+        store.put(0, np.asfortranarray(keys_of(0)), metadata_of(0))
+        store.put(1, np.repeat(keys_of(1), 2, axis=1)[:, ::2], metadata_of(1))
         check(store, {0: DOCUMENTS, 1: DOCUMENTS})
 
     def test_notes(self, store: BandStore) -> None:
@@ -189,13 +188,13 @@ class StoreContract(ABC):
         bands = [store.band(band) for band in range(BANDS)]
         for partition, rows in enumerate(zip(*bands, strict=True)):
             assert [number for number, _ in rows] == [partition] * BANDS
-            assert np.array_equal([keys for _, keys in rows], some_keys(partition))
+            assert np.array_equal([keys for _, keys in rows], keys_of(partition))
         next(store.band(0))  # one that is never read to its end
 
     # What must be refused.
 
     def test_wrong_keys_are_refused(self, store: BandStore) -> None:
-        good = some_keys(0)
+        good = keys_of(0)
         for bad in (good.astype(np.int64), good[:2], good[0], good.astype(np.float64)):
             with refused(ValueError):
                 store.put(0, bad, b"")
@@ -276,32 +275,25 @@ class StoreContract(ABC):
         check(store, {0: 6})
 
     def test_threads_read_while_one_writes(self, store: BandStore) -> None:
-        errors: list[BaseException] = []
         done = threading.Event()
 
         def read(band: int) -> None:
-            try:
-                last = False
-                while not last:
-                    last = done.is_set()
-                    for number, keys in store.band(band):
-                        assert np.array_equal(keys, some_keys(number)[band])
-                    for number in store.partitions():
-                        assert store.metadata(number) == some_metadata(number)
-            except BaseException as error:
-                errors.append(error)
+            last = False
+            while not last:
+                last = done.is_set()
+                for number, keys in store.band(band):
+                    assert np.array_equal(keys, keys_of(number)[band])
+                for number in store.partitions():
+                    assert store.metadata(number) == metadata_of(number)
 
-        threads = [threading.Thread(target=read, args=(i % BANDS,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        try:
-            put(store, *range(10))
-        finally:
-            done.set()
-            for thread in threads:
-                thread.join()
-        if errors:
-            raise errors[0]
+        with ThreadPoolExecutor(4) as pool:
+            readers = [pool.submit(read, number % BANDS) for number in range(4)]
+            try:
+                put(store, *range(10))
+            finally:
+                done.set()
+            for reader in readers:
+                reader.result()
         check(store, dict.fromkeys(range(10), DOCUMENTS))
 
     # What outlives the process.
@@ -368,7 +360,7 @@ class StoreContract(ABC):
     def _child(
         self, folder: Path, partitions: Iterable[int], documents: int
     ) -> multiprocessing.process.BaseProcess:
-        # Not forked: threads and connections would not be whole in the copy.
+        # Not forked: the copy would lack threads, and share connections.
         process = multiprocessing.get_context("spawn").Process(
             target=_put_in_child, args=(type(self), folder, partitions, documents), daemon=True
         )

@@ -1,0 +1,14 @@
+"""Tests to inherit, for those who write a store, an engine, a storage or a command.
+
+Each contract is a class of tests for pytest. A subclass whose name begins with ``Test`` makes the
+object to test, and inherits the tests. pytest must be installed.
+"""
+
+import pytest
+
+# Failing tests show the values that they compare.
+pytest.register_assert_rewrite("neardup.testing.store_contract")
+
+from neardup.testing.store_contract import StoreContract  # noqa: E402
+
+__all__ = ["StoreContract"]
