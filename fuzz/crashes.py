@@ -135,10 +135,12 @@ def _result(way: str, place: Path, ended: Any) -> Any:
 def _inputs() -> _Inputs:
     import made_corpora
 
+    from neardup.testing import small_corpora
+
     if shutil.which("strace") is None:
         raise RuntimeError("strace is needed to inject faults, and is not installed")
     folder = Path(tempfile.mkdtemp(prefix="neardup-fuzz-"))
-    rows = made_corpora.table(np.random.default_rng(4), 1500)
+    rows = small_corpora.random_documents(np.random.default_rng(4), 1500)
     files = made_corpora.write(rows, folder, "jsonl", 3)
     lines = folder / "lines"
     lines.write_text("".join(path.read_text() for path in files))

@@ -38,13 +38,14 @@ def make(rng: np.random.Generator) -> tuple[str, bytes]:
 
 def check(ending: str, data: bytes, folder: Path) -> None:
     """Let every engine decide what is kept."""
-    import made_corpora
     import test_engine_definition as definition
+
+    from neardup.testing import small_corpora
 
     del ending
     rng = np.random.default_rng(list(data))
-    rows = made_corpora.table(rng, int(rng.integers(1, 70)))
-    asked = definition.random_spec(rng)
+    rows = small_corpora.random_documents(rng, int(rng.integers(1, 70)))
+    asked = small_corpora.random_spec(rng)
     spec = asked.replace(
         keep="first", order_by=None, cluster="star", tree_threshold=None, pairs="kept"
     )

@@ -21,10 +21,12 @@ def check(ending: str, data: bytes, folder: Path) -> None:
     import made_corpora
     import test_engine_definition as definition
 
+    from neardup.testing import small_corpora
+
     del ending
     rng = np.random.default_rng(list(data))
-    rows = made_corpora.table(rng, int(rng.integers(1, 90)))
-    spec = definition.random_spec(rng)
+    rows = small_corpora.random_documents(rng, int(rng.integers(1, 90)))
+    spec = small_corpora.random_spec(rng)
     how = str(rng.choice(["frame", "jsonl", "csv", "parquet", "arrow"]))
     source: object = rows
     if how != "frame":

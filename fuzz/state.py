@@ -49,10 +49,10 @@ def check(ending: str, data: bytes, folder: Path) -> None:
 @functools.cache
 def _interrupted(events: int) -> tuple[Path, Path, pa.Table]:
     """Return the input, the folder of a run that was interrupted, and the whole result."""
-    import made_corpora
+    from neardup.testing import small_corpora
 
     place = Path(tempfile.mkdtemp(prefix="neardup-fuzz-"))
-    rows = made_corpora.table(np.random.default_rng(3), 300)
+    rows = small_corpora.random_documents(np.random.default_rng(3), 300)
     source = place / "input.parquet"
     pq.write_table(rows, source, row_group_size=40)
     expected = neardup.dedup(source, id="id", progress=False).clusters

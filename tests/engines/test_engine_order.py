@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import made_corpora
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,6 +17,7 @@ from neardup import Spec
 from neardup.engines import comparing, ordering
 from neardup.errors import ColumnError, DuplicateIdError
 from neardup.match import resolve as resolving
+from neardup.testing import small_corpora
 
 TEXT = "the same text of a few words"
 
@@ -205,7 +205,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def test_shuffled_rows_in_a_given_order_give_the_same_tables(name: str) -> None:
     if name == "louvain":
         pytest.importorskip("igraph")
-    rows = made_corpora.table(np.random.default_rng(3), 300)
+    rows = small_corpora.random_documents(np.random.default_rng(3), 300)
     settings = {"threshold": 0.6, **SETTINGS[name]}
     whole = neardup.dedup(rows, id="id", order_by="rank", **settings)
     assert whole.summary["counts"]["removed"] > 50
@@ -246,7 +246,7 @@ def test_large_buckets_list_the_same_pairs_in_any_order() -> None:
 
 def test_documents_that_are_alone_change_nothing() -> None:
     """Neither do others that share no bucket with a family."""
-    rows = made_corpora.table(np.random.default_rng(5), 150)
+    rows = small_corpora.random_documents(np.random.default_rng(5), 150)
     spec = Spec(threshold=0.6, num_bands=12, rows=2)
     whole = neardup.dedup(rows, id="id", spec=spec)
     strangers = pa.table(
@@ -290,7 +290,7 @@ def test_max_bucket_compares_with_the_first_kept_ones() -> None:
 
 
 def test_a_limit_that_is_never_reached_changes_nothing() -> None:
-    rows = made_corpora.table(np.random.default_rng(6), 200)
+    rows = small_corpora.random_documents(np.random.default_rng(6), 200)
     whole = neardup.dedup(rows, id="id", spec=Spec(threshold=0.6))
     run = neardup.dedup(rows, id="id", spec=Spec(threshold=0.6, max_bucket=10_000))
     assert run.clusters.equals(whole.clusters)
@@ -396,7 +396,7 @@ def test_a_broken_promise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_says_what_it_counted(tmp_path: Path) -> None:
     """Numbers that add up, against plain counts."""
-    rows = made_corpora.table(np.random.default_rng(2), 250)
+    rows = small_corpora.random_documents(np.random.default_rng(2), 250)
     run = neardup.dedup(rows, id="id", threshold=0.6, out=tmp_path / "out")
     counts = json.loads((tmp_path / "out" / "run.json").read_text())["counts"]
     assert counts == run.summary["counts"]

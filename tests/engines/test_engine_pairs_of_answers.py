@@ -9,7 +9,7 @@ import pytest
 
 import neardup
 from neardup.spec import Spec
-from parity_corpus import template_texts
+from neardup.testing.small_corpora import template_texts
 
 
 @pytest.mark.parametrize("settings", [{"cluster": "components"}, {"pairs": "all"}])

@@ -24,6 +24,7 @@ from neardup.cli import main
 from neardup.engines.warming import Warming
 from neardup.kernels.bits import mix
 from neardup.spec import Spec
+from neardup.testing.small_corpora import random_documents, random_texts
 
 #: Two kinds of runs, which together call all kernels that are compiled beforehand.
 RUNS = {
@@ -79,7 +80,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str], list
     """Arguments of each kind of run, for a small corpus and a larger one."""
     folder, rng = tmp_path_factory.mktemp("runs"), np.random.default_rng(1)
     paths = [
-        made_corpora.write(made_corpora.table(rng, documents), folder / str(documents), "jsonl")[0]
+        made_corpora.write(random_documents(rng, documents), folder / str(documents), "jsonl")[0]
         for documents in (40, 300)
     ]
     small, large = (
@@ -137,7 +138,7 @@ def test_what_compiles_says_so_once(
 
 @pytest.mark.parametrize("cluster", ["star", "bounded"])
 def test_nothing_is_said_or_started_where_all_is_compiled(cluster: str, tmp_path: Path) -> None:
-    texts = made_corpora.texts(np.random.default_rng(2), 30)
+    texts = random_texts(np.random.default_rng(2), 30)
     neardup.dedup(texts, spec=Spec(cluster=cluster))
     said: list[str] = []
     with announced_to(said.append):

@@ -14,6 +14,7 @@ import pytest
 
 from common import Command
 from fuzz.tracing import traced
+from neardup.testing.small_corpora import random_documents
 
 _TRACED = "openat,write,pwrite64,writev,ftruncate,fsync,fdatasync,mkdir,mkdirat,rename,renameat,"
 _TRACED += "renameat2,unlink,unlinkat"
@@ -73,7 +74,7 @@ def test_outputs_are_on_the_disk_before_the_run_folder_goes(
 ) -> None:
     if shutil.which("strace") is None:
         pytest.skip("strace, which says what a process does to the disk, is not installed")
-    rows = made_corpora.table(np.random.default_rng(3), 300)
+    rows = random_documents(np.random.default_rng(3), 300)
     made_corpora.write(rows, tmp_path / "in" / "below", "jsonl", 2)
     made_corpora.write(rows, tmp_path / "in", "csv", 1)
     out = tmp_path / "out"

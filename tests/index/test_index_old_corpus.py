@@ -15,24 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
-import parity_corpus as corpus
 from common import Command, write_lines
 from neardup.errors import ColumnError, InputNotFoundError, SpecError
 from neardup.sketch.bands import recipe_for
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
 from neardup.state.run_state import RunState
-
-
-@pytest.mark.parametrize("keep", corpus.KEEPS)
-def test_a_corpus_is_sketched_first(keep: str) -> None:
-    """All of its documents stay, its own duplicates too."""
-    rows = corpus.table("int")
-    half = rows.num_rows // 2
-    old, batch = rows.slice(0, half), rows.slice(half)
-    found = neardup.against(batch, old, id="id", keep=keep)
-    assert corpus.found(found.clusters) == corpus.expected(batch, keep, old)
-    assert found.summary["counts"]["old_documents"] == half
+from neardup.testing.small_corpora import similar_texts
 
 
 def test_settings_are_those_of_the_call() -> None:
@@ -48,7 +37,7 @@ def test_settings_are_those_of_the_call() -> None:
 
 @pytest.mark.parametrize("kind", ["corpus", "run", "index"])
 def test_only_what_is_similar_to_the_old_corpus_is_removed(kind: str) -> None:
-    rows = corpus.table("int")
+    rows = similar_texts()
     half = rows.num_rows // 2
     old, batch = rows.slice(0, half), rows.slice(half)
     against: Any = old

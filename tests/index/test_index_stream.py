@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import neardup
-import oracle
 from neardup.index import inserting, merging, transactions
 from neardup.index.answers import UpdateAnswer
+from neardup.testing import definition
 
 WORDS = [f"w{i}" for i in range(40)] + ["Müller", "漢字", "!"]
 #: Settings by name: unit, bag, stem, no bands.
@@ -128,7 +128,7 @@ class Streams(RuleBasedStateMachine):
             rows = neardup.band_keys(signed, self.recipe.num_bands, self.recipe.rows)
             keys = [list(enumerate(row)) for row in rows.tolist()]
         keys = [names if some else [] for names, some in zip(keys, sets, strict=True)]
-        return oracle.edges(sets, oracle.pairs_in_buckets(keys), self.spec.threshold)
+        return definition.edges(sets, definition.pairs_in_buckets(keys), self.spec.threshold)
 
     def decided(self, texts: list[str]) -> list[tuple[Any, ...]]:
         """What the definition says of texts that come after those that are there."""

@@ -17,7 +17,6 @@ import pytest
 from inspect_calls import audit
 
 import neardup
-import oracle
 from bench.notes import SynthSpec, write
 from neardup.engines.clock import Event
 from neardup.errors import InputError, SpecError
@@ -30,6 +29,7 @@ from neardup.results.results import Results, open_results
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
+from neardup.testing import definition
 
 MEASURED = ("seconds", "peak_private_memory", "run")
 
@@ -73,7 +73,9 @@ def test_it_says_what_comparing_all_pairs_says(texts: list[str], source: Path, n
     results = run(source, spec)
     found = audit(results, sample=10_000)
     sets = word_sets(texts, 3, spec.shingle.bag)
-    every = {p: oracle.jaccard(sets[p[0]], sets[p[1]]) for p in combinations(range(len(sets)), 2)}
+    every = {
+        p: definition.jaccard(sets[p[0]], sets[p[1]]) for p in combinations(range(len(sets)), 2)
+    }
     true = {p: s for p, s in every.items() if s >= spec.threshold}
     kept = results.array("kept")
     recipe = results.recipe

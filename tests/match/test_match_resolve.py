@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numba import config
 
-import oracle
 from common import tries
 from neardup.errors import InputError
 from neardup.kernels.jaccard import Sets
@@ -19,6 +18,7 @@ from neardup.match.prefix_index import RarestIndex
 from neardup.match.resolve import Limits, resolve
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.texts import Ragged
+from neardup.testing import definition
 from neardup.threads import Pool
 
 #: Without the compiler, kernels take a thousand times as long.
@@ -92,8 +92,8 @@ def test_resolving_equals_the_definition(
     monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 5, 32])))
 
     names = [[(b, int(keys[b, d])) for b in range(bands)] for d in range(documents)]
-    edges = oracle.edges(python_sets, oracle.pairs_in_buckets(names), threshold)
-    duplicate_of, similarity = oracle.resolve(documents, edges)
+    edges = definition.edges(python_sets, definition.pairs_in_buckets(names), threshold)
+    duplicate_of, similarity = definition.resolve(documents, edges)
 
     sets = make_sets(ragged(python_sets))
     with Pool(threads) as pool:
@@ -133,7 +133,7 @@ def check_old(
     old = int(rng.integers(0, documents + 1))
     if not among:
         edges = {(a, b): s for (a, b), s in edges.items() if a < old}
-    expected, _ = oracle.resolve(documents, edges, old)
+    expected, _ = definition.resolve(documents, edges, old)
     with Pool(2) as pool:
         found, _ = resolve(sets, buckets, threshold, pool, Limits(old=old, among=among))
     assert found.duplicate_of.tolist() == expected
@@ -179,7 +179,7 @@ def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -
     python_sets = random_sets(rng, int(rng.integers(2, 50 if SLOW else 150)))
     threshold = float(rng.choice([0.2, 0.5, 0.7, 1.0]))
     every = {(a, b) for b in range(len(python_sets)) for a in range(b)}
-    edges = oracle.edges(python_sets, every, threshold)
+    edges = definition.edges(python_sets, every, threshold)
     sets = make_sets(ragged(python_sets))
     with Pool(2) as pool:
         found = join(sets, threshold, pool)
@@ -190,7 +190,7 @@ def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -
         for a, b, s in zip(*(column.tolist() for column in part), strict=True)
     }
     assert listed == edges
-    assert kept.duplicate_of.tolist() == oracle.resolve(len(python_sets), edges)[0]
+    assert kept.duplicate_of.tolist() == definition.resolve(len(python_sets), edges)[0]
 
 
 def test_an_index_of_too_many_shingles_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ def test_different_shingles_of_equal_rank_lose_no_pair(seed: int) -> None:
         for part in found.parts
         for a, b in zip(part[0].tolist(), part[1].tolist(), strict=True)
     }
-    assert listed == set(oracle.edges(python_sets, every, threshold))
+    assert listed == set(definition.edges(python_sets, every, threshold))
 
 
 @pytest.mark.jit_off
@@ -301,5 +301,5 @@ def test_similarities_are_exact_and_below_the_threshold_minus_one() -> None:
     with Pool(2) as pool:
         found = similarities(sets, a, b, 0.5, pool)
     for x, y, s in zip(a.tolist(), b.tolist(), found.tolist(), strict=True):
-        exact = oracle.jaccard(python_sets[x], python_sets[y])
+        exact = definition.jaccard(python_sets[x], python_sets[y])
         assert s == (exact if exact >= 0.5 else -1.0)

@@ -7,116 +7,85 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
+from engine_answers import answer_of
 
 import neardup
-import parity_corpus as corpus
-from neardup.errors import InputError, RecipeError, SpecError
+from neardup.errors import RecipeError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import recipe_for
 from neardup.spec import ShingleSpec, Spec
+from neardup.testing import EngineAnswer, EngineContract
+from neardup.testing import small_corpora as corpora
+from neardup.testing.engine_contract import check
 
 #: Ids that an index refuses, with its error.
 REFUSED_IDS = {"large uint64": "an integer of 64 bits", "binary": "type bytes can't be used"}
 
 
-@pytest.mark.parametrize(("kind", "keep"), corpus.CASES)
-def test_batch(kind: str, keep: str, tmp_path: Path) -> None:
-    rows = corpus.table(kind)
-    expected = corpus.expected(rows, keep)
-    assert sum(not kept for _, kept, _, _ in expected) > 100
-    run = neardup.dedup(rows, id="id", keep=keep)
-    assert run.recipe == recipe_for(Spec())
-    assert corpus.found(run.clusters) == expected
-    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=50)
-    least = neardup.plan(tmp_path / "rows.parquet", id="id", threads=1).memory_minimum
-    settings: dict[str, dict[str, Any]] = {
-        "one": {"threads": 1, "memory": least + 10**6},
-        "eight": {"threads": 8},
-    }
-    for name, more in settings.items():
-        run = neardup.dedup(
-            tmp_path / "rows.parquet", id="id", keep=keep, out=tmp_path / name, **more
-        )
-        assert corpus.found(run.clusters) == expected, name
+class TestIndex(EngineContract):
+    """Batches of any size, and it is opened again between some of them."""
+
+    seeds = 20
+    refused = {"keep": corpora.KEEPS[1:], "order_by": ("rank",), "max_bucket": (9,)}
+    refused_ids = REFUSED_IDS
+
+    def answer(self, documents: pa.Table, spec: Spec, folder: Path) -> EngineAnswer:
+        neardup.Index.create(folder / "index", spec=spec).close()
+        tables, low = list[pa.Table](), 0
+        while low < documents.num_rows:
+            with neardup.Index.open(folder / "index", durable="process") as index:
+                assert index.recipe == recipe_for(spec)
+                for size in (1, 1, 7, 7, 1, 100):
+                    batch = documents.slice(low, size)
+                    tables.append(index.add_if_new(batch, id="id"))
+                    low += size
+        found = pa.concat_tables(tables)
+        assert found["id"].to_pylist() == documents["id"].to_pylist()
+        return EngineAnswer(found)
 
 
-@pytest.mark.parametrize(
-    ("kind", "size"), [("int", 1), ("hex", 1000), *((kind, 7) for kind in corpus.IDS)]
-)
-def test_index(kind: str, size: int, tmp_path: Path) -> None:
-    """Batches of any size, and it is opened again between two of them."""
-    rows = corpus.table(kind)
-    neardup.Index.create(tmp_path / "index").close()
-    if kind in REFUSED_IDS:
-        with (
-            neardup.Index.open(tmp_path / "index") as index,
-            pytest.raises(InputError, match=REFUSED_IDS[kind]),
-        ):
-            index.add_if_new(rows, id="id")
-        return
-    answers: list[corpus.Row] = []
-    index = neardup.Index.open(tmp_path / "index", durable="process")
-    assert index.recipe == recipe_for(Spec())
-    for low in range(0, rows.num_rows, size):
-        if low and low % (90 * size) == 0:
-            index.close()
-            index = neardup.Index.open(tmp_path / "index", durable="process")
-        answers += corpus.found(index.add_if_new(rows.slice(low, size), id="id"), ("id",))
-    assert answers == corpus.expected(rows)
-    index.close()
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [{"keep": keep} for keep in corpus.KEEPS[1:]] + [{"order_by": "a"}, {"max_bucket": 9}],
-)
-def test_what_an_index_refuses(setting: dict[str, Any]) -> None:
-    (name,) = setting
-    with pytest.raises(SpecError, match=f"`{name}` is .*, which is not for an index"):
-        neardup.Index.create(spec=Spec(**setting))
-
-
-@pytest.mark.parametrize(("kind", "keep"), corpus.CASES)
+@pytest.mark.parametrize(("kind", "keep"), corpora.CASES)
 def test_against_a_run(kind: str, keep: str) -> None:
     """What the old run kept stays; of the batch, the keep rule of the run decides."""
-    rows = corpus.table(kind)
+    rows = corpora.similar_texts(kind)
     half = rows.num_rows // 2
     before, batch = rows.slice(0, half), rows.slice(half)
     old = neardup.dedup(before, id="id", keep=keep)
     stays = before.filter(pa.array(old.keep_mask.tolist()))
-    expected = corpus.expected(batch, keep, stays)
     run = neardup.against(batch, old, id="id")
-    assert corpus.found(run.clusters) == expected
+    check(answer_of(run), batch, old.spec, stays)
     types = run.clusters.schema
     assert types.field("duplicate_of").type == types.field("doc_id").type
     names = set(before.column("id").to_pylist())
     in_old = run.clusters.column("in_old").to_pylist()
-    assert in_old == [of in names for _, _, of, _ in expected] and any(in_old)
-    if keep == "first":  # what one run over both says
-        assert expected == corpus.expected(rows)[half:]
+    found = run.clusters.column("duplicate_of").to_pylist()
+    assert in_old == [of in names for of in found] and any(in_old)
+    if keep == "first":  # that of one run over both
+        both = neardup.dedup(rows, id="id").clusters.column("duplicate_of")
+        assert found == both.to_pylist()[half:]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in corpus.IDS if kind not in REFUSED_IDS])
+@pytest.mark.parametrize("kind", [kind for kind in corpora.IDS if kind not in REFUSED_IDS])
 def test_against_an_index(kind: str) -> None:
-    rows = corpus.table(kind)
+    rows = corpora.similar_texts(kind)
     half = rows.num_rows // 2
+    before, batch = rows.slice(0, half), rows.slice(half)
     index = neardup.Index.create()
-    index.add_if_new(rows.slice(0, half), id="id")
-    run = neardup.against(rows.slice(half), index, id="id")
-    assert corpus.found(run.clusters) == corpus.expected(rows)[half:]
+    kept = index.add_if_new(before, id="id").column("kept")
+    run = neardup.against(batch, index, id="id")
+    check(answer_of(run), batch, Spec(), before.filter(kept))
 
 
 def test_the_order_of_an_old_run_is_that_of_the_batch() -> None:
-    rows = corpus.table("int")
+    rows = corpora.similar_texts("int")
     half = rows.num_rows // 2
     old = neardup.dedup(rows.slice(0, half), id="id", spec=Spec(order_by="quality"))
     batch = rows.slice(half)
     run = neardup.against(batch, old, id="id")
     # The lowest quality is the first one.
     stays = rows.filter(pc.is_in(rows.column("id"), value_set=pa.array(old.kept)))
-    assert corpus.found(run.clusters) == corpus.expected(batch, "min:quality", stays)
+    check(answer_of(run), batch, old.spec, stays)
 
 
 def test_the_limit_of_an_old_run_is_for_the_batch() -> None:
@@ -155,11 +124,12 @@ def test_ids_of_two_types() -> None:
 
 def test_a_run_hands_over_its_threshold() -> None:
     """A stream with the recipe of a run decides as the run does."""
-    rows = corpus.table("int")
+    rows = corpora.similar_texts("int")
     run = neardup.dedup(rows, id="id", threshold=0.55, recall=0.9)
     index = neardup.Index.create(recipe=run.recipe)
     assert index.spec.threshold == 0.55 and index.recipe == run.recipe
-    assert corpus.found(index.add_if_new(rows, id="id"), ("id",)) == corpus.found(run.clusters)
+    check(EngineAnswer(index.add_if_new(rows, id="id")), rows, index.spec)
+    check(answer_of(run), rows, index.spec)
     again = neardup.Index.create(recipe=index.recipe)
     assert again.spec.threshold == 0.55
     stored = Recipe.from_dict(run.summary["recipe"])

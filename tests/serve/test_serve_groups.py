@@ -15,12 +15,12 @@ import pytest
 from serve_process import require_serve, serving
 
 import neardup
-import oracle
 from neardup.api.indexes.index_folders import made_core
 from neardup.errors import NeardupError, OutputError
 from neardup.index import transactions
 from neardup.index.catalogue import Options
 from neardup.sketch.bands import recipe_for
+from neardup.testing import definition
 
 require_serve()
 
@@ -198,12 +198,12 @@ def test_clients_that_write_at_once_are_a_serial_order(tmp_path: Path) -> None:
             sets[id_] = {(text,)}
     assert len(answers) == len(texts)
     for id_, answer in answers.items():
-        similar = [k for k in kept if oracle.jaccard(sets[id_], sets[k]) >= 0.5 and k != id_]
+        similar = [k for k in kept if definition.jaccard(sets[id_], sets[k]) >= 0.5 and k != id_]
         if answer.kept:
             assert id_ in kept and not similar
         else:  # what was kept later comes later in the index
             assert answer.duplicate_of == similar[0]
-            assert answer.similarity == oracle.jaccard(sets[id_], sets[similar[0]])
+            assert answer.similarity == definition.jaccard(sets[id_], sets[similar[0]])
 
 
 def together(work: Callable[[int], None], count: int) -> None:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import made_corpora
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,6 +33,7 @@ from neardup.errors import (
     SpecError,
 )
 from neardup.spec import Spec
+from neardup.testing import small_corpora
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
 
@@ -47,7 +47,7 @@ def spark() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
     rng = np.random.default_rng(5)
-    return made_corpora.table(rng, 500)
+    return small_corpora.random_documents(rng, 500)
 
 
 @pytest.fixture(scope="module")

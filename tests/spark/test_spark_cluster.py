@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import made_corpora
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +21,7 @@ from spark_parts import NO_SPARK, PATHS, expected, found, rows_of, spark_session
 
 import neardup
 from neardup.spec import Spec
+from neardup.testing import small_corpora
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
 
@@ -50,7 +50,7 @@ def spark(log: Path) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
     """Texts that are far longer than their sets: each is there a hundred times."""
-    rows = made_corpora.table(np.random.default_rng(9), 250)
+    rows = small_corpora.random_documents(np.random.default_rng(9), 250)
     longer = [text and " ".join([text] * 100) for text in rows["text"].to_pylist()]
     return rows.set_column(1, "text", pa.array(longer, pa.string()))
 

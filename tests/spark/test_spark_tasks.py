@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import made_corpora
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +18,7 @@ from spark_parts import NO_SPARK, PATHS, expected, found, spark_session
 
 from common import Command, write_lines
 from neardup.spec import Spec
+from neardup.testing import small_corpora
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
 
@@ -31,7 +31,7 @@ def spark() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    return made_corpora.table(np.random.default_rng(5), 300)
+    return small_corpora.random_documents(np.random.default_rng(5), 300)
 
 
 @pytest.fixture(scope="module")

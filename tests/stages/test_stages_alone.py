@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import oracle
 from neardup import Recipe, ShingleSpec
 from neardup.arrays import binary_of, numbers, words
 from neardup.match.bucketing import candidate_pairs
@@ -27,6 +26,7 @@ from neardup.spark.stages.cluster_stage import CLUSTERS, cluster
 from neardup.spark.stages.match_stage import ANSWERS, EDGES, pairs, resolve
 from neardup.spark.stages.sketch_stage import SETS, sets, sketch, sketch_schema
 from neardup.stages.exact import expand_to_duplicates
+from neardup.testing import definition
 
 RECIPE = Recipe(ShingleSpec(n=2), num_bands=6, rows=2)
 TEXTS = ["one two three four", "One, two three FOUR!", None, "two three four five", "alone", ""]
@@ -153,12 +153,12 @@ def test_resolve_and_pairs(threads: int) -> None:
         for row in part.to_pylist():
             for d in row["docs"]:
                 names[d].append((row["band"], tuple(row["docs"])))
-    edges = oracle.edges(
+    edges = definition.edges(
         [set(lists[d]) for d in order],
-        oracle.pairs_in_buckets([names[d] for d in order]),
+        definition.pairs_in_buckets([names[d] for d in order]),
         0.6,
     )
-    of, how = oracle.resolve(len(order), edges)
+    of, how = definition.resolve(len(order), edges)
     assert {r["doc"]: (r["duplicate_of"], r["similarity"]) for r in found.to_pylist()} == {
         d: (None if of[i] < 0 else order[of[i]], how[i]) for i, d in enumerate(order)
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-import made_corpora
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,6 +12,7 @@ from stage_chain import Chain
 
 import neardup
 from neardup import Recipe, ShingleSpec, Spec
+from neardup.testing import small_corpora
 
 SPEC = Spec(shingle=ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 
@@ -31,7 +31,7 @@ def corpora() -> dict[str, list[str | None]]:
     large = [
         f"{template} " + " ".join(f"x{v}" for v in rng.integers(0, 20, 4)) for _ in range(1600)
     ]
-    return {"mixed": made_corpora.texts(rng, 350), "a large bucket": large}
+    return {"mixed": small_corpora.random_texts(rng, 350), "a large bucket": large}
 
 
 @pytest.mark.parametrize(("name", "threshold"), [("mixed", 0.6), ("a large bucket", 0.92)])

@@ -23,9 +23,8 @@ import pytest
 import reference_text as reference
 
 import neardup
-import oracle
-from neardup import Recipe, ShingleSpec, Spec, preset
-from neardup.sketch.sketcher import Sketcher
+from neardup import ShingleSpec, Spec, preset
+from neardup.testing import definition
 
 DATA = Path(os.environ.get("NEARDUP_DATA") or Path(__file__).parents[3] / "shared" / "data")
 SETS = ("mtsamples", "mts_dialog", "license_rules", "textreuse_samples")
@@ -133,12 +132,10 @@ def check_edges(edges: Pairs, true: Pairs) -> None:
 
 
 def check_equals_definition(run: neardup.DedupRun, name: str) -> None:
-    """Compare a run of the star, in the order of the input, with the oracle."""
+    """Compare a run of the star, in the order of the input, with the definition."""
     spec = Spec.from_dict(run.summary["spec"])
     sets = shingles(name, str(spec.shingle))
-    keys = Sketcher(Recipe.from_dict(run.summary["recipe"]))(texts(name)["text"]).keys.tolist()
-    filled = [("filled",) if values else () for values in sets]
-    of, how, edges = oracle.whole_result(filled, sets, keys, range(len(sets)), spec.threshold)
+    of, how, _, edges = definition.defined(texts(name), spec, shingles=lambda *_: sets)
     clusters = run.clusters
     kept = [target < 0 for target in of]
     assert clusters["doc"].to_pylist() == list(range(len(sets)))
@@ -201,7 +198,7 @@ def test_documents_that_the_truth_cuts_otherwise(unit: str) -> None:
     sets, few = shingles("license_rules", UNITS[unit]), unlike("license_rules")
     assert few
     pairs = {(min(a, b), max(a, b)) for a in few for b in range(len(sets)) if a != b}
-    expected = oracle.edges(sets, pairs, 0.5)
+    expected = definition.edges(sets, pairs, 0.5)
     edges = found("license_rules", unit, 0.5, method="allpairs")
     assert {p: j for p, j in edges.items() if few.intersection(p)} == expected
 
@@ -265,7 +262,7 @@ def test_clusters_hold_what_they_promise(name: str, clustering: str) -> None:
         if clustering == "bounded":
             for doc in docs[1:]:
                 others = docs[: docs.index(doc)]
-                assert all(oracle.jaccard(sets[doc], sets[other]) >= 0.4 for other in others)
+                assert all(definition.jaccard(sets[doc], sets[other]) >= 0.4 for other in others)
     if clustering == "components":
         assert all(cluster[a] == cluster[b] for a, b in edges)
     # A true pair ends in one cluster, or as an edge.

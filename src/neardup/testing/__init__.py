@@ -7,8 +7,10 @@ object to test, and inherits the tests. pytest must be installed.
 import pytest
 
 # Failing tests show the values that they compare.
-pytest.register_assert_rewrite("neardup.testing.store_contract")
+for name in ("engine_contract", "store_contract"):
+    pytest.register_assert_rewrite(f"neardup.testing.{name}")
 
+from neardup.testing.engine_contract import EngineAnswer, EngineContract  # noqa: E402
 from neardup.testing.store_contract import StoreContract  # noqa: E402
 
-__all__ = ["StoreContract"]
+__all__ = ["EngineAnswer", "EngineContract", "StoreContract"]
