@@ -7,11 +7,12 @@ object to test, and inherits the tests. pytest must be installed.
 import pytest
 
 # Failing tests show the values that they compare.
-for name in ("engine_contract", "storage_contract", "store_contract"):
+for name in ("command_contract", "engine_contract", "storage_contract", "store_contract"):
     pytest.register_assert_rewrite(f"neardup.testing.{name}")
 
+from neardup.testing.command_contract import CommandContract  # noqa: E402
 from neardup.testing.engine_contract import EngineAnswer, EngineContract  # noqa: E402
 from neardup.testing.storage_contract import StorageContract  # noqa: E402
 from neardup.testing.store_contract import StoreContract  # noqa: E402
 
-__all__ = ["EngineAnswer", "EngineContract", "StorageContract", "StoreContract"]
+__all__ = ["CommandContract", "EngineAnswer", "EngineContract", "StorageContract", "StoreContract"]

@@ -139,7 +139,7 @@ class EngineContract(ABC):
 
     @pytest.mark.parametrize(("kind", "keep"), corpora.CASES)
     def test_ids_and_rules(self, kind: str, keep: str, tmp_path: Path) -> None:
-        """Each kind of ids, and each rule of what is kept, with default settings."""
+        """Each kind of ids, and each rule of keeping, with default settings."""
         documents, spec = corpora.similar_texts(kind), Spec(keep=keep)
         if kind in self.refused_ids:
             with pytest.raises(InputError, match=self.refused_ids[kind]):

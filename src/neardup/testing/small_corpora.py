@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from neardup.spec import PRESETS, ShingleSpec, Spec, preset
 
-#: Rules of what is kept.
+#: Rules of keeping.
 KEEPS = ("first", "longest", "max:quality", "min:quality")
 #: Ids by their kind, in ascending order.
 IDS: dict[str, Callable[[int], pa.Array[Any]]] = {

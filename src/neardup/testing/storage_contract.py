@@ -144,7 +144,7 @@ class StorageContract(ABC):
     def test_another_process(
         self, storage: Storage, clusters: pa.Table, tmp_path_factory: pytest.TempPathFactory
     ) -> None:
-        """It is made again from what is pickled, in another directory."""
+        """It is pickled, and read in another directory."""
         data = pickle.dumps(storage.reduced())
         os.chdir(tmp_path_factory.mktemp("elsewhere"))
         make, given = pickle.loads(data)  # noqa: S301

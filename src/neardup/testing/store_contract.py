@@ -165,7 +165,7 @@ class StoreContract(ABC):
         for partition, size in enumerate(sizes):
             assert store.metadata(partition) == metadata_of(partition, size)
 
-    def test_what_was_put_is_the_stores_own(self, store: BandStore) -> None:
+    def test_put_copies_its_arrays(self, store: BandStore) -> None:
         keys = keys_of(0)
         store.put(0, keys, metadata_of(0))
         keys[:] = 0
