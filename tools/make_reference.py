@@ -76,11 +76,11 @@ def described_object(found: Any, name: str, level: int) -> Iterator[str]:
 
 
 def members(found: Any, name: str, level: int) -> Iterator[str]:
-    """Yield the public members of a class, its own and inherited, that have a docstring."""
+    """Yield the public members of a class, inherited ones too, with a docstring; but no tests."""
     seen = set()
     for each, member in found.all_members.items():
         target = member.final_target if member.is_alias else member
-        private = each.startswith("_") or target.docstring is None
+        private = each.startswith(("_", "test_")) or target.docstring is None
         if private or each in seen or not (target.is_function or target.is_attribute):
             continue
         seen.add(each)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from neardup.errors import InputError, SpecError
-from neardup.spec import Spec
+from neardup.spec import ShingleSpec, Spec
 from neardup.testing import small_corpora as corpora
 from neardup.testing.definition import Shingles, defined, shingles_of
 
@@ -110,12 +110,12 @@ class EngineContract(ABC):
         """
         pytest.skip("this engine compares with no old corpus")
 
-    def shingles(self, texts: Sequence[str | None], shingle: Any) -> Sequence[set[Any]]:
+    def shingles(self, texts: Sequence[str | None], shingle: ShingleSpec) -> Sequence[set[Any]]:
         """Return the sets of shingles of texts: those of neardup, unless a subclass has others."""
         return shingles_of(texts, shingle)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Give the tests their parameters, as far as they depend on the subclass."""
+        # Parameters that depend on the subclass.
         if "seed" in metafunc.fixturenames:
             metafunc.parametrize("seed", range(self.seeds))
         if "setting" in metafunc.fixturenames:
@@ -126,7 +126,7 @@ class EngineContract(ABC):
         """Return whether the engine has all settings of a spec."""
         return not any(getattr(spec, name) in values for name, values in self.refused.items())
 
-    def has_settings(self, spec: Spec) -> Spec:
+    def without_refused(self, spec: Spec) -> Spec:
         """Return settings with the default of each that the engine refuses."""
         default = Spec()
         return spec.replace(
@@ -153,7 +153,7 @@ class EngineContract(ABC):
         """A random corpus with random settings."""
         rng = np.random.default_rng([11, seed])
         documents = corpora.random_documents(rng, int(rng.integers(1, 90)))
-        spec = self.has_settings(corpora.random_spec(rng))
+        spec = self.without_refused(corpora.random_spec(rng))
         if self.ordered_by_id:
             documents = documents.sort_by("id")
         check(self.answer(documents, spec, tmp_path), documents, spec, shingles=self.shingles)
