@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,15 +111,10 @@ class Streams(RuleBasedStateMachine):
         self.recipe = self.index.recipe
         self.store = store
 
-    def sets(self, texts: list[str]) -> list[set[Any]]:
-        found = neardup.shingle_sets(texts, self.spec.shingle)
-        ends = found.offsets.tolist()
-        return [set(found.values[a:b].tolist()) for a, b in pairwise(ends)]
-
     def edges(self, texts: list[str]) -> dict[tuple[int, int], float]:
-        """Edges by the oracle: pairs in a bucket, by position."""
+        """Edges by the definition: pairs in a bucket, by position."""
         keys: list[list[Any]] = [["all"] for _ in texts]
-        sets = self.sets(texts)
+        sets = definition.shingles_of(texts, self.spec.shingle)
         if self.recipe.num_bands:
             signed = neardup.signatures(
                 texts, self.recipe.num_hashes, shingle=self.spec.shingle, seed=self.recipe.seed
@@ -232,7 +226,7 @@ class Streams(RuleBasedStateMachine):
         found = self.index.query(texts)
         columns = [found.column(name).to_pylist() for name in ("query", "id", "similarity")]
         assert list(zip(*columns, strict=True)) == expected
-        sets = self.sets([*known, *texts])
+        sets = definition.shingles_of([*known, *texts], self.spec.shingle)
         for match in found.to_pylist():
             own = sets[len(known) + match["query"]]
             other = sets[there.index(match["id"])]
