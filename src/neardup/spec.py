@@ -3,6 +3,8 @@
 Threads, memory, stores and output formats are not in it, because they must not change the result.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import difflib
 import functools
@@ -63,6 +65,20 @@ def check_integer(name: str, value: int, low: int, high: int) -> None:
     )
 
 
+def option(default: Any, word: str = "") -> Any:
+    """Return a field; ``word`` is that of its value on the command line, or its choices."""
+    return field(default=default, metadata={"word": word})
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Return the word of a choice.
+
+    >>> one_of(["star", "bounded"])
+    '[star|bounded]'
+    """
+    return f"[{'|'.join(names)}]"
+
+
 def keywords_checked(cls: type[T]) -> type[T]:
     """Have a dataclass raise ArgumentError, with the nearest field, for an unknown keyword."""
     made, known = cls.__init__, [f.name for f in dataclasses.fields(cast(Any, cls))]
@@ -89,16 +105,16 @@ class ShingleSpec:
             ``"item"``: documents are lists of items, which are compared as they are.
         n: Number of consecutive tokens or characters in a shingle, 1 to 64; None for 5. An item is
             a shingle by itself.
-        stem: Name of a Snowball stemmer applied to every token, or None. Unit word only.
-        keep_case: Leave case as it is; else everything becomes lower case.
+        stem: Compare word stems: the name of a Snowball stemmer, such as ``"english"``.
+        keep_case: Distinguish upper and lower case; else everything becomes lower case.
         nfkc: Unicode compatibility composition before anything else.
-        strip_accents: Canonical decomposition and removal of nonspacing marks.
-        raw: Unit char only: keep white space as it is; else runs become one space and ends go.
-        bag: The i-th occurrence of a shingle is a shingle of its own: Jaccard becomes
-            multiset Jaccard.
-        hash_bytes: 8, or 4 for shingles hashed to 4 bytes, of which some collide from 100,000 on.
-        ignore: Regular expressions in the syntax of RE2. Their matches in the text become spaces
-            before anything else, each as if the others were not there.
+        strip_accents: Remove nonspacing marks, after canonical decomposition.
+        raw: Of characters: keep white space as it is; else runs become one space and ends go.
+        bag: Count repeated shingles: the i-th occurrence is a shingle of its own, and Jaccard
+            becomes multiset Jaccard.
+        hash_bytes: Bytes of the hash of a shingle: 8, or 4, of which some collide from 100,000 on.
+        ignore: Regular expressions in the syntax of RE2, such as ``"[0-9]{2}:[0-9]{2}"``. Texts are
+            compared as if their matches were spaces, each as if the others were not there.
         stop_passages: Texts, such as letterheads. Where a document has the words of one of them,
             in a row, these become spaces, after the matches of ``ignore`` in both.
 
@@ -108,15 +124,15 @@ class ShingleSpec:
 
     unit: Unit = "word"
     n: int = None  # type: ignore[assignment]
-    stem: str | None = None
-    keep_case: bool = False
-    nfkc: bool = False
-    strip_accents: bool = False
-    raw: bool = False
-    bag: bool = False
-    hash_bytes: int = 8
-    ignore: tuple[str, ...] = ()
-    stop_passages: tuple[str, ...] = ()
+    stem: str | None = option(None, "LANGUAGE")
+    keep_case: bool = option(False)
+    nfkc: bool = option(False)
+    strip_accents: bool = option(False)
+    raw: bool = option(False)
+    bag: bool = option(False)
+    hash_bytes: int = option(8, "[4|8]")
+    ignore: tuple[str, ...] = option((), "REGEX")
+    stop_passages: tuple[str, ...] = option((), "FILE")
 
     def __post_init__(self) -> None:
         _known("unit of shingles", self.unit, ("word", "char", "item"))
@@ -166,7 +182,7 @@ class ShingleSpec:
             _check(not self.raw, f"`{name}` leaves spaces, and `raw` keeps them", "leave one out")
 
     @classmethod
-    def parse(cls, shingle: str, **options: object) -> "ShingleSpec":
+    def parse(cls, shingle: str, **options: object) -> ShingleSpec:
         """Make a spec from ``"word:5"``, ``"char:3"`` or ``"item"``.
 
         >>> ShingleSpec.parse("char:3").n
@@ -236,48 +252,49 @@ class Spec:
     """Everything that the result of a run depends on, besides the input.
 
     Attributes:
-        shingle: How a text becomes a set of shingles.
+        shingle: How a text becomes a set of shingles, the units that are compared.
         scheme: Signature scheme, ``"affine32"`` or ``"oph32"``; stored with its version.
         seed: Seed of the hash functions, 0 to 2**63 - 1.
         threshold: Jaccard similarity from which on two documents are near-duplicates, in (0, 1].
-        recall: Probability that a pair at the threshold becomes a candidate, in (0, 1); bands and
-            rows are chosen for it.
+        recall: Probability that a pair at the threshold is found, in (0, 1); bands and rows are
+            chosen for it.
         num_bands: Number of bands; with ``rows``, instead of a recall.
         rows: Signature entries in a band; with ``num_bands``.
-        documents: Number of documents that the bands are chosen for; None for five million,
-            whatever the input is.
-        method: ``"lsh"``, or ``"allpairs"`` for an exact search without bands.
-        pairs: ``"kept"`` compares documents with kept ones until it is decided;
-            ``"all"`` compares all that share a bucket, and lists the pairs.
-        cluster: ``"star"`` (a kept document and its duplicates), ``"bounded"``,
-            ``"components"`` or ``"louvain"``. It does not change which documents are kept.
+        documents: Number of documents that the bands are chosen for; five million by default,
+            however large the input is.
+        method: ``"lsh"`` for bands, or ``"allpairs"`` for an exact search without them.
+        pairs: ``"kept"`` compares only what decides which documents are kept; ``"all"`` compares
+            all pairs that share a bucket, and lists these.
+        cluster: How documents are grouped: ``"star"`` (a kept document and its duplicates),
+            ``"bounded"``, ``"components"`` or ``"louvain"``, which needs ``neardup[graph]``. It
+            does not change which documents are kept.
         tree_threshold: Minimum similarity of any two documents of a bounded cluster, in
-            [0, threshold]; None for 0.4, or the threshold if that is lower.
+            [0, threshold]; by default 0.4, or the threshold if that is lower.
         keep: Which of the documents that are similar is kept: ``"first"``, ``"longest"``,
             ``"max:COLUMN"`` or ``"min:COLUMN"``. Ties are decided by the order of the documents.
-        order_by: Column that gives the order of the documents; None for the order of the input.
-        max_bucket: Only so many kept documents of a bucket are compared with each of its documents;
-            None for all of them.
+        order_by: Column that gives the order of the documents; that of the input by default.
+        max_bucket: Compare with so many kept documents of a bucket only, the first ones; with all
+            of them by default.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
     """
 
-    shingle: ShingleSpec = field(default_factory=ShingleSpec)
-    scheme: str = "affine32"
-    seed: int = 0
-    threshold: float = 0.7
-    recall: float = 0.99
-    num_bands: int | None = None
-    rows: int | None = None
-    documents: int | None = None
-    method: str = "lsh"
-    pairs: str = "kept"
-    cluster: str = "star"
-    tree_threshold: float | None = None
-    keep: str = "first"
-    order_by: str | None = None
-    max_bucket: int | None = None
+    shingle: ShingleSpec = option(ShingleSpec(), "word:N|char:N|item")
+    scheme: str = option("affine32", one_of(SCHEMES))
+    seed: int = option(0, "N")
+    threshold: float = option(0.7, "T")
+    recall: float = option(0.99, "P")
+    num_bands: int | None = option(None, "B")
+    rows: int | None = option(None, "R")
+    documents: int | None = option(None, "N")
+    method: str = option("lsh", one_of(METHODS))
+    pairs: str = option("kept", one_of(PAIRS))
+    cluster: str = option("star", one_of(CLUSTERINGS))
+    tree_threshold: float | None = option(None, "T")
+    keep: str = option("first", "first|longest|max:COLUMN|min:COLUMN")
+    order_by: str | None = option(None, "COLUMN")
+    max_bucket: int | None = option(None, "N")
 
     def __post_init__(self) -> None:
         check_shingle(self.shingle)
@@ -329,7 +346,7 @@ class Spec:
             "a pair that reaches the threshold must be allowed into one cluster",
         )
 
-    def replace(self, **changes: object) -> "Spec":
+    def replace(self, **changes: object) -> Spec:
         """Return a copy with some fields changed; fields of the shingle spec go by their names.
 
         Args:
@@ -378,7 +395,7 @@ class Spec:
         return plain_values(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Spec":
+    def from_dict(cls, values: dict[str, Any]) -> Spec:
         """Make a spec from a result of `as_dict`.
 
         >>> Spec.from_dict(preset("clinical").as_dict()) == preset("clinical")

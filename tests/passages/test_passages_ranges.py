@@ -141,7 +141,7 @@ def check(seed: int) -> int:
     rng = random.Random(seed)
     documents = planted(rng)
     source, boilerplate = ("longest", "latest", "first")[seed % 3], rng.choice([0, 2, 3, 5])
-    spec = PassageSpec(rng.randrange(2, 13), source=source, boilerplate=boilerplate)
+    spec = PassageSpec(rng.randrange(2, 13), name_source=source, boilerplate=boilerplate)
     grouped = ("", "within", "across")[seed // 3 % 3]
     old = rng.randrange(1, len(documents)) if len(documents) > 1 and rng.random() < 0.3 else 0
     groups = [rng.choice([None, 1, 2, -3]) for _ in documents]

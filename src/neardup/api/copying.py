@@ -23,7 +23,7 @@ from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
 from neardup.files.given_path import GivenPath
-from neardup.frame.arguments import expanded
+from neardup.frame.arguments import expanded, of_specs
 from neardup.frame.dataframes import as_pandas, as_polars
 from neardup.frame.options import (
     CallOptions,
@@ -220,6 +220,7 @@ class PassageOptions(CallOptions, CorpusOptions, ResumeOptions, OldOptions, tota
 
 
 @expanded
+@of_specs(PassageSpec, CutSpec)
 def passages(
     source: Corpus,
     *,
@@ -259,10 +260,6 @@ def passages(
         source: As for `neardup.dedup`.
         words: Words of the shortest run that counts; 25 by default.
         preset: ``"web"`` (50 words) or ``"clinical"`` (10 words), unless ``words`` is given.
-        order_by: Column that gives the order of the documents; the order of the input without it.
-            Documents without a value come last.
-        within: Column, such as a patient: only documents with equal values are compared.
-        across: Column, such as a site: only documents with different values are compared.
         against: Another corpus, whose documents come first and are never cut: paths, a frame, or
             an output folder of `neardup.dedup`, of which the clean corpus counts.
         old_text: Column with its text, or several; as ``text`` by default.
@@ -271,23 +268,8 @@ def passages(
         old_delimiter: Delimiter of its CSV files; as ``delimiter`` by default.
         old_reading: How it is read, instead of these: a `neardup.Reading`.
         by: Column, such as an author, by whose values the totals are listed too.
-        name_source: ``"longest"`` names the source that a passage has the most words from;
-            ``"latest"`` and ``"first"`` the latest or first occurrence of its first run.
-        boilerplate: A run in so many documents or more is boilerplate, and not copied; 0 for none.
-        bridge: Most changed words between two passages from one source that are joined.
         stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc`` and ``strip_accents``.
         ignore: As for `neardup.dedup`, as is ``stop_passages``. Ignored text has no words.
-        cut: Cut the copied words, and what stands between them: ignored text too, though it may
-            stand nowhere else. A character that ``nfkc`` makes several words of is cut only if all
-            of them are.
-        cut_boilerplate: Cut boilerplate, but for its first occurrence.
-        mask: Put this text in place of each stretch that is cut. Asks for ``cut``, unless
-            ``cut_boilerplate`` is given, as does ``whole``.
-        whole: ``"line"``, ``"sentence"`` or ``"paragraph"``: cut only complete ones.
-        drop_above: Leave out documents of which a larger share of the words is copied.
-        drop_below: Leave out documents with fewer words left.
-        keep_sources: Leave no document out that has the only occurrence of words that were cut.
-        annotate: Add words, copied_share and copied_from to each document of the corpus.
         out: Folder to write to, or URL of one: ``passages.parquet``, ``documents.parquet``,
             ``run.json``, and ``clean`` where documents change.
         memory: Memory that may be used, in bytes or as text; by default 1 GB, or more if that many

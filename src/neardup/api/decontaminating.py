@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from neardup.api.progress import show_progress
 from neardup.api.removed_documents import check_added, check_out, form_of_removed
+from neardup.copies.asked import ContainSpec
 from neardup.copies.contained import CLOSEST, Asked, Items, matches_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.cuts.text_cuts import TextCuts
@@ -21,7 +22,7 @@ from neardup.engines.clock import Clock
 from neardup.engines.identifiers import take_ids
 from neardup.errors import SpecError
 from neardup.files.scratch import Disk, Scratch
-from neardup.frame.arguments import expanded
+from neardup.frame.arguments import expanded, of_specs
 from neardup.frame.options import (
     CallOptions,
     FormatOptions,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus
 
 COMMAND = "decontaminate"
-_BY = ("containment", "similarity")
 #: Rows that are written at a time.
 _ROWS = 1 << 17
 #: Files of an output folder.
@@ -110,6 +110,7 @@ class DecontaminateOptions(CallOptions, FormatOptions, OutputOptions, total=Fals
 
 
 @expanded
+@of_specs(ContainSpec)
 def decontaminate(
     train: Corpus,
     against: Corpus,
@@ -132,16 +133,7 @@ def decontaminate(
     Args:
         train: The training corpus, as ``source`` for `neardup.dedup`.
         against: The test items, likewise.
-        by: ``"containment"``: the share of the item's shingles that a document has; or
-            ``"similarity"``: their Jaccard similarity.
-        threshold: Lowest share or similarity of a match, in (0, 1].
-        passage: Instead: so many consecutive words that both have are a match.
         shingle: Units that are compared, such as ``"word:5"``.
-        min_words: An item shorter than a shingle, or than ``passage``, is looked for as it is, word
-            by word, if it has so many words; 2 by default, and 1 at least.
-        cut: Keep all documents, and cut the words that match: those that are in a shingle of an
-            item that matches, or in an item shorter than one.
-        mask: Put this text in place of each stretch that is cut.
         texts: Give the passages with their text.
         test_text: Column with the text of the test items, or several; as ``text`` by default.
         test_id: Column with their ids; positions without it.
@@ -170,10 +162,9 @@ def decontaminate(
         >>> found.keep_mask.tolist(), found.matches.column("passage").to_pylist()
         ([False, True], [6])
     """
-    asked = _asked(by, threshold, passage, shingle)._replace(
-        min_words=min_words, texts=texts, cut=cut
-    )
-    _check_cut(asked, mask)
+    unit = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
+    spec = ContainSpec(by, threshold, passage, unit, min_words, cut, mask)
+    asked = Asked(spec.kind, spec.minimum, spec.unit, min_words, texts, cut)
     reading, resources, writing = options["reading"], options["resources"], options["writing"]
     format, removed, threads = writing.format, writing.removed, resources.threads
     if removed and cut:
@@ -263,27 +254,3 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
     """Yield a table, some rows at a time: a row group of it takes memory while it is written."""
     for low in range(0, max(1, table.num_rows), _ROWS):
         yield table.slice(low, _ROWS)
-
-
-def _check_cut(asked: Asked, mask: str | None) -> None:
-    if asked.min_words < 1:
-        raise SpecError(f"`min_words` is {asked.min_words}; expected 1 word or more")
-    if asked.cut and asked.shingle.unit != "word":
-        raise SpecError("`cut` cuts words, and the shingle is of characters", "give word:N")
-    if mask is not None and not asked.cut:
-        raise SpecError("`mask` says how to cut, and nothing is cut", "add `cut`")
-    if mask is not None and not mask.strip():
-        raise SpecError("`mask` is empty", "leave it out to cut without a mask")
-
-
-def _asked(by: str, threshold: float, passage: int | None, shingle: str | ShingleSpec) -> Asked:
-    if by not in _BY:
-        raise SpecError(f"`by` is {by!r}; expected containment or similarity")
-    if not isinstance(threshold, int | float) or not 0 < threshold <= 1:
-        raise SpecError(f"threshold is {threshold!r}; expected a number in (0, 1]")
-    made = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
-    if made.unit == "item":
-        raise SpecError("decontamination compares texts, and the shingle is item")
-    if passage is None:
-        return Asked(by, float(threshold), made)
-    return Asked("passage", 0.0, ShingleSpec(n=passage))

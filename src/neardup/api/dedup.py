@@ -12,7 +12,7 @@ from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_in
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.errors import SpecError
-from neardup.frame.arguments import by_preset, expanded, is_given
+from neardup.frame.arguments import by_preset, expanded, is_given, of_specs
 from neardup.frame.options import (
     CallOptions,
     ReadingOptions,
@@ -64,6 +64,7 @@ def _shingle_of(source: object, text: object, shingle: str | ShingleSpec, *other
 
 
 @expanded
+@of_specs(Spec)
 def dedup(
     source: Corpus,
     *,
@@ -93,17 +94,8 @@ def dedup(
             items, with ``shingle="item"``.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
-        threshold: Similarity from which on two documents are near-duplicates, in (0, 1].
-        recall: Probability that a pair at the threshold is found, in (0, 1); 0.99 by default.
         shingle: Units that are compared, such as ``"word:5"`` or ``"char:3"``; ``"item"`` for lists
             of items, which are compared as they are. It is the default for lists in memory.
-        keep: Which of the similar documents is kept: ``"first"`` (the default), ``"longest"``,
-            ``"max:COLUMN"`` or ``"min:COLUMN"``.
-        order_by: Column that gives the order of the documents; the order of the input without it.
-        cluster: ``"star"`` (a kept document and those that it represents; the default),
-            ``"bounded"``, ``"components"`` or ``"louvain"``.
-        pairs: ``"all"`` lists all pairs that share a bucket and reach the threshold; ``"kept"``
-            compares only what decides which documents are kept.
         ignore: Regular expressions in the syntax of RE2, or one. Texts are compared as if matches
             were spaces; the clean corpus has them.
         stop_passages: Passages that are ignored likewise, such as letterheads, word by word: a list

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from neardup.api.progress import show_progress
 from neardup.errors import SpecError
-from neardup.frame.arguments import expanded
+from neardup.frame.arguments import expanded, of_specs
 from neardup.frame.options import OutputOptions, ResourceOptions, TableOptions
 from neardup.io.remote import local_target
 from neardup.records.fields import Field, LinkSpec, fields_of
@@ -35,6 +35,7 @@ _IN_INDEX = (Field("fields of the index"),)
 
 
 @expanded
+@of_specs(LinkSpec)
 def link(
     a: object,
     b: object = None,
@@ -68,23 +69,8 @@ def link(
         against: An index of records, or its folder, see `LinkRun.index`. The records of ``a`` are
             linked with those of the index and among themselves, join their clusters, and are
             inserted. All other settings are those of the index.
-        block_at: Jaccard similarity of two records at which ``recall`` is stated; 0.3 by default,
-            and 0.5 for more than 200,000 records: the work grows with their square.
-        recall: Probability that a pair at ``block_at`` becomes a candidate, in (0, 1).
-        decide_at: Probability from which on two records are one, in (0, 1].
-        similarity: That of the histogram. ``"fields"``: the mean over the fields that both
-            records have, weighted by the logarithm of their distinct values. ``"record"``: Jaccard
-            similarity of the records' 3-grams. ``"idf"``: the same, with rare 3-grams weighing
-            more. ``"mixed"``: a mean of ``fields`` and ``idf``, with more of the latter where
-            values have several words.
-        one_to_one: Of each record the best pair only; for two files.
-        cluster: ``"average"``: the two clusters with the highest mean of log odds are merged, as
-            long as it is that of a match. ``"complete"``: any two records of a cluster are one by
-            themselves.
         labels: Pairs that are known: a file, a table, or a list of two ids and whether they match.
             Some hundred of them set the weights and the threshold, where the file has no valley.
-        tagged: Shingles of one field do not equal those of another: swapped fields share none.
-        seed: Seed of the hash functions.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Candidates that do
             not fit go to temporary files. Where it does not suffice for the records, the linkage is
             refused before they are compared. Half of the free memory by default.

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from neardup.announcing import announced_to
-from neardup.cli.main import as_options
+from neardup.cli.main import as_options, flag_of
 from neardup.errors import SpecError
 from neardup.frame.options import Reading, Resources, Writing, described
-from neardup.spec import CLUSTERINGS, PRESETS, SCHEMES, Spec, preset
+from neardup.spec import PRESETS, ShingleSpec, Spec, one_of, preset
 
 if TYPE_CHECKING:
     from neardup.api.running import Request
@@ -49,6 +49,22 @@ class _Target(click.Path):
 LOCAL_TARGET = _Target(local=True)
 _HEADINGS = {Reading: INPUT, Resources: RESOURCES, Writing: OUTPUT}
 _GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
+#: Fields whose heading is another one than that of their group or spec.
+_ADVANCED = {
+    *("store", "run", "stem", "keep_case", "nfkc", "strip_accents", "raw", "bag", "hash_bytes"),
+    *("ignore", "stop_passages", "method", "num_bands", "rows", "documents", "scheme", "seed"),
+    *("tree_threshold", "pairs", "max_bucket", "tagged"),
+}
+#: What else differs on the command line, by field.
+_DIFFER: dict[str, dict[str, Any]] = {
+    "stop_passages": {
+        "multiple": False,
+        "help": "Compare as if the passages of this file, such as letterheads, were spaces; in "
+        "plain text with an empty line between two, else the column text.",
+    },
+    "hash_bytes": {"callback": lambda _, __, value: value and int(value)},
+}
+_KINDS = {"int": int, "float": float}
 
 
 class GroupedOption(click.Option):
@@ -93,7 +109,7 @@ def grouped(example: str, *, bare: bool = False) -> Callable[[Callable[..., Any]
 
 #: Words for values of another type than text.
 _TYPES: dict[str, Any] = {
-    **dict.fromkeys(("N", "B", "R"), int),
+    "N": int,
     **dict.fromkeys(("T", "P", "SHARE", "SECONDS"), float),
     **dict.fromkeys(("DIR", "FILE", "INDEX|RUN"), PATH),
 }
@@ -137,10 +153,6 @@ def all_of(*options: Callable[..., Any]) -> Callable[[F], F]:
     return add
 
 
-def _default(name: str) -> str:
-    return ", ".join(f"{key} {getattr(spec, name)}" for key, spec in PRESETS.items())
-
-
 def _quiet(text: str) -> Callable[[F], F]:
     def heard(context: click.Context, _: click.Parameter, quiet: bool) -> bool:
         if quiet:
@@ -177,47 +189,80 @@ class _Names(click.ParamType):  # type: ignore[type-arg]
         return value.split(",") if isinstance(value, str) else value
 
 
+def chosen(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that have a value: of the others the library has the defaults."""
+    # By identity: 0 equals False, and is a value to refuse.
+    return {k: v for k, v in options.items() if v is not None and v is not False and v != ()}
+
+
 def shared(
-    group: type, *names: str, prefix: str = "", **attributes: Any
+    of: type, *names: str, but: Iterable[str] = (), prefix: str = "", **attributes: Any
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Return options that many commands share, as their group in the library describes them.
+    """Return the options of a group or a spec, as the library describes them.
 
     Args:
-        group: `Reading`, `Resources` or `Writing`.
-        names: Fields of it.
+        of: `Reading`, `Resources`, `Writing` or a spec.
+        names: Fields of it; all by default.
+        but: Those that are left out then.
         prefix: Of the options of a second corpus, which are those of the first one by default.
         attributes: What differs from the description.
     """
-    fields = {field.name: field for field in dataclasses.fields(group)}
-    made = [_of_field(group, fields[name], prefix, attributes) for name in names]
-    return all_of(*made)
+    fields = {field.name: field for field in dataclasses.fields(of)}
+    made = names or [name for name in fields if name not in but]
+    return all_of(*(_of_field(of, fields[name], prefix, attributes) for name in made))
 
 
 def _of_field(
     group: type, field: dataclasses.Field[Any], prefix: str, attributes: dict[str, Any]
 ) -> Callable[[F], F]:
-    heading = ADVANCED if field.name in ("store", "run") else _HEADINGS[group]
-    word, default = field.metadata.get("word", ""), field.default
-    given: dict[str, Any] = {"group": heading, "help": _plain(described(group)[field.name])}
-    name = f"--{prefix}{field.name}".replace("_", "-")
+    word, default = field.metadata["word"], field.default
+    given: dict[str, Any] = {"group": _HEADINGS.get(group, COMPARED)}
+    if field.name in _ADVANCED:
+        given["group"] = ADVANCED
+    told = described(ShingleSpec) | described(group)
+    given["help"] = _plain(told[field.name], group)
+    name = flag_of(prefix + field.name)
     if default is True:
         given |= {"is_flag": True, "flag_value": False, "default": True, "show_default": False}
         return option(f"--no-{field.name}", field.name, **{**given, **attributes})
-    if default not in (None, False) and not prefix:
+    kind = str(field.type).removesuffix(" | None")
+    if kind in _KINDS and word[:1] != "[":
+        given["type"] = _KINDS[kind]
+    if kind.startswith("tuple"):
+        given |= {"multiple": True, "help": f"{given['help']} May be given several times."}
+    elif group not in _HEADINGS:
+        given["help"] += _default(group, field)
+    elif default not in (None, False) and not prefix:
         given["default"] = default
     if field.name == "text":
         given["type"] = _Names()
-    return option(f"{name} {word}".strip(), **{**given, **attributes})
+    given |= _DIFFER.get(field.name, {}) | attributes
+    return option(f"{name} {word}".strip(), prefix + field.name, **given)
 
 
-def _plain(text: str) -> str:
+def _default(group: type, field: dataclasses.Field[Any]) -> str:
+    """Return the default of a setting, or those of the presets, for its help."""
+    every = {"": field.default}
+    if group is Spec:
+        every = {name: getattr(spec, field.name) for name, spec in PRESETS.items()}
+    if group is ShingleSpec:
+        every = {name: getattr(spec.shingle, field.name) for name, spec in PRESETS.items()}
+    if len(set(every.values())) == 1:
+        every = {"": field.default}
+    shown = [f"{name} {value}".strip() for name, value in chosen(every).items()]
+    return f" [default: {', '.join(shown)}]" if shown else ""
+
+
+def _plain(text: str, group: type) -> str:
     """Return a description of the library in the words of the command line.
 
-    >>> _plain('Such as ``"4GB"``; without ``skip_large``, ``row 17``.')
+    >>> _plain('Such as ``"4GB"``; without ``skip_large``, ``row 17``.', Reading)
     'Such as 4GB; without --skip-large, row 17.'
     """
     text = re.sub(r'``"(\w[^`]*)"``', r"\1", text)
-    names = "|".join(field.name for group in _HEADINGS for field in dataclasses.fields(group))
+    names = "|".join(
+        field.name for of in (*_HEADINGS, ShingleSpec, group) for field in dataclasses.fields(of)
+    )
     text = re.sub(f"``({names})``", r"`\1`", text)
     return as_options(text.replace('``"', "'").replace('"``', "'").replace("``", ""))
 
@@ -235,108 +280,38 @@ table_options = all_of(shared(Reading, "id"), file_options)
 #: How texts are read.
 input_options = all_of(text_option, table_options)
 threads_option = shared(Resources, "threads")
-_shingle_option = compared(
-    "--shingle word:N|char:N|item",
-    help="Units that are compared: N consecutive words or characters; or items, where the column "
-    f"has lists of them. [default: {_default('shingle')}]",
-)
-#: What becomes spaces before texts are compared.
-ignore_options = all_of(
-    advanced(
-        "--ignore REGEX",
-        multiple=True,
-        help="Compare as if matches in the text were spaces; in the syntax of RE2, such as "
-        r"'\d{1,2}\.\d{1,2}\.\d{4}'. May be given several times.",
-    ),
-    advanced(
-        "--stop-passages FILE",
-        help="Compare as if the passages of this file, such as letterheads, were spaces; in plain "
-        "text with an empty line between two, else the column text.",
-    ),
-)
-_normalising = all_of(
-    advanced(
-        "--stem LANGUAGE",
-        help="Compare word stems; a Snowball language, or none. [default: clinical english]",
-    ),
-    advanced("--keep-case", help="Distinguish upper and lower case."),
-    advanced("--nfkc", help="Unicode compatibility composition first."),
-    advanced("--strip-accents", help="Remove nonspacing marks."),
-    advanced("--raw", help="With char:N: keep white space as it is."),
-    advanced("--bag", help="Count repeated shingles: multiset Jaccard."),
-    advanced("--hash-bytes [4|8]", help="Bytes of the hash of a shingle. [default: 8]"),
-    ignore_options,
-)
-_preset_option = compared(
-    f"--preset [{'|'.join(PRESETS)}]",
-    default="web",
-    help="Settings to start from; the options below override them.",
+_SHINGLE_HELP = (
+    "Units that are compared: N consecutive words or characters; or items, where the column has "
+    f"lists of them. [default: {', '.join(f'{name} {of.shingle}' for name, of in PRESETS.items())}]"
 )
 #: Options of shingles.
-shingle_options = all_of(_preset_option, _shingle_option, _normalising)
-#: Those that two texts by themselves need.
-pair_options = all_of(
-    _preset_option,
-    _shingle_option,
+shingle_options = all_of(
     compared(
-        "--threshold T",
-        help="Jaccard similarity from which on two documents are near-duplicates. "
-        f"[default: {_default('threshold')}]",
+        f"--preset {one_of(PRESETS)}",
+        default="web",
+        help="Settings to start from; the options below override them.",
     ),
-    _normalising,
+    shared(Spec, "shingle", help=_SHINGLE_HELP),
+    shared(
+        ShingleSpec,
+        "stem",
+        help="Compare word stems; a Snowball language, or none. [default: clinical english]",
+    ),
+    shared(ShingleSpec, but=("unit", "n", "stem")),
 )
-_scheme_options = all_of(
-    advanced(f"--scheme [{'|'.join(SCHEMES)}]", default="affine32", help="Signature scheme."),
-    advanced("--seed", type=int, default=0, help="Seed of the hash functions."),
-)
+_scheme_options = shared(Spec, "scheme", "seed")
 #: What signatures depend on.
 signature_options = all_of(shingle_options, _scheme_options)
+#: Those that two texts by themselves need.
+pair_options = all_of(shingle_options, shared(Spec, "threshold"))
+_OF_KEYS = ("recall", "method", "num_bands", "rows", "documents")
 #: Options that the keys of an index depend on.
-index_options = all_of(
-    pair_options,
-    compared(
-        "--recall P",
-        help="Probability that a pair at the threshold is found; bands and rows are chosen for it. "
-        "[default: 0.99]",
-    ),
-    advanced(
-        "--method [lsh|allpairs]", default="lsh", help="Banding, or an exact search of all pairs."
-    ),
-    advanced("--bands B", "num_bands", help="Number of bands; needs --rows."),
-    advanced("--rows R", help="Rows of a band; needs --bands."),
-    advanced(
-        "--documents N",
-        help="Number of documents to choose the bands for. [default: 5 million]",
-    ),
-    _scheme_options,
-)
+index_options = all_of(pair_options, shared(Spec, *_OF_KEYS), _scheme_options)
+_OF_INDEX = ("shingle", "threshold", *_OF_KEYS, "scheme", "seed")
+_KEPT = ("keep", "order_by", "cluster")
 #: Options of the settings; see `spec_of`.
 spec_options = all_of(
-    index_options,
-    kept(
-        "--keep first|longest|max:COLUMN|min:COLUMN",
-        help="Which of the similar documents is kept. [default: first]",
-    ),
-    kept("--order-by COLUMN", help="Order of the documents. [default: that of the input]"),
-    kept(
-        f"--cluster [{'|'.join(CLUSTERINGS)}]",
-        help="How documents are grouped; it does not change which are kept. louvain needs "
-        f"neardup[graph]. [default: {_default('cluster')}]",
-    ),
-    advanced(
-        "--tree-threshold T",
-        help="Minimum similarity of any two documents of a bounded cluster. "
-        "[default: 0.4, or the threshold if that is lower]",
-    ),
-    advanced(
-        "--pairs [kept|all]",
-        help="Compare what decides which documents are kept, or all pairs that share a bucket, and "
-        "list these. [default: kept]",
-    ),
-    advanced(
-        "--max-bucket N",
-        help="Compare with the first N kept documents of a bucket only. [default: no limit]",
-    ),
+    index_options, shared(Spec, *_KEPT, group=KEPT), shared(Spec, but=(*_OF_INDEX, *_KEPT))
 )
 #: Where band keys are stored.
 store_options = shared(Resources, "store", "run")
@@ -386,14 +361,11 @@ def given_options(*names: str) -> list[str]:
     return [name for name in of_all if context.get_parameter_source(name) == given]
 
 
-def spec_of(options: dict[str, Any]) -> Spec:
-    """Return the preset with what options override; None, False and () for none do not."""
-    # By identity: 0 equals False, and is a value to refuse.
-    given = {k: v for k, v in options.items() if v is not None and v is not False and v != ()}
+def spec_of(options: Mapping[str, Any]) -> Spec:
+    """Return the preset with the settings that override it."""
+    given = chosen(options)
     if "recall" in given and ("num_bands" in given or "rows" in given):
         raise SpecError("recall and bands with rows exclude each other", "leave one out")
-    if "hash_bytes" in given:
-        given["hash_bytes"] = int(given["hash_bytes"])
     if "stop_passages" in given:
         from neardup.corpora.stop_passages import ignored
 

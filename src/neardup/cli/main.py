@@ -164,6 +164,7 @@ def _interrupt_soon() -> None:
 _RENAMED = {
     "out": "-o",
     "num_bands": "--bands",
+    "name_source": "--source",
     "progress": "--quiet",
     "clean": "--no-clean",
     "texts": "--no-text",
@@ -173,6 +174,15 @@ _RENAMED = {
     "neardup.sketch_corpus": "neardup sketch",
     "RecordIndex.clusters": "clusters.parquet of the linkages, before records were removed,",
 }
+
+
+def flag_of(argument: str) -> str:
+    """Return the option that is an argument of the library.
+
+    >>> flag_of("num_bands"), flag_of("order_by")
+    ('--bands', '--order-by')
+    """
+    return _RENAMED.get(argument, "--" + argument.replace("_", "-"))
 
 
 def as_options(message: str) -> str:
@@ -192,7 +202,7 @@ def as_options(message: str) -> str:
 
     def named(found: re.Match[str]) -> str:
         name, value = found["name"], found.groupdict().get("value")
-        option = _RENAMED.get(name, "--" + name.replace("_", "-"))
+        option = flag_of(name)
         return option if value is None else f"{option} {shlex.quote(value)}"
 
     message = re.sub(r"`(?P<name>[a-z_]+)`=(?P<value>[\d.]*\d)", named, message)

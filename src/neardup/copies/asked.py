@@ -1,15 +1,18 @@
-"""Settings of a search for passages: which runs are compared, and how copied words are treated."""
+"""Settings of a search for passages, and for test items: what counts, and which words are cut."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neardup.copies.cuts.cutting import UNITS
 from neardup.errors import SpecError
-from neardup.spec import ShingleSpec
+from neardup.spec import ShingleSpec, check_integer, one_of, option
 
 #: Which source a passage has, in the order of `neardup.kernels.passages.growing.grow`.
 SOURCES = ("longest", "latest", "first")
+#: By what a document and a test item match, unless it is a passage.
+SHARES = ("containment", "similarity")
+#: What is cut only as a whole.
+UNITS = ("line", "sentence", "paragraph")
 #: Words of the shortest run, by preset.
 WORDS = {"web": 50, "clinical": 10}
 #: Shortest and longest run; hashes of a run are made of its grams, of at most 64 words each.
@@ -34,33 +37,35 @@ class PassageSpec:
 
     Attributes:
         words: Words of the shortest run that counts.
-        order_by: Column that gives the order of the documents; None for that of the input.
-        within: Column; only documents with equal values are compared. Those without a value, or
-            with empty text there, are compared with none.
-        across: Column; only documents with different values are compared; likewise.
-        source: ``"longest"``, ``"latest"`` or ``"first"``: which earlier occurrence is named.
+        order_by: Column that gives the order of the documents; that of the input by default.
+            Documents without a value come last.
+        within: Column, such as a patient; only documents with equal values are compared. Those
+            without a value, or with empty text there, are compared with none.
+        across: Column, such as a site; only documents with different values are compared; likewise.
+        name_source: Which earlier occurrence of a passage is named: ``"longest"``, the one that it
+            has the most words from; or the ``"latest"`` or ``"first"`` of its first run.
         boilerplate: A run in so many documents or more is boilerplate, and not copied; 0 for none.
-        bridge: Most changed words between two passages that are joined.
-        stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc``, ``strip_accents``,
-            ``ignore`` and ``stop_passages``. Ignored text has no words, and is not counted.
+        bridge: Most changed words between two passages from one source that are joined.
+
+    All others are those of `neardup.ShingleSpec`. Ignored text has no words, and is not counted.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
     """
 
-    words: int = 25
-    order_by: str | None = None
-    within: str | None = None
-    across: str | None = None
-    source: str = "longest"
-    boilerplate: int = 0
-    bridge: int = 0
-    stem: str | None = None
-    keep_case: bool = False
-    nfkc: bool = False
-    strip_accents: bool = False
-    ignore: tuple[str, ...] = ()
-    stop_passages: tuple[str, ...] = ()
+    words: int = option(25, "L")
+    order_by: str | None = option(None, "COLUMN")
+    within: str | None = option(None, "COLUMN")
+    across: str | None = option(None, "COLUMN")
+    name_source: str = option("longest", one_of(SOURCES))
+    boilerplate: int = option(0, "N")
+    bridge: int = option(0, "G")
+    stem: str | None = option(None, "LANGUAGE")
+    keep_case: bool = option(False)
+    nfkc: bool = option(False)
+    strip_accents: bool = option(False)
+    ignore: tuple[str, ...] = option((), "REGEX")
+    stop_passages: tuple[str, ...] = option((), "FILE")
 
     def __post_init__(self) -> None:
         if not _SHORTEST <= self.words <= _LONGEST:
@@ -68,8 +73,8 @@ class PassageSpec:
                 f"`words` is {self.words}; expected {_SHORTEST} to {_LONGEST:,}",
                 "10 to measure clinical notes, 25 to cut, 50 for web pages",
             )
-        if self.source not in SOURCES:
-            raise SpecError(f"`name_source` is {self.source!r}; expected {', '.join(SOURCES)}")
+        if self.name_source not in SOURCES:
+            raise SpecError(f"`name_source` is {self.name_source!r}; expected {', '.join(SOURCES)}")
         if self.within is not None and self.across is not None:
             raise SpecError("`within` and `across` exclude each other", "leave one out")
         if self.boilerplate < 0 or self.boilerplate == 1:
@@ -105,34 +110,37 @@ class CutSpec:
     """Treatment of the copied words; by default they stay.
 
     Attributes:
-        copied: Cut the copied words; so do ``mask`` and ``whole`` without ``boilerplate``.
-        boilerplate: Cut the words in boilerplate, but for their first occurrence.
-        mask: Put this in place of each stretch that is cut; None for nothing.
-        whole: ``"line"``, ``"sentence"`` or ``"paragraph"``: cut only complete ones of which all
-            words would be cut.
-        drop_above: Leave out documents of which a larger share is copied.
+        cut: Cut the copied words, and what stands between them: ignored text too, though it may
+            stand nowhere else. A character that ``nfkc`` makes several words of is cut only if all
+            of them are.
+        cut_boilerplate: Cut boilerplate, but for its first occurrence; with ``mask`` or ``whole``
+            nothing else, unless ``cut`` is given.
+        mask: Put this text in place of each stretch that is cut; asks for ``cut``.
+        whole: Cut only complete lines, sentences or paragraphs that would be cut completely; asks
+            for ``cut``.
+        drop_above: Leave out documents of which a larger share of the words is copied.
         drop_below: Leave out documents with fewer words left.
         keep_sources: Leave no document out that has the only occurrence of words that were cut.
-        annotate: Add columns to each document: words, copied_share and copied_from.
+        annotate: Add words, copied_share and copied_from to each document of the corpus.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
     """
 
-    copied: bool = False
-    boilerplate: bool = False
-    mask: str | None = None
-    whole: str | None = None
-    drop_above: float | None = None
-    drop_below: int | None = None
-    keep_sources: bool = False
-    annotate: bool = False
+    cut: bool = option(False)
+    cut_boilerplate: bool = option(False)
+    mask: str | None = option(None, "TEXT")
+    whole: str | None = option(None, one_of(UNITS))
+    drop_above: float | None = option(None, "SHARE")
+    drop_below: int | None = option(None, "WORDS")
+    keep_sources: bool = option(False)
+    annotate: bool = option(False)
 
     def __post_init__(self) -> None:
         if self.whole is not None and self.whole not in UNITS:
             raise SpecError(f"`whole` is {self.whole!r}; expected {', '.join(UNITS)}")
         if not self.cuts and (self.mask is not None or self.whole is not None):
-            object.__setattr__(self, "copied", True)  # who says how to cut wants to
+            object.__setattr__(self, "cut", True)  # who says how to cut wants to
         if self.mask is not None and not self.mask.strip():
             raise SpecError("`mask` is empty", "leave it out to cut without a mask")
         if self.drop_above is not None and not 0 <= self.drop_above <= 1:
@@ -148,7 +156,7 @@ class CutSpec:
     @property
     def cuts(self) -> bool:
         """Whether any words go."""
-        return self.copied or self.boilerplate
+        return self.cut or self.cut_boilerplate
 
     @property
     def drops(self) -> bool:
@@ -159,3 +167,65 @@ class CutSpec:
     def writes(self) -> bool:
         """Whether the corpus is written again."""
         return self.cuts or self.drops or self.annotate
+
+
+@dataclass(frozen=True)
+class ContainSpec:
+    """Definition of a test item in a training document, and treatment of the words that match.
+
+    Attributes:
+        by: ``"containment"``, the share of the item's shingles that a document has, or
+            ``"similarity"``, the Jaccard similarity of the two.
+        threshold: Lowest share or similarity of a match, in (0, 1].
+        passage: Instead: so many consecutive words that both have are a match, 1 to 64.
+        shingle: Units that are compared: N consecutive words or characters.
+        min_words: An item shorter than a shingle, or than ``passage``, is looked for as it is, word
+            by word, if it has so many words; at least 1.
+        cut: Keep all documents, and cut the words that match: those that are in a shingle of an
+            item that matches, or in an item shorter than one.
+        mask: Put this text in place of each stretch that is cut.
+
+    Raises:
+        SpecError: A field is out of range, or two contradict each other.
+    """
+
+    by: str = option("containment", one_of(SHARES))
+    threshold: float = option(0.8, "T")
+    passage: int | None = option(None, "N")
+    shingle: ShingleSpec = option(ShingleSpec(), "word:N|char:N")
+    min_words: int = option(2, "N")
+    cut: bool = option(False)
+    mask: str | None = option(None, "TEXT")
+
+    def __post_init__(self) -> None:
+        if self.by not in SHARES:
+            raise SpecError(f"`by` is {self.by!r}; expected {' or '.join(SHARES)}")
+        if not isinstance(self.threshold, int | float) or not 0 < self.threshold <= 1:
+            raise SpecError(f"threshold is {self.threshold!r}; expected a number in (0, 1]")
+        if self.passage is not None:
+            check_integer("`passage`", self.passage, 1, 64)
+        if self.shingle.unit == "item":
+            raise SpecError("decontamination compares texts, and the shingle is item")
+        if self.min_words < 1:
+            raise SpecError(f"`min_words` is {self.min_words}; expected 1 word or more")
+        if self.cut and self.unit.unit != "word":
+            raise SpecError("`cut` cuts words, and the shingle is of characters", "give word:N")
+        if self.mask is not None and not self.cut:
+            raise SpecError("`mask` says how to cut, and nothing is cut", "add `cut`")
+        if self.mask is not None and not self.mask.strip():
+            raise SpecError("`mask` is empty", "leave it out to cut without a mask")
+
+    @property
+    def kind(self) -> str:
+        """How a document and an item match: ``by``, or ``"passage"``."""
+        return self.by if self.passage is None else "passage"
+
+    @property
+    def minimum(self) -> float:
+        """Lowest share or similarity."""
+        return float(self.threshold) if self.passage is None else 0.0
+
+    @property
+    def unit(self) -> ShingleSpec:
+        """The unit that is compared; for passages, their shortest length in words."""
+        return self.shingle if self.passage is None else ShingleSpec(n=self.passage)

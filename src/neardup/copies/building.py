@@ -55,7 +55,7 @@ def build(
         old: Documents, the first ones, that have no passages of their own.
     """
     scratch = work.scratch
-    rule, words, boilerplate = SOURCES.index(spec.source), spec.words, spec.boilerplate
+    rule, words, boilerplate = SOURCES.index(spec.name_source), spec.words, spec.boilerplate
     position = segments[:, 0]
     begin = first_not_below(position, 0, len(position), np.uint64(old << 32))
     bounds, blocks = divided(position, begin), blocks_of(position, scratch.empty)

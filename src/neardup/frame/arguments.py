@@ -8,7 +8,7 @@ import inspect
 import os
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
@@ -18,6 +18,7 @@ from neardup.spec import ShingleSpec, Spec, nearest
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V", str, float)
 
 #: The name of a type in messages, and the types that are taken for it. A bool is no number.
@@ -138,6 +139,7 @@ def expanded(function: Callable[P, R]) -> Callable[P, R]:
     ``**options: Unpack[SomeOptions]`` takes the keywords and the groups of that `TypedDict`, see
     `neardup.frame.options`, and finds the groups in ``options``, complete. Of a second corpus,
     whose options have a prefix, it finds those that were given. Signature and docstring show all.
+    Arguments that are fields of a spec, see `of_specs`, are described there.
     """
     shared = _Shared.of(function)
     signature = _flat(inspect.signature(function), shared)
@@ -170,8 +172,19 @@ def expanded(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     call.__signature__ = signature  # type: ignore[attr-defined]
-    call.__doc__ = _documented(function.__doc__, shared)
+    specs = getattr(function, "specs", ())
+    call.__doc__ = _documented(function.__doc__, parameters, shared, specs)
     return call
+
+
+def of_specs(*specs: type) -> Callable[[F], F]:
+    """Return a decorator, to stand below `expanded`, by which specs describe arguments."""
+
+    def mark(function: F) -> F:
+        function.specs = specs  # type: ignore[attr-defined]
+        return function
+
+    return mark
 
 
 def _flat(written: inspect.Signature, shared: _Shared) -> inspect.Signature:
@@ -231,25 +244,29 @@ def _check_group(
             raise SpecError(f"`{key}` and `{name}` are both given", f"give `{name}` in `{key}`")
 
 
-def _documented(doc: str | None, shared: _Shared) -> str | None:
-    """Return a docstring whose arguments are all that the signature shows."""
-    if doc is None or not shared.groups or "Args:" not in doc:
+def _documented(
+    doc: str | None, names: Iterable[str], shared: _Shared, specs: Iterable[type]
+) -> str | None:
+    """Return a docstring whose arguments are all that the signature shows, in its order."""
+    if doc is None or not (shared.groups or specs) or "Args:" not in doc:
         return doc
-    doc = inspect.cleandoc(doc)
-    known, more = descriptions(doc), []
+    doc, known = inspect.cleandoc(doc), dict[str, str]()
+    for spec in specs:
+        known |= described(spec)
     told = {key: described(group) for key, group in shared.groups.items()}
     for name, (key, field) in shared.options.items():
-        if name not in known and key in GROUPS:
-            more.append(f"{name}: {told[key][field.name]}")
+        if key in GROUPS:
+            known[name] = told[key][field.name]
     for key, group in shared.groups.items():
-        if key not in known:
-            more.append(f"{key}: A `neardup.{group.__name__}`, instead of its options one by one.")
-    head, args, rest = doc.partition("\nArgs:\n")
-    section, gap, rest = rest.partition("\n\n")
+        known[key] = f"A `neardup.{group.__name__}`, instead of its options one by one."
+    known |= descriptions(doc)
     wrap = functools.partial(
         textwrap.fill, width=96, initial_indent=" " * 4, subsequent_indent=" " * 8
     )
-    return "".join([head, args, "\n".join([section, *map(wrap, more)]), gap, rest])
+    rows = [wrap(f"{name}: {known[name]}") for name in names if name in known]
+    head, args, rest = doc.partition("\nArgs:\n")
+    _, gap, rest = rest.partition("\n\n")
+    return "".join([head, args, "\n".join(rows), gap, rest])
 
 
 def _setting(name: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from neardup.errors import SpecError, spelled
 from neardup.files.given_path import GivenPath
 from neardup.memory_plan import memory_of, parse_size
+from neardup.spec import one_of, option
 
 if TYPE_CHECKING:
     from neardup.engines.clock import Listener
@@ -24,11 +25,6 @@ Progress: TypeAlias = "bool | str | Listener | None"
 
 #: Formats of tables.
 TABLE_FORMATS = ("parquet", "csv")
-
-
-def _option(default: Any, word: str = "") -> Any:
-    """Return a field; ``word`` is that of its value on the command line, or its choices."""
-    return field(default=default, metadata={"word": word})
 
 
 @dataclass(frozen=True)
@@ -53,14 +49,14 @@ class Reading:
         SpecError: ``text`` names no columns, or ``max_document`` is no size.
     """
 
-    text: str | Sequence[str] = _option("text", "NAME[,NAME...]")
-    id: str | None = _option(None, "NAME")
-    input_format: str | None = _option(None, "[jsonl|parquet|csv|tsv|arrow|text]")
-    delimiter: str | None = _option(None, "CHARACTER")
-    encoding_errors: str = _option("strict", "[strict|replace]")
-    max_document: int | str = _option("256MB", "SIZE")
-    skip_large: bool = _option(False)
-    private_ids: bool = _option(False)
+    text: str | Sequence[str] = option("text", "NAME[,NAME...]")
+    id: str | None = option(None, "NAME")
+    input_format: str | None = option(None, "[jsonl|parquet|csv|tsv|arrow|text]")
+    delimiter: str | None = option(None, "CHARACTER")
+    encoding_errors: str = option("strict", "[strict|replace]")
+    max_document: int | str = option("256MB", "SIZE")
+    skip_large: bool = option(False)
+    private_ids: bool = option(False)
 
     def __post_init__(self) -> None:
         text = (self.text,) if isinstance(self.text, str) else self.text
@@ -91,10 +87,10 @@ class Resources:
         SpecError: A value is out of range, or a named run has no store to be in.
     """
 
-    memory: int | str | None = _option(None, "SIZE")
-    threads: int | None = _option(None, "N")
-    store: str = _option("auto", "auto|sqlite:FILE|cassandra://HOST:PORT/KEYSPACE")
-    run: str | None = _option(None, "NAME")
+    memory: int | str | None = option(None, "SIZE")
+    threads: int | None = option(None, "N")
+    store: str = option("auto", "auto|sqlite:FILE|cassandra://HOST:PORT/KEYSPACE")
+    run: str | None = option(None, "NAME")
     progress: Progress = "auto"
     #: The file of a store in one.
     store_file: GivenPath | None = field(default=None, init=False, compare=False)
@@ -163,17 +159,17 @@ class Writing:
         SpecError: There is no such format of tables.
     """
 
-    out: str | os.PathLike[str] | None = _option(None, "OUT")
-    clean: bool = _option(True)
-    removed: bool = _option(False)
-    annotate: bool = _option(False)
-    format: str | None = _option(None, "[jsonl|csv|tsv|parquet|arrow]")
-    compression: str | None = _option(None, "[gzip|zstd|none|snappy|brotli|lz4]")
-    tables: str = _option("parquet", "[parquet|csv]")
-    overwrite: bool = _option(False)
-    resume: bool = _option(False)
-    work: str | os.PathLike[str] | None = _option(None, "FOLDER")
-    keep_run: bool = _option(False)
+    out: str | os.PathLike[str] | None = option(None, "OUT")
+    clean: bool = option(True)
+    removed: bool = option(False)
+    annotate: bool = option(False)
+    format: str | None = option(None, "[jsonl|csv|tsv|parquet|arrow]")
+    compression: str | None = option(None, "[gzip|zstd|none|snappy|brotli|lz4]")
+    tables: str = option("parquet", one_of(TABLE_FORMATS))
+    overwrite: bool = option(False)
+    resume: bool = option(False)
+    work: str | os.PathLike[str] | None = option(None, "FOLDER")
+    keep_run: bool = option(False)
 
     def __post_init__(self) -> None:
         if self.tables not in TABLE_FORMATS:
@@ -322,20 +318,20 @@ def another(first: Reading, given: Mapping[str, object], prefix: str, *same: str
 
 
 def described(group: type) -> dict[str, str]:
-    """Return the descriptions of the fields of a group, by name, from its docstring."""
+    """Return the descriptions of the fields of a group or a spec, by name, from its docstring."""
     return descriptions(cleandoc(group.__doc__ or ""))
 
 
 def descriptions(doc: str) -> dict[str, str]:
-    """Return the descriptions of arguments, by name, of the section ``Args`` of a docstring.
+    """Return the descriptions of arguments, or of attributes, by name, from a docstring.
 
     >>> descriptions("A call.\\n\\nArgs:\\n    a: One\\n        thing.\\n    b: Other.")
     {'a': 'One thing.', 'b': 'Other.'}
     """
-    section = doc.partition("\nArgs:\n")[2].partition("\n\n")[0]
+    _, _, rest = doc.replace("\nAttributes:\n", "\nArgs:\n").partition("\nArgs:\n")
     found: dict[str, str] = {}
     name = ""
-    for line in section.splitlines():
+    for line in rest.partition("\n\n")[0].splitlines():
         if not line.startswith(" " * 8):
             name, _, line = line.strip().partition(":")
         found[name] = f"{found.get(name, '')} {line.strip()}".strip()

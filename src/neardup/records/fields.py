@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from neardup.errors import SpecError, spelled
+from neardup.spec import one_of, option
 
 COMPARISONS = ("text", "exact", "digits", "numeric")
 SIMILARITIES = ("mixed", "fields", "record", "idf")
@@ -80,15 +81,21 @@ class LinkSpec:
 
     Attributes:
         fields: The fields.
-        block_at: Similarity of two records at which the recall of the candidates is stated; None
-            for 0.3, or 0.5 for more than 200,000 records.
+        block_at: Jaccard similarity of two records at which ``recall`` is stated; 0.3 by default,
+            and 0.5 for more than 200,000 records: the work grows with their square.
         recall: Probability that a pair at ``block_at`` becomes a candidate, in (0, 1).
-        similarity: What seeds are found by: ``"fields"``, ``"record"``, ``"idf"``, or ``"mixed"``,
-            a mean of ``fields`` and ``idf`` by how many words values have.
-        decide_at: Probability from which on two records are one.
-        one_to_one: A record is in one pair at most; of two files.
-        cluster: ``"average"`` or ``"complete"``.
-        tagged: Shingles of one field do not equal those of another.
+        similarity: Similarity of the histogram. ``"fields"``: the mean over the fields that both
+            records have, weighted by the logarithm of their distinct values. ``"record"``: Jaccard
+            similarity of the records' 3-grams. ``"idf"``: the same, with rare 3-grams weighing
+            more. ``"mixed"``: a mean of ``"fields"`` and ``"idf"``, with more of the latter where
+            values have several words.
+        decide_at: Probability from which on two records are one, in (0, 1].
+        one_to_one: Of each record the best pair only; for two files.
+        cluster: ``"average"``: the two clusters with the highest mean of log odds are merged, as
+            long as it is that of a match. ``"complete"``: any two records of a cluster are one by
+            themselves.
+        tagged: Keep the fields apart: shingles of one do not equal those of another, and swapped
+            values share none.
         seed: Seed of the hash functions.
 
     Raises:
@@ -96,14 +103,14 @@ class LinkSpec:
     """
 
     fields: tuple[Field, ...]
-    block_at: float | None = None
-    recall: float = 0.99
-    similarity: str = "mixed"
-    decide_at: float = 0.5
-    one_to_one: bool = False
-    cluster: str = "average"
-    tagged: bool = False
-    seed: int = 0
+    block_at: float | None = option(None, "S")
+    recall: float = option(0.99, "P")
+    similarity: str = option("mixed", one_of(SIMILARITIES))
+    decide_at: float = option(0.5, "P")
+    one_to_one: bool = option(False)
+    cluster: str = option("average", one_of(CLUSTERINGS))
+    tagged: bool = option(False)
+    seed: int = option(0, "N")
 
     def __post_init__(self) -> None:
         if not self.fields:

@@ -398,7 +398,7 @@ class PassageSettings(RecordPart):
     order_by: str | None
     within: str | None
     across: str | None
-    source: str
+    name_source: str
     boilerplate: Count
     bridge: Count
     stem: str | None
@@ -411,8 +411,8 @@ class PassageSettings(RecordPart):
 
 
 class CutSettings(RecordPart):
-    copied: bool
-    boilerplate: bool
+    cut: bool
+    cut_boilerplate: bool
     mask: str | None
     whole: str | None
     drop_above: float | None
@@ -489,7 +489,7 @@ class PassageRecord(OfCorpus):
         super().__post_init__()
         if self.against is not None:
             self.against.require_documents("against", self.counts.old_documents)
-        by, cut = self.spec.by, self.cut.copied or self.cut.boilerplate
+        by, cut = self.spec.by, self.cut.cut or self.cut.cut_boilerplate
         agree("by_value", (self.by_value is not UNSET) == (by is not None), "spec.by")
         agree("by_year", (self.by_year is UNSET) == (self.by_month is UNSET), "by_month")
         dated = self.by_year is not UNSET

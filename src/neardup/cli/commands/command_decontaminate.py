@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import click
-
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_events, show_record
+from neardup.copies.asked import ContainSpec
 from neardup.errors import SpecError
 from neardup.frame.options import Writing
+
+_CUT = ("cut", "mask")
 
 
 @o.grouped(
@@ -16,54 +17,16 @@ from neardup.frame.options import Writing
     "neardup decontaminate train.parquet --against test.jsonl -o out --passage 13"
 )
 @o.inputs_argument
-@o.option(
-    "--against",
-    "tests",
-    metavar="TEST",
+@o.of_input(
+    *("--against TEST", "tests"),
     multiple=True,
     required=True,
-    group=o.INPUT,
     help="Test items: a file, folder or pattern; may be given several times.",
 )
 @o.input_options
 @o.second_options("test_", "of the test items")
-@o.option(
-    "--by",
-    type=click.Choice(["containment", "similarity"]),
-    default="containment",
-    group=o.COMPARED,
-    help="The share of the item's shingles that a document has, or their Jaccard similarity.",
-)
-@o.option(
-    "--threshold",
-    metavar="T",
-    type=float,
-    default=0.8,
-    group=o.COMPARED,
-    help="Lowest share or similarity of a match.",
-)
-@o.option(
-    "--passage",
-    metavar="N",
-    type=click.IntRange(1, 64),
-    group=o.COMPARED,
-    help="Instead: N consecutive words that both have are a match.",
-)
-@o.option(
-    "--shingle",
-    metavar="word:N|char:N",
-    default="word:5",
-    group=o.COMPARED,
-    help="Words or characters that are compared.",
-)
-@o.compared(
-    "--min-words N",
-    default=2,
-    help="An item shorter than a shingle, or than --passage, is looked for as it is if it has so "
-    "many words.",
-)
-@o.kept("--cut", help="Keep all documents, and cut the words that match.")
-@o.kept("--mask TEXT", help="Put TEXT instead of each stretch that is cut.")
+@o.shared(ContainSpec, but=_CUT)
+@o.shared(ContainSpec, *_CUT, group=o.KEPT)
 @o.local_out_option
 @o.of_output("--texts", help="Give each match with the text of its passage.")
 @o.shared(Writing, "format", "overwrite")
@@ -103,6 +66,6 @@ def decontaminate(
             [Path(name) for name in inputs],
             [Path(name) for name in tests],
             progress=listener or False,
-            **options,
+            **o.chosen(options),
         ).summary
     show_record(found, str(options["out"]), json_, quiet)

@@ -1,6 +1,7 @@
 """``neardup dedup``, and ``neardup sketch``, which does its first step on several machines."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,15 @@ from neardup.cli import command_options as o
 from neardup.cli.showing import show_events, show_record
 from neardup.errors import SpecError
 from neardup.frame.options import Reading, Writing
+from neardup.spec import ShingleSpec, Spec
 
-#: Options that go with --against whatever it names, those of files, and settings.
-_OF_ALL = ("inputs", "out", "against", "json_", "quiet", "debug")
-_OF_BATCH = (
-    *("text", "id", "format", "overwrite", "input_format", "encoding_errors", "delimiter"),
-    *("max_document", "skip_large", "private_ids", "memory", "threads", "old_only", "removed"),
-)
+#: Options that do not go with --against.
+_NOT_AGAINST = {
+    *("annotate", "clean", "compression", "tables", "resume", "work", "keep_run", "store", "run"),
+    *("cluster", "tree_threshold", "pairs"),
+}
 _OF_CORPUS = ("old_text", "old_id", "old_input_format", "old_delimiter")
-_SETTINGS = (
-    *("preset", "shingle", "stem", "keep_case", "nfkc", "strip_accents", "raw", "bag"),
-    *("hash_bytes", "ignore", "stop_passages", "threshold", "recall", "method", "num_bands"),
-    *("rows", "documents", "scheme", "seed", "keep", "order_by", "max_bucket"),
-)
+_SETTINGS = {"preset", *(field.name for kind in (Spec, ShingleSpec) for field in fields(kind))}
 
 
 @o.grouped(
@@ -106,21 +103,21 @@ def _against(inputs: tuple[str, ...], out: str, old: str, options: dict[str, Any
                 "`resume` does not go with `against`: of an interrupted comparison nothing is kept",
                 "leave it out: the same command starts again",
             )
-        if name not in (*_OF_ALL, *_OF_BATCH, *_OF_CORPUS, *_SETTINGS):
+        if name in _NOT_AGAINST:
             raise SpecError(f"`{name}` does not go with `against`", "leave it out")
-    known = {name: options[name] for name in _OF_BATCH}
+    json_, quiet = options.pop("json_"), options.pop("quiet")
+    known = {name: value for name, value in options.items() if name not in _NOT_AGAINST}
+    settings = {name: known.pop(name) for name in _SETTINGS & known.keys()}
     if is_corpus(target):
-        known["spec"] = o.spec_of({name: options[name] for name in _SETTINGS})
-        known |= {name: options[name] for name in _OF_CORPUS}
-    elif wrong := [name for name in given if name in (*_OF_CORPUS, *_SETTINGS)]:
+        known["spec"] = o.spec_of(settings)
+    elif wrong := [name for name in given if name in _SETTINGS.union(_OF_CORPUS)]:
         raise SpecError(
             f"`{wrong[0]}` does not go with this `against`, an index or a run: its settings apply",
             "leave it out",
         )
     paths = [located(name) for name in inputs]
-    json_, quiet = options["json_"], options["quiet"]
     with show_events(not quiet) as listener:
-        found = against(paths, target, out=out, progress=listener or False, **known)
+        found = against(paths, target, out=out, progress=listener or False, **o.chosen(known))
     show_record(found.summary, out, json_, quiet)
 
 

@@ -9,6 +9,7 @@ import click
 
 from neardup.cli import command_options as o
 from neardup.cli.main import as_options
+from neardup.copies.asked import PassageSpec
 from neardup.errors import SpecError
 from neardup.report.numbers import counted
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     type=int,
     help="Instead estimate what neardup passages would do, with runs of L words.",
 )
-@o.option("--within COLUMN", help="With --passages: compare only documents with equal values.")
-@o.option("--across COLUMN", help="With --passages: compare only those with different values.")
+@o.shared(PassageSpec, "within", group=o.OTHER, help="With --passages, as there.")
+@o.shared(PassageSpec, "across", group=o.OTHER, help="The same.")
 @o.json_option
 def plan(
     inputs: tuple[str, ...],
@@ -83,7 +84,6 @@ def _plan_passages(
     options: dict[str, Any],
     groups: dict[str, Any],
 ) -> None:
-    from neardup.copies.asked import PassageSpec
     from neardup.copies.forecast import PassageLimits, plan_passages, render
     from neardup.corpora.corpus import InputCorpus
     from neardup.engines.clock import Clock

@@ -12,6 +12,7 @@ from neardup.cli import command_options as o
 from neardup.cli.showing import show_events
 from neardup.errors import OutputError, SpecError
 from neardup.frame.options import Reading
+from neardup.records.fields import LinkSpec
 
 if TYPE_CHECKING:
     from neardup.records.outputs.link_runs import LinkRun
@@ -27,95 +28,36 @@ _AGAINST = (
 _files = click.argument("files", metavar="A [B]", nargs=-1, required=True, type=o.PATH)
 _FIELDS: dict[str, Any] = {
     "metavar": "NAME[:COMPARE[:WEIGHT]],...",
-    "group": o.INPUT,
     "help": "Columns that are compared: as text, digits, exact or numeric; text if not given.",
 }
-_block_at = o.option(
-    "--block-at",
-    type=float,
-    metavar="S",
-    group=o.COMPARED,
-    help="Jaccard similarity of two records at which the recall is stated. [default: 0.3; 0.5 for "
-    "more than 200,000 records]",
-)
-_recall = o.option(
-    "--recall",
-    type=float,
-    default=0.99,
-    metavar="P",
-    group=o.COMPARED,
-    help="Probability that such a pair becomes a candidate.",
-)
-_tagged = o.option(
-    "--tagged",
-    is_flag=True,
-    group=o.ADVANCED,
-    help="Keep the fields apart: swapped values share nothing.",
-)
-_seed = o.option(
-    "--seed", type=int, default=0, group=o.ADVANCED, help="Seed of the hash functions."
-)
+_KEPT = ("one_to_one", "cluster")
 
 
 @o.grouped(_EXAMPLE.format("link") + _AGAINST)
 @_files
-@o.option("--fields", **_FIELDS)
-@o.option(
-    "--against",
-    metavar="INDEX",
+@o.of_input("--fields", **_FIELDS)
+@o.of_input(
+    "--against INDEX",
     type=o.PATH,
-    group=o.INPUT,
     help="Link the records of A with those of an index, and insert them; all other settings are "
     "those of the index.",
 )
-@_block_at
-@_recall
-@o.option(
-    "--similarity",
-    type=click.Choice(["mixed", "fields", "record", "idf"]),
-    default="mixed",
-    group=o.COMPARED,
-    help="Similarity of the histogram. fields: weighted mean over the fields; record: 3-grams of "
-    "the record; idf: the same, rare ones weighing more; mixed: a mean of fields and idf.",
-)
-@o.option(
-    "--decide-at",
-    type=float,
-    metavar="P",
-    default=0.5,
-    group=o.COMPARED,
-    help="Probability from which on two records are one.",
-)
-@o.option("--one-to-one", is_flag=True, group=o.KEPT, help="Of each record the best pair only.")
-@o.option(
-    "--cluster",
-    type=click.Choice(["average", "complete"]),
-    default="average",
-    group=o.KEPT,
-    help="average: the mean of the log odds of two clusters decides. complete: any two records of "
-    "a cluster are one by themselves.",
-)
-@o.option(
-    "--labels",
-    metavar="FILE",
-    type=o.PATH,
-    group=o.INPUT,
+@o.shared(LinkSpec, but=("fields", *_KEPT))
+@o.shared(LinkSpec, *_KEPT, group=o.KEPT)
+@o.of_input(
+    "--labels FILE",
     help="Pairs that are known: id_a, id_b, duplicate (true or false), such as those marked on "
     "the page of a report.",
 )
 @o.local_out_option
 @o.overwrite_option
-@o.option(
-    "--index",
+@o.of_output(
+    "--index FOLDER",
     type=o.LOCAL_TARGET,
-    metavar="FOLDER",
-    group=o.OUTPUT,
     help="Make an index of the records too, for --against.",
 )
 @o.file_option("--report", what="Write a page with charts, clusters and pairs too.")
 @o.json_option
-@_tagged
-@_seed
 @o.table_options
 @o.resource_options
 @o.quiet_option
@@ -154,7 +96,8 @@ def link(
 
     with show_events(not quiet) as listener:
         heard = listener or False
-        run = link(*_two(files), **options, out=out, overwrite=overwrite, progress=heard)
+        asked = o.chosen(options)
+        run = link(*_two(files), **asked, out=out, overwrite=overwrite, progress=heard)
     if index is not None:
         run.index(index).close()
     if report is not None:
@@ -177,32 +120,25 @@ def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
 
 @o.grouped(_EXAMPLE.format("blocks").replace("-o out", "-o pairs.parquet"))
 @_files
-@o.option("--fields", required=True, **_FIELDS)
-@_block_at
-@_recall
+@o.of_input("--fields", required=True, **_FIELDS)
+@o.shared(LinkSpec, "block_at", "recall", "tagged", "seed")
 @o.file_option(
     *("-o", "--output", "out"),
     what="Pairs of ids with their similarity: .parquet or .csv, by ending.",
     required=True,
 )
-@o.option(
-    "--for",
-    "target",
-    type=click.Choice(["pairs", "splink"]),
+@o.of_output(
+    *("--for [pairs|splink]", "target"),
     default="pairs",
-    group=o.OUTPUT,
     help="pairs: id_a, id_b, similarity. splink: join_key_l, join_key_r, match_key.",
 )
-@o.option(
+@o.of_output(
     "--column NAME",
-    group=o.OUTPUT,
     help="Write a row for each record instead: its id, and in this column its block, a connected "
     "component of candidates. Blocks are no clusters: often one has nearly all records.",
 )
 @o.overwrite_option
 @o.json_option
-@_tagged
-@_seed
 @o.table_options
 @o.resource_options
 @o.quiet_option
@@ -224,7 +160,7 @@ def blocks(
     if column is not None and target != "pairs":
         raise SpecError("`for` is splink, which takes pairs, and `column` is given")
     with show_events(not quiet) as listener:
-        found = blocks(*_two(files), **options, progress=listener or False)
+        found = blocks(*_two(files), **o.chosen(options), progress=listener or False)
     if column is not None:
         file.write_tables([found.labels(column)])
     else:

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import click
-
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_record
+from neardup.copies.asked import PassageSpec
 from neardup.errors import SpecError
+from neardup.spec import ShingleSpec, Spec
 
-#: Options that both kinds of jobs have, and those of passages.
-_OF_BOTH = (
-    *("preset", "order_by", "stem", "keep_case", "nfkc", "strip_accents", "ignore"),
-    "stop_passages",
-)
-_OF_PASSAGES = (
-    *("words", "within", "across", "name_source", "boilerplate", "bridge"),
-    *_OF_BOTH,
-)
-#: Options of neither.
-_OF_ALL = (
-    *("inputs", "out", "id", "text", "against", "input_format", "single_file", "checkpoint"),
-    *("master", "private_ids", "passages", "json_", "quiet"),
-)
+_PASSAGES = {field.name for field in fields(PassageSpec)}
+#: Options of passages only, and those that both kinds of jobs have.
+_OF_PASSAGES = _PASSAGES - {field.name for kind in (Spec, ShingleSpec) for field in fields(kind)}
+_OF_BOTH = {"preset", *_PASSAGES} - _OF_PASSAGES
+_OF_DEDUP = {field.name for kind in (Spec, ShingleSpec) for field in fields(kind)} - _OF_BOTH
 
 
 def _refuse_others(passages: bool) -> None:
     """Raise SpecError for an option that the other kind of job has."""
     for name in o.given_options():
-        if passages and name not in (*_OF_ALL, *_OF_PASSAGES):
+        if passages and name in _OF_DEDUP:
             raise SpecError(f"`{name}` does not apply to `passages`", "leave it out")
-        if not passages and name in _OF_PASSAGES and name not in _OF_BOTH:
+        if not passages and name in _OF_PASSAGES:
             raise SpecError(f"`{name}` is for copied passages", "add `passages`")
 
 
@@ -43,48 +35,32 @@ def _refuse_others(passages: bool) -> None:
 )
 @o.inputs_argument
 @o.out_option
-@o.option("--id", metavar="COLUMN", required=True, group=o.INPUT, help="Column with unique ids.")
-@o.option("--text", metavar="COLUMN", default="text", group=o.INPUT, help="Column with the text.")
-@o.option(
-    "--against",
-    metavar="PATH",
-    group=o.INPUT,
+@o.of_input("--id COLUMN", required=True, help="Column with unique ids.")
+@o.of_input("--text COLUMN", default="text", help="Column with the text.")
+@o.of_input(
+    "--against PATH",
     help="Old corpus: its documents stay, and documents similar to one of them are removed.",
 )
-@o.option(
-    "--input-format",
-    type=click.Choice(["parquet", "jsonl", "csv", "tsv", "delta"]),
-    group=o.INPUT,
+@o.of_input(
+    "--input-format [parquet|jsonl|csv|tsv|delta]",
     help="Format of the input. [default: by its ending]",
 )
-@o.option(
-    "--format",
-    type=click.Choice(["parquet", "jsonl", "csv", "tsv"]),
-    group=o.OUTPUT,
+@o.of_output(
+    "--format [parquet|jsonl|csv|tsv]",
     help="Format of the clean corpus. [default: that of the input]",
 )
-@o.option(
-    "--single-file", is_flag=True, group=o.OUTPUT, help="Write each output as one local file."
-)
-@o.option(
-    "--checkpoint",
-    metavar="FOLDER",
-    group=o.OUTPUT,
+@o.of_output("--single-file", help="Write each output as one local file.")
+@o.of_output(
+    "--checkpoint FOLDER",
+    type=str,
     help="Store finished stages there; the same command continues from them.",
 )
 @o.private_ids_option
 @o.spec_options
 @o.compared("--passages", help="Find copied passages, as neardup passages does, not duplicates.")
-@o.compared("--words L", type=int, help="As for neardup passages, with --passages.")
-@o.compared("--within COLUMN", help="The same.")
-@o.compared("--across COLUMN", help="The same.")
-@o.compared("--source [longest|latest|first]", "name_source", help="The same.")
-@o.compared("--boilerplate N", type=int, help="The same.")
-@o.compared("--bridge G", type=int, help="The same.")
-@o.option(
-    "--master",
-    metavar="URL",
-    group=o.RESOURCES,
+@o.shared(PassageSpec, but=_OF_BOTH)
+@o.of_resources(
+    "--master URL",
     help="Spark master, such as local[*]. [default: that of spark-submit, or local[*]]",
 )
 @o.json_option
@@ -117,17 +93,13 @@ def spark(
     """
     if single_file and "://" in out:
         raise SpecError("`single_file` needs a folder of this machine")
-    of_passages = {name: options.pop(name) for name in _OF_PASSAGES if name not in _OF_BOTH}
     _refuse_others(passages)
     asked: dict[str, Any]
     if passages:
-        of_passages |= {name: options[name] for name in _OF_BOTH}
-        of_passages = {k: v for k, v in of_passages.items() if v is not None}
-        if not o.given_options("preset"):
-            of_passages.pop("preset", None)
-        asked = of_passages
+        names = _PASSAGES | ({"preset"} & set(o.given_options()))
+        asked = o.chosen({name: options[name] for name in names})
     else:
-        asked = {"spec": o.spec_of(options)}
+        asked = {"spec": o.spec_of({name: options[name] for name in options.keys() - _OF_PASSAGES})}
     from neardup import spark as job
     from neardup.spark import files
     from neardup.state.run_state import RUN_FOLDER, RunState

@@ -20,7 +20,6 @@ _SENTENCE = re.compile(
 _LINE = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
 _PARAGRAPH = re.compile(r"(?:\r\n|[\n\r\u2029])[^\S\n\r]*(?:\r\n|[\n\r])\s*|\u2029")
 _ENDS = {"sentence": _SENTENCE, "line": _LINE, "paragraph": _PARAGRAPH}
-UNITS = tuple(_ENDS)
 
 
 class Cut(NamedTuple):
@@ -56,7 +55,7 @@ def complete(
 
     Args:
         text: The document.
-        kind: One of `UNITS`.
+        kind: ``"sentence"``, ``"line"`` or ``"paragraph"``.
         words: Start and end of each word, in order.
         copied: Start and end of each maximal row of copied words, in order.
     """

@@ -89,9 +89,9 @@ def words_to_cut(passages: Passages, spec: CutSpec) -> tuple[np.ndarray, np.ndar
     """Return the maximal rows of words that a specification cuts, by number of the document."""
     copied = union(passages.position[~passages.common], passages.words[~passages.common])
     common = union(passages.position[passages.common], passages.words[passages.common])
-    if spec.copied and spec.boilerplate:
+    if spec.cut and spec.cut_boilerplate:
         return union(*(np.concatenate(pair) for pair in zip(copied, common, strict=True)))
-    if spec.boilerplate:
+    if spec.cut_boilerplate:
         return common
     return without(copied, common) if len(common[0]) else copied
 

@@ -178,7 +178,7 @@ def _grown(
     every = rows_of([v[order] for v in (position, runs, first, origin, latest, holders)])
     low = int(np.searchsorted(position[order], table[0][begin]))
     high = low + end - begin
-    rule, parts, start, blocks = SOURCES.index(spec.source), [], 0, blocks_of(every[:, 0])
+    rule, parts, start, blocks = SOURCES.index(spec.name_source), [], 0, blocks_of(every[:, 0])
     while low < high:
         rows = np.empty((high - low + 1, 6), _U64)
         span = (low, start), high
