@@ -105,6 +105,7 @@ workflows: $(VENV)/.checks
 # without one it stays as it is.
 docs: $(VENV)/.test
 	$(BIN)/python tools/make_cli_docs.py
+	$(BIN)/python tools/make_matrix.py
 	$(BIN)/python tools/make_reference.py
 	$(BIN)/python tools/make_figures.py
 	$(BIN)/python tools/make_notebook.py

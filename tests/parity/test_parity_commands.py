@@ -1,7 +1,7 @@
 """What every command has: a class for each command, which inherits each promise about its output.
 
 A command that lacks something is in `LACKS`, with the reason; the test of that cell must fail then,
-so that the mark goes with the mend.
+and the mark goes with the mend.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from killing import Forge
+from parity_cells import CELLS, LACKS
 from remote_servers import BUCKET, Store, object_store
 
 import neardup
@@ -20,29 +21,6 @@ from common import some_rows, write_lines
 from neardup.frame.run import CLASSES
 from neardup.testing import CommandContract
 from neardup.testing.command_contract import succeed
-
-_STARTS_AGAIN = "an interrupted one starts again: it has no state between its steps"
-_NO_URL = "its output folder is local"
-#: What a command has not, by cell: the command and the reason.
-LACKS: dict[str, dict[str, str]] = {
-    "url": {
-        "against": _NO_URL,
-        "decontaminate": _NO_URL,
-        "link": _NO_URL,
-    },
-    "resume_killed": {
-        "recluster": _STARTS_AGAIN,
-        "against": _STARTS_AGAIN,
-        "decontaminate": _STARTS_AGAIN,
-        "link": _STARTS_AGAIN,
-    },
-    "resume_complete": {
-        "recluster": "no --resume",
-        "against": "--resume does not apply",
-        "decontaminate": "no --resume",
-        "link": "no --resume",
-    },
-}
 
 
 def some_people(count: int) -> str:
@@ -170,7 +148,11 @@ class TestLink(Row):
         return neardup.link("people.csv", id="id", fields="name,born", **how)
 
 
-def test_every_command_is_here() -> None:
-    """Those on Spark have tests of their own."""
+def test_the_matrix_is_complete() -> None:
+    """Every command has a class here, or runs elsewhere; every column of the docs has a test."""
     expected = {command for command in CLASSES if not command.startswith("spark")}
     assert {row.command for row in Row.__subclasses__()} == expected
+    tests = {name.removeprefix("test_") for name in dir(CommandContract) if name[:5] == "test_"}
+    assert CELLS.keys() == tests
+    names = {row.name for row in Row.__subclasses__()}
+    assert all(lacks.keys() <= names for lacks in LACKS.values())

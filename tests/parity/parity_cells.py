@@ -1,0 +1,41 @@
+"""What every command promises, and what one has not: also for the table in ``docs/running.md``."""
+
+from __future__ import annotations
+
+#: The promises, by cell, as the table says them.
+CELLS = {
+    "memory": "the same answer in memory",
+    "folder": "output folder, opened again",
+    "url": "output at a URL",
+    "resume_killed": "continues after a kill",
+    "resume_complete": "done already: nothing runs",
+    "overwrite": "`--overwrite`",
+    "foreign": "your files in the folder stay",
+    "chdir": "another working directory",
+    "pickle_folder": "pickled, in a folder",
+    "pickle_memory": "pickled, in memory",
+    "threads": "two at the same time",
+    "private_ids": "private ids",
+}
+_STARTS_AGAIN = "an interrupted one starts again: it has no state between its steps"
+_NO_URL = "its output folder is local"
+#: What a command has not, by cell: the command and the reason.
+LACKS: dict[str, dict[str, str]] = {
+    "url": {
+        "against": _NO_URL,
+        "decontaminate": _NO_URL,
+        "link": _NO_URL,
+    },
+    "resume_killed": {
+        "recluster": _STARTS_AGAIN,
+        "against": _STARTS_AGAIN,
+        "decontaminate": _STARTS_AGAIN,
+        "link": _STARTS_AGAIN,
+    },
+    "resume_complete": {
+        "recluster": "no --resume",
+        "against": "--resume does not apply",
+        "decontaminate": "no --resume",
+        "link": "no --resume",
+    },
+}
