@@ -160,14 +160,7 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
 @o.overwrite_option
 @o.threads_option
 @o.quiet_option
-def signatures(
-    inputs: tuple[str, ...],
-    out: Path,
-    num_hashes: int,
-    threads: int | None,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def signatures(inputs: tuple[str, ...], out: Path, quiet: bool, **options: Any) -> None:
     """Write the MinHash signatures of INPUT: a row with id and signature for each document.
 
     neardup.read_signatures reads them, to be cut into bands of your choice.
@@ -175,18 +168,10 @@ def signatures(
     from neardup.api.saved_signatures import save_signatures
     from neardup.io.remote import located
 
-    reading, writing = o.group_of(Reading, options), o.group_of(Writing, options)
-    spec = o.spec_of(options)
-    count = save_signatures(
-        [located(name) for name in inputs],
-        out,
-        num_hashes=num_hashes,
-        shingle=spec.shingle,
-        scheme=spec.scheme,
-        seed=spec.seed,
-        threads=threads,
-        reading=reading,
-        writing=writing,
-    )
+    groups = {"reading": o.group_of(Reading, options), "writing": o.group_of(Writing, options)}
+    how = {name: options.pop(name) for name in ("num_hashes", "threads")}
+    spec, paths = o.spec_of(options), [located(name) for name in inputs]
+    how |= {name: getattr(spec, name) for name in ("shingle", "scheme", "seed")}
+    count = save_signatures(paths, out, **how, **groups)
     if not quiet:
         click.echo(f"signed      {count:>12,}   documents, in {out}", err=True)

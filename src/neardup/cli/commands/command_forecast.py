@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from neardup.engines.job import Job
 
 
+_GROUPS = ("within", "across")
+
+
 @o.grouped("neardup plan shards/ --preset clinical --memory 4GB")
 @o.inputs_argument
 @o.input_options
@@ -31,18 +34,9 @@ if TYPE_CHECKING:
     type=int,
     help="Instead estimate what neardup passages would do, with runs of L words.",
 )
-@o.shared(PassageSpec, "within", group=o.OTHER, help="With --passages, as there.")
-@o.shared(PassageSpec, "across", group=o.OTHER, help="The same.")
+@o.shared(PassageSpec, *_GROUPS, group=o.OTHER, help="With --passages, as there.")
 @o.json_option
-def plan(
-    inputs: tuple[str, ...],
-    check: bool,
-    passages: int | None,
-    within: str | None,
-    across: str | None,
-    json_: bool,
-    **options: Any,
-) -> None:
+def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
     """Estimate duplicates, memory and disk before running.
 
     A sample of up to 20,000 documents from all over INPUT is read. The plan shows how many
@@ -59,11 +53,12 @@ def plan(
     from neardup.engines.clock import Clock
     from neardup.forecast.plan import plan
 
-    groups: dict[str, Any] = {"within": within, "across": across}
-    if passages is not None:
-        _plan_passages(inputs, passages, json_, options, groups)
+    words, groups = options.pop("passages"), [options.pop(name) for name in _GROUPS]
+    check = options.pop("check")
+    if words is not None:
+        _plan_passages(inputs, words, json_, options, groups)
         return
-    if within or across:
+    if any(groups):
         raise SpecError("--within and --across are of --passages", "add --passages L")
     if check:
         options["clean"] = False  # nothing is written
@@ -78,18 +73,15 @@ def plan(
 
 
 def _plan_passages(
-    inputs: tuple[str, ...],
-    words: int,
-    as_json: bool,
-    options: dict[str, Any],
-    groups: dict[str, Any],
+    inputs: tuple[str, ...], words: int, as_json: bool, options: dict[str, Any], groups: list[Any]
 ) -> None:
     from neardup.copies.forecast import PassageLimits, plan_passages, render
     from neardup.corpora.corpus import InputCorpus
     from neardup.engines.clock import Clock
 
     names = ("order_by", "stem", "keep_case", "nfkc", "strip_accents")
-    spec = PassageSpec(words, **{name: options[name] for name in names}, **groups)
+    asked = {name: options[name] for name in names} | dict(zip(_GROUPS, groups, strict=True))
+    spec = PassageSpec(words, **asked)
     request = o.request_of(inputs, options, Clock())
     corpus = InputCorpus.open(request.source, request.reading, spec.columns)
     limits = PassageLimits(request.resources.bytes, request.resources.threads)
@@ -134,15 +126,7 @@ def _check(job: "Job", as_json: bool) -> None:
 @o.option("--rows R", multiple=True, help="Rows of these bands. Repeat both to compare several.")
 @o.of_output("--all", "all_", help="Show all lines, not only ten.")
 @o.json_option
-def tune(
-    points: tuple[str, ...],
-    num_hashes: int,
-    similarities: tuple[float, ...],
-    bands: tuple[int, ...],
-    rows: tuple[int, ...],
-    all_: bool,
-    json_: bool,
-) -> None:
+def tune(points: tuple[str, ...], similarities: tuple[float, ...], **options: Any) -> None:
     """Find bands and rows for points of the S-curve.
 
     Pairs of similarity s become candidates with probability 1 - (1 - s^rows)^bands. All bands and
@@ -152,6 +136,8 @@ def tune(
     at which the curve is steepest. With --similarity, all numbers of bands are shown instead, or
     those given, with their probabilities at these similarities.
     """
+    bands, rows, num_hashes = (options[name] for name in ("bands", "rows", "num_hashes"))
+    json_ = options["json_"]
     if len(bands) != len(rows):
         what = f"`num_bands` is given {len(bands)} times, and `rows` {len(rows)} times"
         raise SpecError(what, "give both, equally often")
@@ -164,10 +150,14 @@ def tune(
 
     if similarities:
         found = by_bands(similarities, num_hashes, tuple(zip(bands, rows, strict=True)))
-        click.echo(json.dumps(found, indent=2) if json_ else render_by_bands(found, similarities))
+        click.echo(
+            json.dumps(found, indent=2)
+            if options["json_"]
+            else render_by_bands(found, similarities)
+        )
         return
     tuning = tune(points, num_hashes, tuple(zip(bands, rows, strict=True)))
     if json_:
         click.echo(json.dumps(tuning.as_dict(), indent=2))
     else:
-        click.echo(render(tuning, bool(bands), None if all_ else 10))
+        click.echo(render(tuning, bool(bands), None if options["all_"] else 10))

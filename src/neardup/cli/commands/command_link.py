@@ -62,14 +62,7 @@ _KEPT = ("one_to_one", "cluster")
 @o.resource_options
 @o.quiet_option
 def link(
-    files: tuple[Path, ...],
-    out: Path,
-    overwrite: bool,
-    index: Path | None,
-    report: Path | None,
-    json_: bool,
-    quiet: bool,
-    **options: Any,
+    files: tuple[Path, ...], index: Path | None, report: Path | None, json_: bool, **options: Any
 ) -> None:
     """Find the records that are one, in a file A or across two files A and B.
 
@@ -79,6 +72,7 @@ def link(
     from neardup.report.outfile import check_file
     from neardup.state.run_state import RUN_FOLDER, RunState
 
+    out, overwrite, quiet = (options[name] for name in ("out", "overwrite", "quiet"))
     if report is not None:
         check_file(report, files, overwrite)
     if index is not None and options["against"] is not None:
@@ -94,10 +88,8 @@ def link(
         raise OutputError(f"{index} exists already", "name another folder")
     from neardup.api.linking import link
 
-    with show_events(not quiet) as listener:
-        heard = listener or False
-        asked = o.chosen(options)
-        run = link(*_two(files), **asked, out=out, overwrite=overwrite, progress=heard)
+    with show_events(not options.pop("quiet")) as listener:
+        run = link(*_two(files), **o.chosen(options), progress=listener or False)
     if index is not None:
         run.index(index).close()
     if report is not None:
@@ -143,20 +135,14 @@ def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
 @o.resource_options
 @o.quiet_option
 def blocks(
-    files: tuple[Path, ...],
-    out: Path,
-    target: str,
-    column: str | None,
-    overwrite: bool,
-    json_: bool,
-    quiet: bool,
-    **options: Any,
+    files: tuple[Path, ...], out: Path, target: str, column: str | None, quiet: bool, **options: Any
 ) -> None:
     """Find candidates only: pairs of records for a tool that scores them."""
     from neardup.api.linking import blocks
     from neardup.records.outputs.link_files import BlocksFile
 
-    file = BlocksFile.of(out, files, overwrite)
+    json_ = options.pop("json_")
+    file = BlocksFile.of(out, files, options.pop("overwrite"))
     if column is not None and target != "pairs":
         raise SpecError("`for` is splink, which takes pairs, and `column` is given")
     with show_events(not quiet) as listener:

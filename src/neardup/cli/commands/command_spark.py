@@ -68,18 +68,9 @@ def _refuse_others(passages: bool) -> None:
 def spark(
     inputs: tuple[str, ...],
     out: str,
-    id: str,
-    text: str,
-    against: str | None,
     input_format: str | None,
-    format: str | None,
     single_file: bool,
-    checkpoint: str | None,
-    master: str | None,
-    private_ids: bool,
     passages: bool,
-    json_: bool,
-    quiet: bool,
     **options: Any,
 ) -> None:
     """Find near-duplicates, or copied passages, in INPUT on Apache Spark.
@@ -99,19 +90,23 @@ def spark(
         names = _PASSAGES | ({"preset"} & set(o.given_options()))
         asked = o.chosen({name: options[name] for name in names})
     else:
-        asked = {"spec": o.spec_of({name: options[name] for name in options.keys() - _OF_PASSAGES})}
+        settings = options.keys() & (_OF_BOTH | _OF_DEDUP)
+        asked = {"spec": o.spec_of({name: options[name] for name in settings})}
     from neardup import spark as job
     from neardup.spark import files
     from neardup.state.run_state import RUN_FOLDER, RunState
 
     RunState.refuse_used(Path(out) / RUN_FOLDER)  # before Spark starts, which takes seconds
-    with files.session(master, quiet) as session, files.locked(session, out, single_file) as write:
+    quiet, against = options["quiet"], options["against"]
+    with (
+        files.session(options["master"], quiet) as session,
+        files.locked(session, out, single_file) as write,
+    ):
         df = files.read(session, list(inputs), input_format)
         old = None if against is None else files.read(session, [against], input_format)
-        how: dict[str, Any] = {"checkpoint": checkpoint, "private_ids": private_ids}
-        find = job.passages if passages else job.dedup
-        run = find(df, text=text, id=id, against=old, **asked, **how)
-        known = format or input_format or files.format_of(inputs[0])
+        how = {name: options[name] for name in ("text", "id", "checkpoint", "private_ids")}
+        run = (job.passages if passages else job.dedup)(df, against=old, **asked, **how)
+        known = options["format"] or input_format or files.format_of(inputs[0])
         known = "parquet" if known == "delta" else known
         record = write(run, known)
-    show_record(record, out, json_, quiet)
+    show_record(record, out, options["json_"], quiet)

@@ -18,8 +18,7 @@ from neardup.report.numbers import counted
 
 _index = click.argument("folder", metavar="INDEX", type=o.LOCAL_TARGET)
 _conflict = o.option(
-    "--on-conflict",
-    type=click.Choice(["error", "replace", "skip"]),
+    "--on-conflict [error|replace|skip]",
     default="error",
     help="Action where the index has the id already.",
 )
@@ -34,22 +33,23 @@ def index() -> None:
 
 
 def _command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
-    return index.command(cls=o.Grouped, no_args_is_help=True, epilog=f"neardup index {example}")
+    """Return a decorator that makes a command of the group, with INDEX as its first argument."""
+
+    def make(function: Callable[..., Any]) -> click.Command:
+        made = o.grouped(f"neardup index {example}")(_index(function))
+        index.add_command(made)
+        return made
+
+    return make
 
 
 @_command("create notes.index --preset web")
-@_index
-@o.option(
-    "--from-run",
-    "run",
-    metavar="RUN",
+@o.of_input(
+    *("--from-run RUN", "run"),
     type=o.PATH,
-    group=o.INPUT,
     help="Begin with the kept documents of this output folder of neardup dedup, and its settings.",
 )
-@o.option(
-    "--no-store-text", is_flag=True, group=o.OUTPUT, help="Store shingles instead of the texts."
-)
+@o.of_output("--no-store-text", help="Store shingles instead of the texts.")
 @o.of_output(
     "--passages L",
     type=int,
@@ -58,15 +58,7 @@ def _command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
 )
 @o.index_options
 @o.quiet_option
-@o.debug_option
-def create(
-    folder: Path,
-    run: Path | None,
-    no_store_text: bool,
-    passages: int | None,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def create(folder: Path, run: Path | None, quiet: bool, **options: Any) -> None:
     """Make an index, and compile the kernels that it needs.
 
     They are compiled once on a machine, which takes some seconds; neardup serve and other commands
@@ -75,16 +67,9 @@ def create(
     from neardup.api.indexes.index_warming import warm
     from neardup.api.indexes.indexing import Index
 
-    how: dict[str, Any] = {"store_text": not no_store_text, "passages": passages}
+    how = {"store_text": not options.pop("no_store_text"), "passages": options.pop("passages")}
     if run is not None:
-        if set(o.given_options()) - {
-            "folder",
-            "run",
-            "no_store_text",
-            "passages",
-            "quiet",
-            "debug",
-        }:
+        if any(o.given_options(*options)):
             raise SpecError(
                 "with `from_run` the settings are those of the run", "leave out the other options"
             )
@@ -113,18 +98,11 @@ def _opened(folder: Path) -> Any:
 
 
 @_command("update people.index changed.csv")
-@_index
 @click.argument("records", metavar="FILE", type=o.PATH)
 @o.shared(Reading, "id", help="Column with the ids. [default: that of the index]")
 @o.file_options
 @o.quiet_option
-@o.debug_option
-def update(
-    folder: Path,
-    records: Path,
-    quiet: bool,
-    **how: Any,
-) -> None:
+def update(folder: Path, records: Path, quiet: bool, **how: Any) -> None:
     """Replace the records of FILE in an index of records, by their ids.
 
     They are linked as if they came now; all others keep their clusters.
@@ -138,9 +116,7 @@ def update(
 
 
 @_command("relink people.index")
-@_index
 @o.json_option
-@o.debug_option
 def relink(folder: Path, json_: bool) -> None:
     """Report changes that one linkage of all records of an index would make, and change nothing."""
     from neardup.records.incremental.record_index import RecordIndex
@@ -151,60 +127,37 @@ def relink(folder: Path, json_: bool) -> None:
 
 
 @_command("add notes.index notes.jsonl --id id")
-@_index
 @o.inputs_argument
 @o.input_options
 @_conflict
 @o.timeout_option
 @o.quiet_option
-@o.debug_option
-def add(
-    folder: Path,
-    inputs: Sequence[str],
-    on_conflict: Any,
-    timeout: float,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def add(folder: Path, inputs: Sequence[str], timeout: float, quiet: bool, **how: Any) -> None:
     """Add the documents of INPUT, whatever they are similar to.
 
     To add those only that are similar to none before them, use neardup stream.
     """
     from neardup.api.indexes.indexing import Index
 
-    paths = [Path(name) for name in inputs]
     with Index.open(folder, timeout=timeout) as found:
-        count = found.add(paths, on_conflict=on_conflict, **options)
+        count = found.add([Path(name) for name in inputs], **how)
     if not quiet:
         click.echo(f"added {counted(count, 'document')}", err=True)
 
 
 @_command("query notes.index new.jsonl --id id")
-@_index
 @o.inputs_argument
 @o.input_options
-@o.option("--threshold", metavar="T", type=float, help="[default: that of the index]")
-@o.option("--top", metavar="N", type=int, help="The N most similar candidates of each document.")
-@o.debug_option
-def query(
-    folder: Path,
-    inputs: Sequence[str],
-    threshold: float | None,
-    top: int | None,
-    **options: Any,
-) -> None:
+@o.option("--threshold T", help="[default: that of the index]")
+@o.option("--top N", help="The N most similar candidates of each document.")
+def query(folder: Path, inputs: Sequence[str], **options: Any) -> None:
     """Print the similar documents in INDEX for those of INPUT, as JSON lines.
 
     Each line has query (the id, or the position in the input), id, similarity, query_contained and
     match_contained. Nothing is added.
     """
     reading = o.group_of(Reading, options)
-    _print_answers(
-        folder,
-        inputs,
-        reading,
-        lambda found, texts: found.query(texts, threshold=threshold, top=top),
-    )
+    _print_answers(folder, inputs, reading, lambda found, texts: found.query(texts, **options))
 
 
 def _print_answers(
@@ -227,10 +180,8 @@ def _print_answers(
 
 
 @_command("copied notes.index new.jsonl --id id")
-@_index
 @o.inputs_argument
 @o.input_options
-@o.debug_option
 def copied(folder: Path, inputs: Sequence[str], **options: Any) -> None:
     """Print which parts of the documents of INPUT are copied from those in INDEX, as JSON lines.
 
@@ -244,11 +195,9 @@ def copied(folder: Path, inputs: Sequence[str], **options: Any) -> None:
 
 
 @_command("remove notes.index note-17")
-@_index
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @o.private_ids_option
 @o.timeout_option
-@o.debug_option
 def remove(folder: Path, ids: Sequence[str], private_ids: bool, timeout: float) -> None:
     """Remove documents, or records. Put -- before ids that begin with -.
 
@@ -273,12 +222,10 @@ def remove(folder: Path, ids: Sequence[str], private_ids: bool, timeout: float) 
 
 
 @_command("merge notes.index other.index")
-@_index
 @click.argument("other", metavar="OTHER", type=o.PATH)
 @_conflict
 @o.private_ids_option
 @o.timeout_option
-@o.debug_option
 def merge(folder: Path, other: Path, on_conflict: Any, private_ids: bool, timeout: float) -> None:
     """Add all documents of the index OTHER, which has the same recipe."""
     from neardup.api.indexes.indexing import Index
@@ -293,9 +240,7 @@ def merge(folder: Path, other: Path, on_conflict: Any, private_ids: bool, timeou
 
 
 @_command("backup notes.index /backup/notes.index")
-@_index
 @click.argument("to", metavar="NEW", type=o.LOCAL_TARGET)
-@o.debug_option
 def backup(folder: Path, to: Path) -> None:
     """Copy INDEX, as it is at one moment, to the folder NEW; others can write meanwhile."""
     from neardup.api.indexes.indexing import Index
@@ -305,10 +250,8 @@ def backup(folder: Path, to: Path) -> None:
 
 
 @_command("compact notes.index --purge")
-@_index
-@o.option("--purge", is_flag=True, help="Remove the texts of removed documents from the disk too.")
+@o.option("--purge", help="Remove the texts of removed documents from the disk too.")
 @o.timeout_option
-@o.debug_option
 def compact(folder: Path, purge: bool, timeout: float) -> None:
     """Make one segment of all, without removed documents."""
     from neardup.api.indexes.indexing import Index
@@ -318,8 +261,6 @@ def compact(folder: Path, purge: bool, timeout: float) -> None:
 
 
 @_command("check notes.index")
-@_index
-@o.debug_option
 def check(folder: Path) -> None:
     """Read all of INDEX; print its errors, or that there are none; exit with 1 if there are any."""
     from neardup.errors import StoreError
@@ -336,9 +277,7 @@ def check(folder: Path) -> None:
 
 
 @_command("stats notes.index")
-@_index
 @o.json_option
-@o.debug_option
 def stats(folder: Path, json_: bool) -> None:
     """Print numbers of documents and segments, or of records and clusters, and bytes."""
     with _opened(folder) as found:

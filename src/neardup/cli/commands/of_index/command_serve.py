@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +14,10 @@ from neardup.cli import command_options as o
 from neardup.errors import DependencyError, SpecError
 
 _NEEDED = ("httptools", "msgspec", "prometheus_client", "starlette", "uvicorn", "uvloop")
+
+
+def _number(name: str, most: int, default: int, what: str) -> Callable[[o.F], o.F]:
+    return o.of_resources(name, type=click.IntRange(1, most), default=default, help=what)
 
 
 @o.grouped("neardup serve notes.index --port 8080")
@@ -23,73 +29,26 @@ _NEEDED = ("httptools", "msgspec", "prometheus_client", "starlette", "uvicorn", 
     help="File whose first line clients must send; needed for addresses that others can reach.",
 )
 @o.option(
-    "--allow-host",
-    metavar="NAME",
-    type=str,
+    "--allow-host NAME",
     multiple=True,
     help="Name under which clients call, such as index.example.org; * for any. Loopback names and "
     "the address itself are allowed always.",
 )
 @o.option("--readonly", help="Refuse calls that write.")
-@o.option(
-    "--workers N",
-    type=click.IntRange(1, 256),
-    default=1,
-    group=o.RESOURCES,
-    help="Processes that answer, next to the one that writes.",
+@_number("--workers N", 256, 1, "Processes that answer, next to the one that writes.")
+@o.of_resources(
+    "--max-body SIZE", default="16MB", help="Largest body of a call, and line of a stream."
 )
-@o.option(
-    "--max-body",
-    metavar="SIZE",
-    type=str,
-    default="16MB",
-    group=o.RESOURCES,
-    help="Largest body of a call, and line of a stream.",
-)
-@o.option(
-    "--max-documents",
-    metavar="N",
-    type=click.IntRange(1, 100_000),
-    default=1000,
-    group=o.RESOURCES,
-    help="Documents of a call.",
-)
-@o.option(
-    "--max-queue",
-    metavar="N",
-    type=click.IntRange(1, 1_000_000),
-    default=1000,
-    group=o.RESOURCES,
-    help="Calls that wait for the writer, for each worker.",
-)
-@o.option(
+@_number("--max-documents N", 100_000, 1000, "Documents of a call.")
+@_number("--max-queue N", 1_000_000, 1000, "Calls that wait for the writer, for each worker.")
+@o.of_resources(
     "--call-timeout SECONDS",
     default=30.0,
-    group=o.RESOURCES,
     help="For a body to come, to wait for the writer, and to take a part of an answer.",
 )
-@o.option(
-    "--stop-timeout SECONDS",
-    default=30.0,
-    group=o.RESOURCES,
-    help="For calls to end after SIGTERM.",
-)
-@o.option("--access-log", group=o.OUTPUT, help="Log a line for each call, without its body.")
-def serve(
-    folder: Path,
-    host: str,
-    port: int,
-    token_file: Path | None,
-    allow_host: tuple[str, ...],
-    readonly: bool,
-    workers: int,
-    max_body: str,
-    max_documents: int,
-    max_queue: int,
-    call_timeout: float,
-    stop_timeout: float,
-    access_log: bool,
-) -> None:
+@o.of_resources("--stop-timeout SECONDS", default=30.0, help="For calls to end after SIGTERM.")
+@o.of_output("--access-log", help="Log a line for each call, without its body.")
+def serve(folder: Path, host: str, port: int, token_file: Path | None, **options: Any) -> None:
     """Serve INDEX over HTTP, to several hosts and languages.
 
     One process writes, and others answer. The address that it listens on is printed to standard
@@ -107,10 +66,9 @@ def serve(
     from neardup.serve.supervisor import Address, run
 
     token = "" if token_file is None else read_token(token_file)
-    hosts = allowed_hosts(host, allow_host, token)
-    size = parse_size(max_body, "max_body")
-    limits = CallLimits(size, max_documents, max_queue, call_timeout)
-    settings = Settings(
-        str(folder.absolute()), hosts, token, readonly, limits, access_log, stop_timeout
-    )
-    run(settings, Address(host, port, workers))
+    hosts = allowed_hosts(host, options["allow_host"], token)
+    size = parse_size(options["max_body"], "max_body")
+    numbers = (options[name] for name in ("max_documents", "max_queue", "call_timeout"))
+    how = options["readonly"], CallLimits(size, *numbers), options["access_log"]
+    settings = Settings(str(folder.absolute()), hosts, token, *how, options["stop_timeout"])
+    run(settings, Address(host, port, options["workers"]))

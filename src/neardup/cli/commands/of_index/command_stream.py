@@ -9,8 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from neardup.cli import command_options as o
 from neardup.errors import NeardupError, ids_left_out, rows_from
 from neardup.frame.options import Reading
@@ -23,42 +21,23 @@ _LINES = 1000
 
 
 @o.grouped("neardup stream --index notes.index --id note_id < new.jsonl > answered.jsonl")
-@o.option(
-    "--index",
-    "folder",
-    metavar="INDEX",
+@o.of_input(
+    *("--index INDEX", "folder"),
     required=True,
     type=o.PATH,
-    group=o.INPUT,
     help="Folder that neardup index create has made.",
 )
 @o.text_option
-@o.option("--id", "name", metavar="NAME", default="id", group=o.INPUT, help="Field with the id.")
+@o.of_input("--id NAME", default="id", help="Field with the id.")
 @o.shared(Reading, "max_document", "private_ids")
-@o.option(
-    "--line-buffered",
-    is_flag=True,
-    group=o.OUTPUT,
-    help="Answer each line before the next is read.",
-)
-@o.option(
-    "--durable",
-    type=click.Choice(["power", "process"]),
+@o.of_output("--line-buffered", help="Answer each line before the next is read.")
+@o.of_resources(
+    "--durable [power|process]",
     default="power",
-    group=o.RESOURCES,
     help="Whether answers survive a power failure, or only the end of the process.",
 )
 @o.timeout_option
-def stream(
-    folder: Path,
-    text: list[str],
-    name: str,
-    max_document: str,
-    private_ids: bool,
-    line_buffered: bool,
-    durable: Any,
-    timeout: float,
-) -> None:
+def stream(folder: Path, line_buffered: bool, private_ids: bool, **options: Any) -> None:
     """Answer JSON lines from standard input, and add those that are new to an index.
 
     Each line comes back with kept, duplicate_of and similarity added: whether it is in the index
@@ -71,16 +50,16 @@ def stream(
     from neardup.memory_plan import parse_size
     from neardup.serve.stream_lines import ADDED, LineReading
 
-    size = parse_size(max_document, "max_document")
+    size = parse_size(options["max_document"], "max_document")
     limit = Columns(max_document=size).max_document
     source = iter(partial(sys.stdin.buffer.readline, limit + 1), b"")
     done = 0
-    with (
-        Index.open(folder, durable=durable, timeout=timeout) as index,
-        ids_left_out(private_ids),
-    ):
+    how = {name: options[name] for name in ("durable", "timeout")}
+    with Index.open(folder, **how) as index, ids_left_out(private_ids):
         items = index.recipe.shingle.unit == "item"
-        lines = LineReading(name, text, limit, items, "standard input").lines(source)
+        lines = LineReading(options["id"], options["text"], limit, items, "standard input").lines(
+            source
+        )
         wrong: list[NeardupError] = []
         while batch := _next_lines(lines, 1 if line_buffered else _LINES, wrong):
             texts, ids = ([getattr(line, of) for line in batch] for of in ("text", "id"))
