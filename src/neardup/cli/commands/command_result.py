@@ -10,20 +10,22 @@ from neardup.cli import command_options as o
 from neardup.cli.showing import context_option, on_run, open_run, show_events, show_record
 from neardup.errors import SpecError
 from neardup.frame.options import Resources, Writing
-from neardup.spec import CLUSTERINGS
+from neardup.records.fields import LinkSpec
+from neardup.spec import Spec
 
-_AS_BEFORE = "[default: as in RUN]"
+_CHANGED = ("threshold", "cluster", "tree_threshold", "keep", "pairs")
 
 
 @o.grouped("neardup recluster out -o stricter --threshold 0.85")
 @o.run_argument
 @o.out_option
-@o.kept("--threshold T", help=_AS_BEFORE)
-@o.kept(f"--cluster [{'|'.join(CLUSTERINGS)}]", help=_AS_BEFORE)
-@o.kept("--tree-threshold T", help=_AS_BEFORE)
-@o.kept("--keep first|longest|max:COLUMN|min:COLUMN", help=_AS_BEFORE)
-@o.kept("--pairs [kept|all]", help=_AS_BEFORE)
-@o.kept("--decide-at P", type=float, help="Of a linkage: minimum probability. " + _AS_BEFORE)
+@o.shared(Spec, *_CHANGED, group=o.KEPT, help="[default: as in RUN]")
+@o.shared(
+    LinkSpec,
+    "decide_at",
+    group=o.KEPT,
+    help="Of a linkage: minimum probability. [default: as in RUN]",
+)
 @o.output_options
 @o.resource_options
 @o.json_option
