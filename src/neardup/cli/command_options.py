@@ -109,7 +109,7 @@ def grouped(example: str, *, bare: bool = False) -> Callable[[Callable[..., Any]
 
 #: Words for values of another type than text.
 _TYPES: dict[str, Any] = {
-    "N": int,
+    **dict.fromkeys(("N", "B", "R"), int),
     **dict.fromkeys(("T", "P", "SHARE", "SECONDS"), float),
     **dict.fromkeys(("DIR", "FILE", "INDEX|RUN"), PATH),
 }

@@ -86,15 +86,23 @@ def _has_records(folder: Path) -> bool:
     return (folder / "records.sqlite").is_file()
 
 
-def _opened(folder: Path) -> Any:
-    """Open an index of documents or of records, to read it."""
-    if _has_records(folder):
-        from neardup.records.incremental.record_index import RecordIndex
-
-        return RecordIndex.open(folder)
+def _documents(folder: Path, **how: Any) -> Any:
+    """Open an index of documents."""
     from neardup.api.indexes.indexing import Index
 
-    return Index.open(folder, readonly=True)
+    return Index.open(folder, **how)
+
+
+def _records(folder: Path) -> Any:
+    """Open an index of records."""
+    from neardup.records.incremental.record_index import RecordIndex
+
+    return RecordIndex.open(folder)
+
+
+def _opened(folder: Path) -> Any:
+    """Open an index of documents or of records, to read it."""
+    return _records(folder) if _has_records(folder) else _documents(folder, readonly=True)
 
 
 @_command("update people.index changed.csv")
@@ -107,9 +115,7 @@ def update(folder: Path, records: Path, quiet: bool, **how: Any) -> None:
 
     They are linked as if they came now; all others keep their clusters.
     """
-    from neardup.records.incremental.record_index import RecordIndex
-
-    with RecordIndex.open(folder) as found:
+    with _records(folder) as found:
         run = found.update(records, **how)
     if not quiet:
         click.echo(str(run), err=True)
@@ -119,9 +125,7 @@ def update(folder: Path, records: Path, quiet: bool, **how: Any) -> None:
 @o.json_option
 def relink(folder: Path, json_: bool) -> None:
     """Report changes that one linkage of all records of an index would make, and change nothing."""
-    from neardup.records.incremental.record_index import RecordIndex
-
-    with RecordIndex.open(folder) as found:
+    with _records(folder) as found:
         changes = found.relink()
     click.echo(json.dumps(changes.as_dict(), indent=2) if json_ else str(changes))
 
@@ -137,9 +141,7 @@ def add(folder: Path, inputs: Sequence[str], timeout: float, quiet: bool, **how:
 
     To add those only that are similar to none before them, use neardup stream.
     """
-    from neardup.api.indexes.indexing import Index
-
-    with Index.open(folder, timeout=timeout) as found:
+    with _documents(folder, timeout=timeout) as found:
         count = found.add([Path(name) for name in inputs], **how)
     if not quiet:
         click.echo(f"added {counted(count, 'document')}", err=True)
@@ -164,12 +166,11 @@ def _print_answers(
     folder: Path, inputs: Sequence[str], reading: Reading, answer: Callable[[Any, Any], Any]
 ) -> None:
     """Print the rows that an index answers for some texts."""
-    from neardup.api.indexes.indexing import Index
     from neardup.frame.how_read import how_read
     from neardup.index.incoming import batches_of
 
     done = 0
-    with Index.open(folder, readonly=True) as found:
+    with _documents(folder, readonly=True) as found:
         how = how_read(reading, found.recipe.shingle.unit == "item")
         for batch in batches_of([Path(name) for name in inputs], None, how):
             for row in answer(found, batch.texts).to_pylist():
@@ -205,16 +206,12 @@ def remove(folder: Path, ids: Sequence[str], private_ids: bool, timeout: float) 
     each. They are not in the index: send them again to have them back. In an index of records, the
     other records keep their clusters.
     """
-    from neardup.api.indexes.indexing import Index
-
     if _has_records(folder):
-        from neardup.records.incremental.record_index import RecordIndex
-
-        with RecordIndex.open(folder) as records, ids_left_out(private_ids):
+        with _records(folder) as records, ids_left_out(private_ids):
             records.remove(ids)
         click.echo(f"removed {counted(len(set(ids)), 'record')}", err=True)
         return
-    with Index.open(folder, timeout=timeout) as found, ids_left_out(private_ids):
+    with _documents(folder, timeout=timeout) as found, ids_left_out(private_ids):
         released = found.remove(found.spelled(ids))
     for id_ in released:
         click.echo(id_)
@@ -228,11 +225,9 @@ def remove(folder: Path, ids: Sequence[str], private_ids: bool, timeout: float) 
 @o.timeout_option
 def merge(folder: Path, other: Path, on_conflict: Any, private_ids: bool, timeout: float) -> None:
     """Add all documents of the index OTHER, which has the same recipe."""
-    from neardup.api.indexes.indexing import Index
-
     with (
-        Index.open(folder, timeout=timeout) as found,
-        Index.open(other, readonly=True) as more,
+        _documents(folder, timeout=timeout) as found,
+        _documents(other, readonly=True) as more,
         ids_left_out(private_ids),
     ):
         count = found.merge(more, on_conflict=on_conflict)
@@ -243,9 +238,7 @@ def merge(folder: Path, other: Path, on_conflict: Any, private_ids: bool, timeou
 @click.argument("to", metavar="NEW", type=o.LOCAL_TARGET)
 def backup(folder: Path, to: Path) -> None:
     """Copy INDEX, as it is at one moment, to the folder NEW; others can write meanwhile."""
-    from neardup.api.indexes.indexing import Index
-
-    with Index.open(folder, readonly=True) as found:
+    with _documents(folder, readonly=True) as found:
         found.backup(to)
 
 
@@ -254,9 +247,7 @@ def backup(folder: Path, to: Path) -> None:
 @o.timeout_option
 def compact(folder: Path, purge: bool, timeout: float) -> None:
     """Make one segment of all, without removed documents."""
-    from neardup.api.indexes.indexing import Index
-
-    with Index.open(folder, timeout=timeout) as found:
+    with _documents(folder, timeout=timeout) as found:
         found.compact(purge)
 
 
@@ -292,10 +283,9 @@ def stats(folder: Path, json_: bool) -> None:
 
 def report_index(folder: Path, out: Path, title: str | None, overwrite: bool) -> Path:
     """Write the page of an index."""
-    from neardup.api.indexes.indexing import Index
     from neardup.report.page.index_page import write_index_report
 
     if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):
         raise SpecError(f"`{given[0]}` does not apply to an index", "leave it out")
-    with Index.open(folder, readonly=True) as index:
+    with _documents(folder, readonly=True) as index:
         return write_index_report(folder, index.stats(), index.spec, out, title, overwrite)
