@@ -9,9 +9,9 @@ from neardup.spec import ShingleSpec, check_integer, one_of, option
 
 #: Which source a passage has, in the order of `neardup.kernels.passages.growing.grow`.
 SOURCES = ("longest", "latest", "first")
-#: By what a document and a test item match, unless it is a passage.
+#: How a document and a test item match, unless by a passage.
 SHARES = ("containment", "similarity")
-#: What is cut only as a whole.
+#: Parts of a text that are cut only if all of their words are.
 UNITS = ("line", "sentence", "paragraph")
 #: Words of the shortest run, by preset.
 WORDS = {"web": 50, "clinical": 10}

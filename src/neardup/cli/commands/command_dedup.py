@@ -168,10 +168,10 @@ def signatures(inputs: tuple[str, ...], out: Path, quiet: bool, **options: Any) 
     from neardup.api.saved_signatures import save_signatures
     from neardup.io.remote import located
 
-    groups = {"reading": o.group_of(Reading, options), "writing": o.group_of(Writing, options)}
-    how = {name: options.pop(name) for name in ("num_hashes", "threads")}
+    reading, writing = o.group_of(Reading, options), o.group_of(Writing, options)
+    how: dict[str, Any] = {name: options.pop(name) for name in ("num_hashes", "threads")}
     spec, paths = o.spec_of(options), [located(name) for name in inputs]
     how |= {name: getattr(spec, name) for name in ("shingle", "scheme", "seed")}
-    count = save_signatures(paths, out, **how, **groups)
+    count = save_signatures(paths, out, reading=reading, writing=writing, **how)
     if not quiet:
         click.echo(f"signed      {count:>12,}   documents, in {out}", err=True)
