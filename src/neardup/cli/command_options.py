@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -62,6 +62,7 @@ _DIFFER: dict[str, dict[str, Any]] = {
         "help": "Compare as if the passages of this file, such as letterheads, were spaces; in "
         "plain text with an empty line between two, else the column text.",
     },
+    "clean": {"help": "Write no clean corpus."},
     "hash_bytes": {"callback": lambda _, __, value: value and int(value)},
 }
 _KINDS = {"int": int, "float": float}
@@ -171,8 +172,6 @@ json_option = of_output("--json", "json_", help="Print JSON.")
 no_text_option = of_output("--no-text", help="Leave the texts out; ids stay.")
 run_argument = click.argument("run", metavar="RUN", type=PATH)
 inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
-#: Formats of the clean corpus.
-FORMATS = click.Choice(["jsonl", "csv", "tsv", "parquet", "arrow"])
 _TIMEOUT = "How long to wait for another process that writes."
 timeout_option = of_resources("--timeout SECONDS", default=10.0, help=_TIMEOUT)
 _OUT: dict[str, Any] = {"required": True, "help": "Folder to make."}
@@ -224,7 +223,8 @@ def _of_field(
     name = flag_of(prefix + field.name)
     if default is True:
         given |= {"is_flag": True, "flag_value": False, "default": True, "show_default": False}
-        return option(f"--no-{field.name}", field.name, **{**given, **attributes})
+        given |= _DIFFER[field.name] | attributes
+        return option(f"--no-{field.name}", field.name, **given)
     kind = str(field.type).removesuffix(" | None")
     if kind in _KINDS and word[:1] != "[":
         given["type"] = _KINDS[kind]
@@ -253,28 +253,31 @@ def _default(group: type, field: dataclasses.Field[Any]) -> str:
     return f" [default: {', '.join(shown)}]" if shown else ""
 
 
+@cache
+def _names(group: type) -> list[str]:
+    """Return the options that descriptions of a group or spec name."""
+    every = (*_HEADINGS, ShingleSpec, group)
+    return [field.name for of in every for field in dataclasses.fields(of)]
+
+
 def _plain(text: str, group: type) -> str:
     """Return a description of the library in the words of the command line.
 
     >>> _plain('Such as ``"4GB"``; without ``skip_large``, ``row 17``.', Reading)
     'Such as 4GB; without --skip-large, row 17.'
     """
+    if "`" not in text:  # as most are: all commands are described in some milliseconds
+        return text
     text = re.sub(r'``"(\w[^`]*)"``', r"\1", text)
-    names = "|".join(
-        field.name for of in (*_HEADINGS, ShingleSpec, group) for field in dataclasses.fields(of)
-    )
-    text = re.sub(f"``({names})``", r"`\1`", text)
+    for name in _names(group):
+        text = text.replace(f"``{name}``", f"`{name}`")
     return as_options(text.replace('``"', "'").replace('"``', "'").replace("``", ""))
 
 
 text_option = shared(Reading, "text")
 private_ids_option = shared(Reading, "private_ids")
 #: How files are read of which all columns are.
-file_options = shared(
-    Reading,
-    *("input_format", "delimiter", "encoding_errors", "max_document", "skip_large"),
-    "private_ids",
-)
+file_options = shared(Reading, but=("text", "id"))
 #: How records are read.
 table_options = all_of(shared(Reading, "id"), file_options)
 #: How texts are read.
@@ -317,12 +320,10 @@ spec_options = all_of(
 store_options = shared(Resources, "store", "run")
 resource_options = shared(Resources, "memory", "threads")
 overwrite_option = shared(Writing, "overwrite")
+#: Options of a run that can be continued.
+AT_WORK = ("resume", "work", "keep_run")
 #: How the corpus and the tables of a run are written.
-output_options = all_of(
-    shared(Writing, "format", "compression", "tables", "annotate"),
-    shared(Writing, "clean", help="Write no clean corpus."),
-    shared(Writing, "removed", "overwrite"),
-)
+output_options = shared(Writing, but=("out", *AT_WORK))
 
 
 def second_options(prefix: str, of: str) -> Callable[[F], F]:

@@ -29,7 +29,7 @@ _SETTINGS = {"preset", *(field.name for kind in (Spec, ShingleSpec) for field in
 @o.inputs_argument
 @o.out_option
 @o.output_options
-@o.shared(Writing, "resume", "work", "keep_run")
+@o.shared(Writing, *o.AT_WORK)
 @o.of_input(
     "--against OLD",
     help="Remove documents similar to this old corpus, too: an index, the kept documents of an "
