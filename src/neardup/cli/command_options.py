@@ -218,8 +218,7 @@ def _of_field(
     given: dict[str, Any] = {"group": _HEADINGS.get(group, COMPARED)}
     if field.name in _ADVANCED:
         given["group"] = ADVANCED
-    told = described(ShingleSpec) | described(group)
-    given["help"] = _plain(told[field.name], group)
+    given["help"] = _plain(_told(group)[field.name], group)
     name = flag_of(prefix + field.name)
     if default is True:
         given |= {"is_flag": True, "flag_value": False, "default": True, "show_default": False}
@@ -251,6 +250,12 @@ def _default(group: type, field: dataclasses.Field[Any]) -> str:
         every = {"": field.default}
     shown = [f"{name} {value}".strip() for name, value in chosen(every).items()]
     return f" [default: {', '.join(shown)}]" if shown else ""
+
+
+@cache
+def _told(group: type) -> dict[str, str]:
+    """Return the descriptions of its fields; those of tokens are described in one spec only."""
+    return described(ShingleSpec) | described(group)
 
 
 @cache

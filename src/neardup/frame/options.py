@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
@@ -318,7 +317,6 @@ def another(first: Reading, given: Mapping[str, object], prefix: str, *same: str
     return replace(first, skip_large=first.skip_large and "skip_large" in same, **values)
 
 
-@cache
 def described(group: type) -> dict[str, str]:
     """Return the descriptions of the fields of a group or a spec, by name, from its docstring."""
     return descriptions(cleandoc(group.__doc__ or ""))
