@@ -17,6 +17,7 @@ from typing import Any
 
 import griffe
 
+from neardup.frame.arguments import with_arguments
 from neardup.frame.options import GROUPS, descriptions
 
 ROOT = Path(__file__).parent.parent
@@ -106,7 +107,10 @@ def with_options(found: Any) -> list[str]:
             for one in parameters.values()
         )
     )
-    unwritten = parameters.keys() - descriptions(inspect.cleandoc(found.docstring.value)).keys()
+    doc = inspect.cleandoc(found.docstring.value)
+    if specs := getattr(made, "specs", ()):
+        doc = found.docstring.value = with_arguments(doc, parameters, {}, specs)
+    unwritten = parameters.keys() - descriptions(doc).keys()
     return [_group_row(key, unwritten) for key in GROUPS if key in parameters]
 
 

@@ -250,15 +250,30 @@ def _documented(
     """Return a docstring whose arguments are all that the signature shows, in its order."""
     if doc is None or not (shared.groups or specs) or "Args:" not in doc:
         return doc
-    doc, known = inspect.cleandoc(doc), dict[str, str]()
-    for spec in specs:
-        known |= described(spec)
+    known = dict[str, str]()
     told = {key: described(group) for key, group in shared.groups.items()}
     for name, (key, field) in shared.options.items():
         if key in GROUPS:
             known[name] = told[key][field.name]
     for key, group in shared.groups.items():
         known[key] = f"A `neardup.{group.__name__}`, instead of its options one by one."
+    return with_arguments(inspect.cleandoc(doc), names, known, specs)
+
+
+def with_arguments(
+    doc: str, names: Iterable[str], more: Mapping[str, str], specs: Iterable[type]
+) -> str:
+    """Return a docstring that describes more arguments.
+
+    Args:
+        doc: The docstring, without indentation.
+        names: All arguments, in their order.
+        more: Descriptions of some that it does not describe.
+        specs: What describes others, each as a field.
+    """
+    known = {**more}
+    for spec in specs:
+        known |= described(spec)
     known |= descriptions(doc)
     wrap = functools.partial(
         textwrap.fill, width=96, initial_indent=" " * 4, subsequent_indent=" " * 8
