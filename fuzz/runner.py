@@ -21,10 +21,8 @@ from fuzz.paths import FUZZ
 
 TARGETS = ("readers", "kernels", "options", "engines", "state", "indexes", "crashes")
 FINDINGS = FUZZ / "findings"
-#: CPU seconds that a case may take, and resident bytes of a worker; a first one loads the kernels.
-_CASE, _FIRST, _BYTES = 20.0, 240.0, 2 << 30
-#: Times as many seconds may pass: other processes may have the cores.
-_PATIENCE = 50
+#: CPU seconds that a first case may take, which loads the kernels; and resident bytes of a worker.
+_FIRST, _BYTES = 240.0, 2 << 30
 #: Where the files of cases are: in memory where there is such a folder, as no case needs a disk.
 _FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 #: Findings after which a search ends.
@@ -37,14 +35,20 @@ class Limits(NamedTuple):
     cases: int
     seconds: float
     workers: int
+    #: Seconds of the processor that a case may take; and times as many seconds that may pass, as
+    #: other processes may have the cores.
+    case: float = 20.0
+    patience: float = 50
 
 
 class _Worker:
     """A process that checks every so many-th case, from one on."""
 
-    def __init__(self, target: str, seed: int, numbers: range, findings: Path) -> None:
+    def __init__(
+        self, target: str, seed: int, numbers: range, limits: Limits, findings: Path
+    ) -> None:
         context = multiprocessing.get_context("spawn")
-        self.numbers = numbers
+        self.numbers, self._limits = numbers, limits
         # Case, its start on the clock and in CPU seconds, whether all are done.
         self._state = context.Array("d", [-1.0, time.monotonic(), 0.0, 0.0])
         self.folder = Path(tempfile.mkdtemp(prefix="neardup-fuzz-", dir=_FOLDER))
@@ -68,13 +72,16 @@ class _Worker:
         """Return why this process is over; an empty text if all is done, None if it goes on."""
         if self._process.is_alive():
             since = time.monotonic() - self._state[1]
-            limit = _CASE if self.case > self.numbers.start else _FIRST
+            limit = self._limits.case if self.case > self.numbers.start else _FIRST
             try:
                 process = psutil.Process(self._process.pid)
                 taken, times = process.memory_info().rss, process.cpu_times()
             except psutil.Error:
                 return None
-            if times.user + times.system - self._state[2] > limit or since > _PATIENCE * limit:
+            if (
+                times.user + times.system - self._state[2] > limit
+                or since > self._limits.patience * limit
+            ):
                 return self._kill(f"no end after {since:.0f} s")
             return self._kill(f"{taken / 1e9:.1f} GB of memory") if taken > _BYTES else None
         if self._state[3]:
@@ -102,7 +109,8 @@ def run(target: str, seed: int, limits: Limits, findings: Path) -> tuple[int, li
     """
     end = time.monotonic() + limits.seconds
     before, done, step = _files(findings), 0, limits.workers
-    workers = [_Worker(target, seed, range(i, limits.cases, step), findings) for i in range(step)]
+    numbers = [range(first, limits.cases, step) for first in range(step)]
+    workers = [_Worker(target, seed, some, limits, findings) for some in numbers]
     try:
         while workers and time.monotonic() < end and len(_files(findings) - before) < _ENOUGH:
             time.sleep(0.05)
@@ -118,7 +126,7 @@ def run(target: str, seed: int, limits: Limits, findings: Path) -> tuple[int, li
                 if why:  # the process is gone; the others of its cases are checked by another one
                     _store(target, seed, worker.case, why, findings)
                     if rest := worker.numbers[worker.done :]:
-                        workers.append(_Worker(target, seed, rest, findings))
+                        workers.append(_Worker(target, seed, rest, limits, findings))
     finally:
         for worker in workers:
             done += worker.done

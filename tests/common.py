@@ -39,6 +39,8 @@ class Answer:
 
 
 Command = Callable[..., Answer]
+#: Has other bounds until the test ends, see `neardup.tuning.Tuning`.
+Tune = Callable[..., None]
 
 
 def tries(few: T, many: T) -> T:

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 
 import promises
 from all_kernels import compile_all
-from common import Answer, Command, some_rows, write_lines
+from common import Answer, Command, Tune, some_rows, write_lines
 from neardup.cli import main
 from neardup.engines import local
+from neardup.tuning import TUNING
 from slow_files import SLOW
 
 # References of kernels, made corpora, servers and pages are shared by several rooms.
@@ -69,6 +71,13 @@ def every_run_keeps_its_promises() -> Iterator[None]:
 def kernels() -> None:
     """Have all kernels compiled, so that no test hears that they are."""
     compile_all()
+
+
+@pytest.fixture
+def tune() -> Iterator[Tune]:
+    """Replaces bounds of `neardup.tuning`, by name, until the test ends."""
+    with ExitStack() as replaced:
+        yield lambda **bounds: replaced.enter_context(TUNING.replaced(**bounds))
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from . import tables
 from .shapes import SynthSpec
 
 ENDINGS = (".jsonl", ".parquet")
-_ROW_GROUP = 16_384
 
 
 def write(
@@ -30,6 +29,7 @@ def write(
     truth: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     threads: int | None = None,
+    row_group: int = 16_384,
 ) -> Written:
     """Write a corpus and its ground truth; both files appear, by rename, when both are complete.
 
@@ -59,22 +59,23 @@ def write(
     ):
         make((0, 0))  # builds the cached lexicon once, before each thread would build it
         if ending == ".parquet":
-            _write_parquet(opened, made())
+            _write_parquet(opened, made(), row_group)
         else:
             opened.writelines(made())
-        _write_parquet(known, (tables.truth_batch(spec, *at) for at in ranges(_ROW_GROUP)))
+        known_batches = (tables.truth_batch(spec, *at) for at in ranges(row_group))
+        _write_parquet(known, known_batches, row_group)
     return Written(spec.documents, size, notes, truth_path(notes, truth_file))
 
 
-def _write_parquet(file: IO[bytes], batches: Iterator[pa.RecordBatch]) -> None:
+def _write_parquet(file: IO[bytes], batches: Iterator[pa.RecordBatch], rows: int) -> None:
     import pyarrow.parquet as pq
 
     held = [next(batches)]
     # As users' files are: Snappy and dictionaries, by pyarrow's defaults, in several row groups.
     with pq.ParquetWriter(file, held[0].schema) as writer:
         for batch in batches:
-            if sum(map(len, held)) >= _ROW_GROUP:
-                writer.write_table(pa.Table.from_batches(held), row_group_size=_ROW_GROUP)
+            if sum(map(len, held)) >= rows:
+                writer.write_table(pa.Table.from_batches(held), row_group_size=rows)
                 held = []
             held.append(batch)
-        writer.write_table(pa.Table.from_batches(held), row_group_size=_ROW_GROUP)
+        writer.write_table(pa.Table.from_batches(held), row_group_size=rows)

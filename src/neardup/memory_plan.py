@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from neardup.errors import SpecError, spelled
+from neardup.tuning import TUNING
 
 # Measured, in bytes.
 #: Interpreter, libraries and compiled kernels.
@@ -42,19 +43,12 @@ _INDEXED = 1000
 #: Of each record of a linkage, and of each byte of its fields.
 _RECORD, _FIELD_BYTE = 2500, 60
 #: Of a search for passages, besides the process: tables and their writers, of inputs from so many
-#: bytes on; each thread that has a partition of so many bytes; and each byte of a large partition.
-_TABLES, _USUAL_TABLES, _SEARCHER, _PART, _PART_BYTE = (
-    60_000_000,
-    64 << 20,
-    45_000_000,
-    8 << 20,
-    6,
-)
+#: bytes on; bytes of a partition that keeps a thread busy; and each byte of a large partition.
+_TABLES, _USUAL_TABLES, _PART, _PART_BYTE = 60_000_000, 64 << 20, 8 << 20, 6
 #: Of a band key.
 KEY = 8
-#: Share of the memory above the minimum that documents are cached in, which are not read again; and
-#: the share of all texts that is worth it: shingle sets need the memory too.
-_CACHE, _WORTH = 0.25, 0.25
+#: Share of all texts that is worth to cache: shingle sets need the memory too.
+_WORTH = 0.25
 #: Of a second process, which compiles kernels where they are not on disk yet.
 COMPILER = 350_000_000
 
@@ -86,7 +80,7 @@ def least_for_passages(size: int, threads: int) -> int:
     ``size`` is the bytes of the input; of a small one, few threads have something to do.
     """
     busy = min(float(threads), size / _PART)
-    return BASE + int(min(1.0, size / _USUAL_TABLES) * _TABLES + busy * _SEARCHER)
+    return BASE + int(min(1.0, size / _USUAL_TABLES) * _TABLES + busy * TUNING.searching_bytes)
 
 
 def least_for_texts(size: int) -> int:
@@ -215,7 +209,7 @@ def plan_memory(workload: Workload, memory: int | None) -> MemoryPlan:
     threads = max(1, min(workload.threads, 1 + free // thread))
     free = max(0, free - (threads - 1) * thread)
     # (Arrays of offsets and columns come on top of the texts.)
-    cached = min(int(free * _CACHE), 2 * workload.text)
+    cached = min(int(free * TUNING.cached_share), 2 * workload.text)
     cached = cached if cached >= _WORTH * workload.text else 0
     keys = row_keys * workload.documents
     return MemoryPlan(workload, memory, minimum, thread, threads, keys, free - cached, cached)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import neardup
-from common import SECRET
+from common import SECRET, Tune
 from neardup import announcing
 from neardup.api import progress
 from neardup.engines.clock import Event
@@ -113,7 +113,7 @@ def test_texts_are_in_no_repr(run: neardup.DedupRun) -> None:
         assert SECRET not in repr(shown) and SECRET not in str(shown)
 
 
-def test_a_bar_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_in_a_notebook(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     """It is updated in place, escapes what it is told, and goes at the end."""
     display = pytest.importorskip("IPython.display")
     shell = types.SimpleNamespace(config={"IPKernelApp": {}})
@@ -129,7 +129,7 @@ def test_a_bar_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
         assert listener is not None
         listener(Event("resolve", 3, 12))
     assert updates == []  # what is done soon leaves no empty output
-    monkeypatch.setattr(progress, "_SOON", 0.0)
+    tune(bar_after=0.0)
     with progress.show_progress("auto") as listener:
         assert listener is not None
         listener(Event("resolve", 3, 12))

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.notes import Family, SynthSpec, generate
-from common import Command, files_of, some_rows, write_lines
+from common import Command, Tune, files_of, some_rows, write_lines
 
 COUNT = 1000
 
@@ -150,12 +150,11 @@ def test_settings(
     expected: Any,
     tmp_path: Path,
     command: Command,
-    monkeypatch: pytest.MonkeyPatch,
+    tune: Tune,
 ) -> None:
     first = expected(command)
     if partition is not None:
-        monkeypatch.setattr("neardup.frame.how_read._SMALLEST_PARTITION", partition)
-        monkeypatch.setattr("neardup.frame.how_read._FEW_PARTITIONS", 100)
+        tune(smallest_partition=partition, few_partitions=100)
     settings = [word.format(tmp_path) for word in SETTINGS[name]]
     assert outputs(command, inputs / "a.jsonl", tmp_path / "out", *settings) == first
     assert not (tmp_path / "out" / ".run").exists()

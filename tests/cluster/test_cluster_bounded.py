@@ -29,9 +29,8 @@ from made_edges import (
     sets_of_few,
 )
 
-from common import tries
+from common import Tune, tries
 from experiments.published import bounded_in_given_order
-from neardup.cluster import bounded as module
 from neardup.cluster.bounded import Bound, Bounded, bounded
 from neardup.cluster.descending import descending
 from neardup.cluster.edges import Edges
@@ -65,11 +64,9 @@ def test_bounded_equals_its_reference_on_small_sets(sets: Sets, edge: float, tre
 @pytest.mark.jit_off
 @pytest.mark.parametrize("spread", [0.1, 0.4, 0.8])
 @pytest.mark.parametrize("batch", [7, 1 << 21])
-def test_bounded_equals_its_reference(
-    monkeypatch: pytest.MonkeyPatch, spread: float, batch: int
-) -> None:
+def test_bounded_equals_its_reference(tune: Tune, spread: float, batch: int) -> None:
     """In batches of any size, with any number of threads, whatever is remembered as refused."""
-    monkeypatch.setattr(descending, "__defaults__", (batch,))
+    tune(edges=batch)
     refused = 0
     for seed in range(1 if SLOW else 4):
         sets = families(seed, 30 if SLOW else 120, spread, size=20)
@@ -78,7 +75,7 @@ def test_bounded_equals_its_reference(
         known = reference.bounded(sets, found, content.tolist(), TREE)
         loose = reference.bounded(sets, found, content.tolist(), 0.1)
         for threads, remembered in ((1, 1 << 18), (3, 1)):
-            monkeypatch.setattr(module, "_REFUSED", remembered)
+            tune(refused_roots=remembered)
             for tree, expected in ((TREE, known), (0.1, loose)):
                 got = clustered(sets, found, content, tree, threads)
                 assert got.labels.tolist() == expected.labels()
@@ -138,8 +135,9 @@ def test_the_bound_holds_where_components_break_it(kind: str) -> None:
 
 
 @pytest.mark.parametrize("batch", [3, 40, 10_000])
-def test_edges_come_in_descending_order(batch: int) -> None:
+def test_edges_come_in_descending_order(batch: int, tune: Tune) -> None:
     """In batches of any size; with a few similarities, they are cut by hashes."""
+    tune(edges=batch)
     rng = np.random.default_rng(batch)
     pairs = sorted({tuple(sorted(p)) for p in rng.integers(0, 60, size=(500, 2)).tolist()})
     values = rng.choice([0.6, 0.6 + 1e-12, 0.75, 1.0, 1e-9], size=len(pairs))
@@ -151,7 +149,7 @@ def test_edges_come_in_descending_order(batch: int) -> None:
         parent = np.arange(60, dtype=np.int32)
         parent[list(together)] = min(together, default=0)
         with Pool(2) as pool:
-            parts = list(descending(edges_of(found), content, parent, pool, batch))
+            parts = list(descending(edges_of(found), content, parent, pool))
         got = [e for part in parts for e in zip(*(c.tolist() for c in part), strict=True)]
         assert got == [e for e in expected if not (e[0] in together and e[1] in together)]
         # 45 pairs of ten documents of equal contents can't be told apart.
@@ -247,9 +245,9 @@ def test_roots_of_equal_sets_unite_exactly_up_to_the_bound(tree: float) -> None:
 
 @pytest.mark.jit_off
 def test_what_is_remembered_as_refused_does_not_refuse_others(
-    monkeypatch: pytest.MonkeyPatch,
+    tune: Tune,
 ) -> None:
-    monkeypatch.setattr(module, "_REFUSED", 1)
+    tune(refused_roots=1)
     apart: Sets = [list(range(first, first + 18)) for first in (100, 102, 101, 103)]
     equal: Sets = [list(range(18)), list(range(2, 20))] * 2
     pairs = [(0, 1), (2, 3), (1, 3), (4, 5), (6, 7), (5, 7), (1, 2)]

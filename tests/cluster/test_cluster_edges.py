@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from made_edges import edges_of, listed, mapped
 
+from common import Tune
 from neardup.cluster.edges import Edges
+from neardup.tuning import TUNING
 
 
 @pytest.mark.parametrize("batch", [1, 7, 100, 1 << 21])
@@ -32,7 +34,8 @@ def test_edges_are_gathered_from_parts_in_any_order(batch: int) -> None:
         made.append((size, dtype))
         return np.empty(size, dtype)
 
-    edges = Edges.gather(parts, allocate, batch)
+    with TUNING.replaced(edges=batch):
+        edges = Edges.gather(parts, allocate)
     assert listed(edges) == expected
     assert made == [(len(found), np.int32), (len(found), np.int32), (len(found), np.float64)]
     edges.check(300_000)
@@ -88,8 +91,8 @@ def test_wrong_edges_are_refused_before_a_kernel_sees_them(
         Edges(a, b, np.full(2, 0.9)).check(5)
 
 
-def test_order_is_checked_across_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neardup.cluster.edges.batches.__defaults__", (2,))
+def test_order_is_checked_across_batches(tune: Tune) -> None:
+    tune(edges=2)
     Edges([0, 1, 2, 3], [1, 2, 3, 4], np.ones(4)).check(5)
     with pytest.raises(ValueError, match="edges 0 to 2: expected a < b, sorted"):
         Edges([0, 2, 1, 3], [1, 3, 2, 4], np.ones(4)).check(5)

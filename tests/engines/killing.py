@@ -330,18 +330,8 @@ def _slow_down(seconds: float) -> None:
 
 def _child(command: dict[str, Any]) -> None:
     from neardup.cli import main
-    from neardup.copies import work
-    from neardup.copies.repeated import search_progress, space
-    from neardup.frame import how_read
-    from neardup.output import tables
+    from neardup.tuning import TUNING
 
-    # Several partitions and tables, for a small corpus.
-    how_read._SMALLEST_PARTITION, tables._ROWS = PARTITION, 2048
-    search_progress._BRIEF = 0
-    # With the least memory, copied passages of a few kilobytes go to files.
-    work.SPILL_SHARE = work.SCRATCH_SHARE = 3000
-    # In many parts, and chains of runs in several shares.
-    space._PART_SHARE, space._SORTED = 30_000, 50
     os.chdir(command["cwd"])
     new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     for descriptor, name, flags in (
@@ -361,7 +351,20 @@ def _child(command: dict[str, Any]) -> None:
     if command["trace"] is not None:
         _note_calls(command["trace"], command["crash"], command["slow"])
     sys.argv = ["neardup", *command["args"]]
-    main()
+    bounds = TUNING.replaced(
+        # Several partitions and tables, for a small corpus.
+        smallest_partition=PARTITION,
+        table_rows=2048,
+        repeated_pass=0,
+        # With the least memory, copied passages of a few kilobytes go to files.
+        spill_share=3000,
+        scratch_share=3000,
+        # In many parts, and chains of runs in several shares.
+        spill_part_share=30_000,
+        sorted_rows=50,
+    )
+    with bounds:
+        main()
 
 
 def _serve() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 import neardup
 from bench.notes import Family, SynthSpec, write
-from common import Command
+from common import Command, Tune
 from neardup.engines.beginning import Head, begin, check_documents
 from neardup.engines.job import Job
 from neardup.engines.local import _Sketching
@@ -268,7 +268,7 @@ def test_bands_in_flight_are_bounded() -> None:
             assert most >= min(bands, 4)
 
 
-def test_too_many_buckets_and_documents_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_buckets_and_documents_are_refused(tune: Tune) -> None:
     bucketing.check_buckets(2**31 - 1)
     with pytest.raises(
         InputError, match=r"2,147,483,648 buckets .* at most 2,147,483,647"
@@ -278,7 +278,7 @@ def test_too_many_buckets_and_documents_are_refused(monkeypatch: pytest.MonkeyPa
     check_documents(2**31 - 1)
     with pytest.raises(InputError, match="2,147,483,648 documents; a run takes at most"):
         check_documents(2**31)
-    monkeypatch.setattr(bucketing, "MAX_BUCKETS", 3)
+    tune(most_buckets=3)
     texts = [f"{word} one two three four five six {n}" for word in "abcd" for n in range(2)]
     with pytest.raises(InputError, match="a run takes at most 3"):
         neardup.dedup(texts, spec=neardup.Spec(num_bands=9, rows=1))

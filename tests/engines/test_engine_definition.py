@@ -17,10 +17,8 @@ import Stemmer
 from engine_answers import answer_of
 
 import neardup
-from common import tries
+from common import Tune, tries
 from neardup.engines import comparing
-from neardup.match import large_buckets
-from neardup.match import resolve as resolving
 from neardup.sketch.bands import recipe_for
 from neardup.spec import ShingleSpec, Spec
 from neardup.testing import EngineAnswer, EngineContract, engine_contract, small_corpora
@@ -74,16 +72,18 @@ class TestBatch(EngineContract):
     seeds = tries(45, 150)
 
     @pytest.fixture(autouse=True)
-    def seeded(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seeded(self, request: pytest.FixtureRequest, tune: Tune) -> None:
         """The paths that only large corpora take, for every third seed."""
         given = getattr(request.node, "callspec", None)
         self.seed: int = 0 if given is None else given.params.get("seed", 0)
         if self.seed % 3 == 1:
             rng = np.random.default_rng(self.seed)
-            monkeypatch.setattr(large_buckets, "LARGE", int(rng.choice([1, 3, 8])))
-            monkeypatch.setattr(large_buckets, "_INDEXED", int(rng.choice([0, 2])))
-            monkeypatch.setattr(large_buckets, "_CLEAR", float(rng.choice([0.0, 0.3])))
-            monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 9])))
+            tune(
+                large_bucket=int(rng.choice([1, 3, 8])),
+                indexed_bucket=int(rng.choice([0, 2])),
+                clear_share=float(rng.choice([0.0, 0.3])),
+                resolved_in_large=int(rng.choice([1, 9])),
+            )
 
     def shingles(self, texts: Sequence[str | None], shingle: ShingleSpec) -> list[set[Any]]:
         return shingles_of(texts, shingle)
@@ -135,13 +135,13 @@ class TestLeastMemory(EngineContract):
 
 
 def test_the_comparison_needs_no_luck_with_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tune: Tune
 ) -> None:
     # Everything that can be mapped to files is.
     rng = np.random.default_rng(5)
     rows = small_corpora.random_documents(rng, 400)
     spec = Spec(threshold=0.5, pairs="all")
-    monkeypatch.setattr("neardup.files.scratch._SMALL", 0)
+    tune(scratch_bytes=0)
     expected = neardup.dedup(rows, id="id", spec=spec, progress=False)
     monkeypatch.setattr(comparing.Scratch, "fits", lambda self, size: False)
     source = made_corpora.write(rows, tmp_path / "in", "jsonl", 3)

@@ -12,7 +12,7 @@ import pytest
 from ordered_values import COLUMNS, expected_order
 
 import neardup
-from common import Command, write_lines
+from common import Command, Tune, write_lines
 from neardup import Spec
 from neardup.engines import comparing, ordering
 from neardup.errors import ColumnError, DuplicateIdError
@@ -166,11 +166,9 @@ def test_a_column_that_has_no_order() -> None:
             neardup.dedup(table, **setting)
 
 
-def test_a_column_whose_type_differs_between_partitions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_column_whose_type_differs_between_partitions(tmp_path: Path, tune: Tune) -> None:
     """Numbers in one partition, numbers with a fraction or nothing in others."""
-    monkeypatch.setattr("neardup.frame.how_read._SMALLEST_PARTITION", 1 << 10)
+    tune(smallest_partition=1 << 10)
     rows: list[dict[str, Any]] = [
         {"text": f"{TEXT} {i // 2}", "q": [i, i + 0.5, None][i // 40 % 3]} for i in range(240)
     ]
@@ -358,10 +356,8 @@ def test_ids_that_hash_alike_are_different(monkeypatch: pytest.MonkeyPatch) -> N
         neardup.dedup(table.set_column(1, "id", [[f"i{i}" for i in range(19)] + ["i7"]]), id="id")
 
 
-def test_numbers_and_strings_as_ids_in_one_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("neardup.frame.how_read._SMALLEST_PARTITION", 1 << 10)
+def test_numbers_and_strings_as_ids_in_one_file(tmp_path: Path, tune: Tune) -> None:
+    tune(smallest_partition=1 << 10)
     rows = [{"id": i if i < 100 else f"n{i}", "text": f"{TEXT} {i}"} for i in range(200)]
     run = neardup.dedup(write_lines(tmp_path / "a.jsonl", rows), id="id")
     assert run.clusters["doc_id"].to_pylist() == [str(row["id"]) for row in rows]

@@ -11,20 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import neardup
-from neardup import memory_plan
-from neardup.frame import how_read
-from neardup.io import outputs
+from common import Tune
 from neardup.io.formats import parquet
 
 ROWS = 3000
 
 
 @pytest.fixture
-def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
+def decoded(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> Counter[Any]:
     """Rows that were decoded in slices, of which there are many, by their columns."""
-    monkeypatch.setattr(how_read, "_SMALLEST_PARTITION", 1000)
-    monkeypatch.setattr(outputs, "_PACKED_BYTES", 100)
-    monkeypatch.setattr(parquet, "_STASH", 8)
+    tune(smallest_partition=1000, packed_bytes=100, waiting_slices=8)
     found: Counter[Any] = Counter()
     slices = parquet._Cursor._decoded
 
@@ -56,11 +52,11 @@ def test_slices_are_decoded_once_in_each_pass(
     threads: int,
     tmp_path: Path,
     decoded: Counter[Any],
-    monkeypatch: pytest.MonkeyPatch,
+    tune: Tune,
     kernels: None,
 ) -> None:
     """Files that were written at once would want slices far from each other, again and again."""
-    monkeypatch.setattr(memory_plan, "_CACHE", 0)
+    tune(cached_share=0)
     kept = clean_of(notes(), tmp_path, threads)["id"].to_pylist()
     assert kept == [n for n in range(ROWS) if n % 3 != 1]
     # The first pass, the sets, and the files.
@@ -72,7 +68,7 @@ def test_small_columns_beside_cached_texts_are_decoded_at_once(
     threads: int,
     tmp_path: Path,
     decoded: Counter[Any],
-    monkeypatch: pytest.MonkeyPatch,
+    tune: Tune,
     kernels: None,
 ) -> None:
     """So files can be written at once; columns that are not small are decoded in order."""
@@ -90,6 +86,6 @@ def test_small_columns_beside_cached_texts_are_decoded_at_once(
     others = tuple(rows.column_names[2:])
     assert decoded["text", "id"] == ROWS and not decoded[others]
     (tmp_path / "large").mkdir()
-    monkeypatch.setattr(parquet, "_SMALL_COLUMNS", 1000)
+    tune(small_columns=1000)
     assert clean_of(rows, tmp_path / "large", threads).to_pylist() == expected.to_pylist()
     assert decoded["text", "id"] == 2 * ROWS and decoded[others] == ROWS

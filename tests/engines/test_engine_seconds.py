@@ -12,7 +12,7 @@ import pytest
 
 import neardup
 from bench.notes import SynthSpec, write
-from neardup.engines import clock
+from common import Tune
 from neardup.engines.clock import Clock, Event, process_start
 
 #: Another process may take the cores at the wrong moment, after the last lap; one try is enough.
@@ -80,12 +80,9 @@ def test_a_process_knows_when_it_was_started() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"pairs": "all"}, {"pairs": "all", "method": "allpairs"}])
-def test_a_long_stage_says_so_once(
-    settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_stage_says_so_once(settings: dict[str, str], tune: Tune) -> None:
     """And what would limit it only where it would."""
-    monkeypatch.setattr(clock, "_PATIENCE", -1.0)
-    monkeypatch.setattr(clock, "_LONG", -1.0)
+    tune(estimate_after=-1.0, long_run=-1.0)
     texts = [f"one two three four five six seven eight nine ten {i}" for i in range(20)]
     events: list[Event] = []
     spec = neardup.Spec(threshold=0.3, **settings)

@@ -13,7 +13,7 @@ import pytest
 from killing import Process, Work, outputs, wait_for
 
 import neardup
-from common import write_lines
+from common import Tune, write_lines
 from neardup import Spec
 from neardup.engines import local
 from neardup.errors import SpecError, StoreError
@@ -309,9 +309,9 @@ def test_sketching_needs_a_store_and_a_name(few: Work, tmp_path: Path) -> None:
         neardup.sketch_corpus(few.notes, store="memory", run="r")
 
 
-def test_from_python(few: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_python(few: Work, tmp_path: Path, tune: Tune) -> None:
     """Two shards in this process; the counts are those of the corpus."""
-    monkeypatch.setattr("neardup.frame.how_read._SMALLEST_PARTITION", 1 << 16)
+    tune(smallest_partition=1 << 16)
     store = f"sqlite:{tmp_path / 'keys'}"
     shards = ("1/2", "2/2")
     made = [

@@ -14,13 +14,13 @@ import pytest
 
 import neardup
 from bench.notes import SynthSpec, write
+from common import Tune
 from neardup import plan
 from neardup.api.running import Request
 from neardup.errors import ColumnError, SpecError
 from neardup.forecast import plan as module
 from neardup.forecast.advice import one_word_changed
 from neardup.forecast.plan import Plan
-from neardup.frame import how_read
 from neardup.frame.options import Reading
 from neardup.intervals import wilson
 from neardup.report.plan_text import render
@@ -118,9 +118,7 @@ def test_values_for_programs(small: Both) -> None:
     assert "documents   3,000" in render(small.plan)
 
 
-def test_partitions_are_taken_from_everywhere(
-    kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partitions_are_taken_from_everywhere(kernels: None, tmp_path: Path, tune: Tune) -> None:
     """Texts get longer from the first to the last; a part of them says how long all are."""
     for number in (1, 2, 5, 8, 100):
         order = module._spread_order(number)
@@ -128,7 +126,7 @@ def test_partitions_are_taken_from_everywhere(
         for first in (2, number // 4, number // 2):
             some = sorted(order[: max(1, first)])
             assert max(np.diff([-1, *some, number])) <= max(2, 3 * number / len(some))
-    monkeypatch.setattr(module, "_PARTITIONS", 6)
+    tune(sampled_partitions=6)
     lines = [json.dumps({"text": "x " * (20 + k // 20)}) + "\n" for k in range(20_000)]
     (tmp_path / "longer.jsonl").write_text("".join(lines))
     found = plan(tmp_path / "longer.jsonl", shingle="word:1")
@@ -191,16 +189,12 @@ def test_no_warning_and_a_shingle_that_fits(kernels: None) -> None:
     assert plan(texts, spec=Spec(shingle=ShingleSpec(n=fits))).warnings == ()
 
 
-def test_only_the_beginning_can_be_looked_at(
-    kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_beginning_can_be_looked_at(kernels: None, tmp_path: Path, tune: Tune) -> None:
     texts = notes(1500, 60)
     lines = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(lines))
-    monkeypatch.setattr(module, "_SMALL", 1000)
-    monkeypatch.setattr(module, "_DOCUMENTS", 100)
-    monkeypatch.setattr(how_read, "PARTITION_BYTES", 1 << 16)
+    tune(small_source=1000, sampled_documents=100, partition_bytes=1 << 16)
     found = plan(path)
     assert found.sample == "head" and not found.exact
     assert "at least about" in render(found)
@@ -236,14 +230,14 @@ def test_sources_of_all_kinds(kernels: None, tmp_path: Path) -> None:
         plan(table, spec=Spec(keep="max:nothing"))
 
 
-def test_what_would_take_long_is_not_tried(kernels: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_would_take_long_is_not_tried(kernels: None, tune: Tune) -> None:
     """Documents that all share buckets are compared as long as that takes little."""
-    monkeypatch.setattr(module, "_FIRST", 300)
+    tune(compared_documents=300)
     texts = family(1500, 40)
     spec = Spec(shingle=ShingleSpec(unit="char", n=2), threshold=0.9, num_bands=20, rows=2)
     everything = plan(texts, spec=spec)
     assert (everything.sampled, everything.sample) == (1500, "all")
-    monkeypatch.setattr(module, "_WORK", 0)
+    tune(compared_shingles=0)
     found = plan(texts, spec=spec)
     assert (found.sampled, found.documents, found.exact) == (300, 1500, True)
     assert found.sample == "spread" and found.compared.share == everything.compared.share == 1
@@ -253,12 +247,9 @@ def test_what_would_take_long_is_not_tried(kernels: None, monkeypatch: pytest.Mo
     assert " to " in render(found) and "from all over the input" in render(found)
 
 
-def test_long_texts_and_shingles_of_three_characters(
-    kernels: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_texts_and_shingles_of_three_characters(kernels: None, tune: Tune) -> None:
     """Unrelated notes of 2 kB share many sequences of three letters: it says so, and ends."""
-    monkeypatch.setattr(module, "_FIRST", 300)
-    monkeypatch.setattr(module, "_WORK", 10**8)
+    tune(compared_documents=300, compared_shingles=10**8)
     random = np.random.default_rng(SEED)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(random.choice(letters, 5)) for _ in range(400)]

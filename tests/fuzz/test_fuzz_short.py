@@ -65,13 +65,10 @@ def test_short_search(module: Any, tmp_path: Path) -> None:
         module.check(*module.make(np.random.default_rng([9, number])), folder)
 
 
-def test_a_finding_is_stored_and_the_search_continues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finding_is_stored_and_the_search_continues(tmp_path: Path) -> None:
     """In processes of their own: one case ends its process, one raises, one has no end."""
-    monkeypatch.setattr(runner, "_CASE", 1.0)
-    monkeypatch.setattr(runner, "_PATIENCE", 4.0)
-    done, found = runner.run("broken_target", 1, runner.Limits(8, 60.0, 2), tmp_path)
+    limits = runner.Limits(8, 60.0, 2, case=1.0, patience=4.0)
+    done, found = runner.run("broken_target", 1, limits, tmp_path)
     whys = sorted(path.with_name(path.name + ".why").read_text() for path in found)
     assert done == 8
     assert len(found) == 3

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import neardup
-from neardup.index import merging, transactions
+from neardup.tuning import TUNING
 
 WORDS = [f"w{i}" for i in range(60)]
 
@@ -28,7 +28,6 @@ def text_of(draw: random.Random, known: list[str]) -> str:
 
 def load(folder: str, seed: int, notes: str) -> None:
     """Do one thing after the other, for ever."""
-    transactions.LOGGED = merging.LOGGED = 25  # segments and merges now and then
     draw, known = random.Random(seed), list[str]()
     number = seed * 1_000_000
     note = os.open(notes, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
@@ -103,7 +102,8 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             try:
-                load(folder, seed, notes)
+                with TUNING.replaced(logged_documents=25):  # segments and merges now and then
+                    load(folder, seed, notes)
             finally:
                 os._exit(3)
         sys.stdout.write(f"{pid}\n")

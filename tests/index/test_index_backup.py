@@ -8,17 +8,14 @@ from pathlib import Path
 import pytest
 
 import neardup
+from common import Tune
 from neardup.cli import main
 from neardup.errors import OutputError
-from neardup.index import merging, transactions
 
 
 @pytest.mark.parametrize("store_text", [False, True])
-def test_a_copy_while_another_one_writes(
-    store_text: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transactions, "LOGGED", 20)  # segments come and go all the time
-    monkeypatch.setattr(merging, "LOGGED", 20)
+def test_a_copy_while_another_one_writes(store_text: bool, tmp_path: Path, tune: Tune) -> None:
+    tune(logged_documents=20)  # segments come and go all the time
     texts = [f"w{i % 91} x{i % 89} y{i % 83} z{i}" for i in range(2000)]
     path, stop = tmp_path / "i", threading.Event()
     neardup.Index.create(path, shingle="word:2", threshold=0.5, store_text=store_text).close()

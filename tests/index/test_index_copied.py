@@ -20,9 +20,10 @@ import pytest
 import neardup
 from common import Command, tries, write_lines
 from neardup.errors import InputError, NeardupError, OutputError, SpecError, StoreError
-from neardup.index import copied, copy_keys, copy_texts, merging, transactions
+from neardup.index import copied, copy_texts
 from neardup.index.catalogue import Catalogue
 from neardup.index.copy_texts import without_keys
+from neardup.tuning import TUNING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "passages"))
 from oracle_passages import Oracle, planted, spans
@@ -107,13 +108,15 @@ def history(seed: int, folder: Path | None, weak: bool = False) -> int:
     documents = [words for _ in range(rng.randrange(1, 4)) for words in planted(rng)]
     rng.shuffle(documents)
     length, count, done = rng.randrange(2, 13), 0, 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(copy_keys, "FREQUENT", rng.choice([1, 2, 3, 8]))
-        patch.setattr(copy_keys, "PART", rng.choice([1, 2, 3]))
-        patch.setattr(transactions, "COPIES_BATCHED", rng.choice([1, 200, 1 << 17]))
-        patch.setattr(merging, "COPIES_LOGGED", rng.choice([1, 100, 1 << 18]))
-        patch.setattr(copied, "_TOGETHER", rng.choice([1, 3, 256]))
-        patch.setattr(copied, "_EACH", rng.choice([1, 16]))
+    bounds = TUNING.replaced(
+        frequent_anchor=rng.choice([1, 2, 3, 8]),
+        run_part=rng.choice([1, 2, 3]),
+        batched_keys=rng.choice([1, 200, 1 << 17]),
+        logged_keys=rng.choice([1, 100, 1 << 18]),
+        copied_texts=rng.choice([1, 3, 256]),
+        copied_texts_of_thread=rng.choice([1, 16]),
+    )
+    with pytest.MonkeyPatch.context() as patch, bounds:
         if weak:
             few = np.uint64(7 << 2)
             patch.setattr(copy_texts, "run_keys", lambda keys: keys & few | np.uint64(1))

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import neardup
+from common import Tune
 from neardup.errors import InputNotFoundError, StoreError
-from neardup.index import merging, transactions
 from neardup.records.persons import PersonSpec, persons
 
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
@@ -35,10 +35,9 @@ READS: dict[str, Callable[[neardup.Index], Any]] = {
 
 
 @pytest.fixture(params=[True, False], ids=["segment", "log"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(request: pytest.FixtureRequest, tmp_path: Path, tune: Tune) -> Path:
     if request.param:
-        for module in (transactions, merging):
-            monkeypatch.setattr(module, "LOGGED", 20)
+        tune(logged_documents=20)
     with neardup.Index.create(tmp_path / "i", spec=SPEC) as index:
         index.add_if_new(TEXTS, ids=range(60))
         index.add_if_new(TEXTS[:5], ids=range(100, 105))

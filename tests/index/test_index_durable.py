@@ -21,9 +21,11 @@ import pytest
 from index_load import replay
 
 import neardup
+from common import Tune
 from neardup.arrays import strings_of
 from neardup.errors import InputError, NeardupError, OutputError, StoreError
-from neardup.index import bodies, location, merging, transactions
+from neardup.index import bodies, location
+from neardup.tuning import TUNING
 
 #: `make kills` asks for 150.
 KILLS = int(os.environ.get("NEARDUP_KILLS", "4"))
@@ -118,8 +120,8 @@ def test_a_full_disk_is_one_error_and_no_harm(tmp_path: Path, documents: int) ->
     assert {name for name in files if "segment" not in name} <= {p.name for p in folder.iterdir()}
 
 
-def test_a_damaged_byte_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transactions, "LOGGED", 60)
+def test_a_damaged_byte_is_found(tmp_path: Path, tune: Tune) -> None:
+    tune(logged_documents=60)
     folder, copy = tmp_path / "index", tmp_path / "copy"
     texts = {i: words(i, 30) for i in range(90)}
     with neardup.Index.create(folder, spec=SPEC) as index:
@@ -187,9 +189,9 @@ def test_a_second_writer_waits_and_then_says_who_writes(tmp_path: Path) -> None:
 
 def _write(folder: Path, first: int, count: int) -> None:
     index = neardup.Index.open(folder, timeout=60, durable="process")
-    transactions.LOGGED = merging.LOGGED = 30
-    for i in range(first, first + count):
-        index.add_if_new(i, words(i % 150))
+    with TUNING.replaced(logged_documents=30):
+        for i in range(first, first + count):
+            index.add_if_new(i, words(i % 150))
     os._exit(0)
 
 
@@ -269,11 +271,8 @@ def test_a_network_file_system_is_named(tmp_path: Path, monkeypatch: pytest.Monk
         assert not location._REMOTE.fullmatch(name)
 
 
-def test_merges_keep_the_number_of_segments_low(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transactions, "LOGGED", 20)
-    monkeypatch.setattr(merging, "LOGGED", 20)
+def test_merges_keep_the_number_of_segments_low(tmp_path: Path, tune: Tune) -> None:
+    tune(logged_documents=20)
     index = neardup.Index.create(tmp_path / "index", spec=SPEC, durable="process")
     for first in range(0, 1000, 25):
         index.add([words(i) for i in range(first, first + 25)], ids=range(first, first + 25))
@@ -290,10 +289,8 @@ def test_merges_keep_the_number_of_segments_low(
     assert len(files) == 1
 
 
-def test_an_index_that_was_closed_is_merged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transactions, "LOGGED", 20)
+def test_an_index_that_was_closed_is_merged(tmp_path: Path, tune: Tune) -> None:
+    tune(logged_documents=20)
     for first in range(0, 300, 25):
         opened = neardup.Index.create if not first else neardup.Index.open
         settings: Any = {"spec": SPEC} if not first else {}
@@ -304,8 +301,8 @@ def test_an_index_that_was_closed_is_merged(
         assert index.check() == []
 
 
-def test_numbers_of_documents_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transactions, "_MOST", 10)
+def test_numbers_of_documents_have_an_end(tune: Tune) -> None:
+    tune(most_documents=10)
     index = neardup.Index.create(spec=SPEC)
     index.add([words(i) for i in range(8)])
     with pytest.raises(StoreError, match="limit"):

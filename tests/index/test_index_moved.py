@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import neardup
+from common import Tune
 from neardup.errors import IndexMovedError
-from neardup.index import transactions
 from neardup.index.transactions import Batch
 from neardup.sketch.texts import as_text
 
@@ -139,10 +139,10 @@ def test_an_index_that_was_just_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", [move, replace_by_another, delete])
 def test_a_folder_that_goes_in_the_middle_of_a_transaction(
-    change: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Callable[[Path], None], tmp_path: Path, tune: Tune
 ) -> None:
     """Segments are files that have their names before the commit."""
-    monkeypatch.setattr(transactions, "LOGGED", 4)
+    tune(logged_documents=4)
     folder, before = tmp_path / "i", dict[str, bytes]()
     with filled(folder) as index:
 

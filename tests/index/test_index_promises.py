@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 import neardup
-from neardup.corpora import against_index
+from common import Tune
 from neardup.errors import ArgumentError, InputError, StoreError, UnknownIdError
-from neardup.index import merging, transactions
+from neardup.index import merging
 
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 
@@ -26,9 +26,8 @@ def texts_of(first: int, count: int) -> list[str]:
 
 
 @pytest.fixture
-def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transactions, "LOGGED", 10)
-    monkeypatch.setattr(merging, "LOGGED", 10)
+def small_segments(tune: Tune) -> None:
+    tune(logged_documents=10)
 
 
 # Ids.
@@ -248,14 +247,14 @@ def test_a_partial_merge_that_was_killed_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_batch_against_an_index_leaves_it_between_slices(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tune: Tune
 ) -> None:
     folder = tmp_path / "i"
     index = neardup.Index.create(folder, spec=SPEC, durable="process")
     index.add(texts_of(0, 40), ids=range(40))
     batch = [*texts_of(30, 20), *texts_of(100, 10), *texts_of(40, 20)]
     expected = neardup.against(batch, index).clusters
-    monkeypatch.setattr(against_index, "BATCH", 10)
+    tune(inserted_documents=10)
     sketched, number = index._core.sketched, iter(range(1000, 2000))
     free: list[bool] = []
 

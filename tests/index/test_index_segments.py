@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neardup
+from common import Tune
 from neardup.errors import StoreError
-from neardup.index import merging, transactions
 from neardup.index.segments import Entries, KeyMatches, Segment, merged, write_file
 from neardup.kernels import lookups as kernels
 
@@ -185,12 +185,8 @@ def test_a_segment_of_another_recipe(tmp_path: Path) -> None:
         Segment.open(path, 1, "e" * 64, checksum)
 
 
-def test_a_reader_reads_the_log_again_only_once_it_is_a_segment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module, name, value in ((transactions, "LOGGED", 40), (transactions, "BATCHED", 30)):
-        monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(merging, "LOGGED", 40)
+def test_a_reader_reads_the_log_again_only_once_it_is_a_segment(tmp_path: Path, tune: Tune) -> None:
+    tune(logged_documents=40, batched_documents=30)
     draw, count, kept = random.Random(7), 0, 0
     with (
         neardup.Index.create(tmp_path / "i", shingle="word:1", threshold=0.5) as index,

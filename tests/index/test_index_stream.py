@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import neardup
-from neardup.index import inserting, merging, transactions
+from common import Tune
 from neardup.index.answers import UpdateAnswer
 from neardup.testing import definition
 
@@ -59,12 +59,9 @@ def shown(table: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_stream_in_batches_of_any_size_is_a_batch(
-    name: str, folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, folder: bool, tmp_path: Path, tune: Tune
 ) -> None:
-    monkeypatch.setattr(transactions, "LOGGED", 40)
-    monkeypatch.setattr(merging, "LOGGED", 40)
-    monkeypatch.setattr(inserting, "BATCH", 64)
-    monkeypatch.setattr(inserting, "STEP", 16)
+    tune(logged_documents=40, inserted_documents=64, sketched_documents=16)
     texts, spec = made_texts(1, 400), spec_of(name)
     expected = shown(neardup.dedup(texts, spec=spec).clusters)
     draw = random.Random(2)

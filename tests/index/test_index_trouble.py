@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import neardup
-from common import Command
+from common import Command, Tune
 from neardup.compat.datasketch import MinHash, MinHashLSH
 from neardup.errors import (
     DuplicateIdError,
@@ -28,7 +28,7 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.index import inserting, location, merging, transactions, verified
+from neardup.index import location
 from neardup.index.index_check import require_last_commit
 from neardup.state.output_folder import output_folder
 
@@ -40,9 +40,8 @@ def texts_of(first: int, count: int) -> list[str]:
 
 
 @pytest.fixture
-def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transactions, "LOGGED", 20)
-    monkeypatch.setattr(merging, "LOGGED", 20)
+def small_segments(tune: Tune) -> None:
+    tune(logged_documents=20)
 
 
 @pytest.mark.parametrize("durable", ["power", "process"])
@@ -158,9 +157,9 @@ def test_ids_that_the_index_gives_are_used_once() -> None:
 
 
 def test_what_fails_after_a_commit_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tune: Tune
 ) -> None:
-    monkeypatch.setattr(merging, "LOGGED", 3)
+    tune(logged_documents=3)
     folder = tmp_path / "index"
     index = neardup.Index.create(folder, spec=SPEC, timeout=0.1)
     other = sqlite3.connect(folder / "index.sqlite", isolation_level=None)
@@ -360,15 +359,14 @@ def test_an_input_that_is_missing_is_no_output_error(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_family_is_looked_up_by_a_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_family_is_looked_up_by_a_few_rows(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     shared = " ".join(f"t{i}" for i in range(12))
     family = [f"{shared} v{i} w{i} x{i}" for i in range(300)]
     index = neardup.Index.create(spec=SPEC)
     index.add(family[:150], ids=range(150))
     expected = index.query(family)
     first = index.first_matches(family)
-    monkeypatch.setattr(transactions, "_ROWS", 64)
-    monkeypatch.setattr(transactions, "_PAIRS", 400)
+    tune(looked_up_rows=64, looked_up_candidates=400)
     sizes: list[int] = []
     look_up = index._core.snapshot.candidates
 
@@ -475,7 +473,7 @@ def family(count: int) -> list[str]:
     ]
 
 
-def test_bitmaps_that_are_remembered_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bitmaps_that_are_remembered_change_no_answer(tune: Tune) -> None:
     texts = family(40)
     texts += [text.replace("frame3", "other") for text in texts[::3]]
     expected = neardup.Index.create(spec=SPEC)
@@ -484,7 +482,7 @@ def test_bitmaps_that_are_remembered_change_no_answer(monkeypatch: pytest.Monkey
     assert found.num_rows > len(texts)
     assert expected.query(texts).equals(found)  # now all of them are known
     assert expected.query(texts, threshold=0.9).num_rows == len(texts)
-    monkeypatch.setattr(verified, "_KNOWN", 7)
+    tune(known_bitmaps=7)
     small = neardup.Index.create(spec=SPEC)
     small.add(texts, ids=range(len(texts)))
     for _ in range(2):
@@ -497,8 +495,8 @@ def test_bitmaps_that_are_remembered_change_no_answer(monkeypatch: pytest.Monkey
     assert small.query(texts).equals(found.filter(gone))
 
 
-def test_what_was_given_up_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inserting, "BATCH", 2)
+def test_what_was_given_up_is_not_remembered(tune: Tune) -> None:
+    tune(inserted_documents=2)
     index = neardup.Index.create(spec=SPEC)
     index.add(["x y z"], ids=[99])
     one, two, other, last = texts_of(0, 4)

@@ -18,7 +18,7 @@ import pytest
 from inspect_calls import recluster
 
 import neardup
-from common import files_of, tries, write_lines
+from common import Tune, files_of, tries, write_lines
 from neardup.engines.clock import Event
 from neardup.errors import (
     ColumnError,
@@ -196,10 +196,8 @@ def test_what_is_used(source: list[Path], tmp_path: Path) -> None:
     assert neardup.open(tmp_path / "5").explain("short1").document.duplicate_of is not None
 
 
-def test_keys_are_copied_by_a_file(
-    source: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("neardup.files.scratch._SMALL", 0)
+def test_keys_are_copied_by_a_file(source: list[Path], tmp_path: Path, tune: Tune) -> None:
+    tune(scratch_bytes=0)
     neardup.dedup(source, id="id", spec=BASE, pairs="all", out=tmp_path / "run", keep_run=True)
     found = recluster(open_results(tmp_path / "run"), tmp_path / "out", threshold=0.7)
     assert found.record["recluster"]["used"] == "sketches"

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from common import tries
-from neardup.inspect import exact_search
+from common import Tune, tries
 from neardup.inspect.exact_search import ExactSearch, taken
 from neardup.intervals import estimate, wilson
 from neardup.kernels.bits import splitmix
 from neardup.match.verifying import make_sets
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
 # Stepped through without the JIT, kernels take a thousand times as long.
 SLOW = bool(config.DISABLE_JIT)
@@ -69,9 +69,7 @@ def test_search_equals_its_reference(
 def test_with_every_shingle_dense(
     documents: list[list[int]], queries: list[list[int]], contained: bool
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_search, "_DENSE_MINIMUM", 0)
-        patch.setattr(exact_search, "_DENSE_SHARE", 0.0)
+    with TUNING.replaced(dense_queries=0, dense_share=0):
         found = searched(documents, queries, 0.1, contained)
     assert sorted(found) == reference.overlaps(documents, queries, 0.1, contained)
 
@@ -96,9 +94,9 @@ def test_a_template_of_more_shingles_than_a_byte_holds() -> None:
     assert sorted(found) == reference.overlaps(documents, queries, 0.3) and len(found) == 4800
 
 
-def test_many_threads_and_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_threads_and_little_room(tune: Tune) -> None:
     """Each thread has its own counters; all pairs of a document are reported at once."""
-    monkeypatch.setattr(exact_search, "_PAIRS", 1)
+    tune(reported_pairs=1)
     rng = np.random.default_rng(2)
     count = 12 if SLOW else 80
     documents = [[int(v) for v in s] for s in family(rng, count, 50, 30)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common import Tune
 from neardup.files import direct_files
 from neardup.files.direct_files import ALIGNED, DirectFile
 
@@ -16,8 +17,8 @@ BUFFER = 4 * ALIGNED
 
 
 @pytest.fixture(autouse=True)
-def _small_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct_files, "_BUFFER", BUFFER)
+def _small_buffer(tune: Tune) -> None:
+    tune(direct_bytes=BUFFER)
 
 
 def pieces(rng: np.random.Generator) -> list[bytes]:

@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 from io_samples import FILES, FRAMES, ROWS, frame, made, opened, zst
 
+from common import Tune
 from neardup.errors import ColumnError, FormatError, OutputError, SpecError
-from neardup.io import outputs, writers
+from neardup.io import writers
 from neardup.io.formats.json_text import common_schema
 from neardup.io.outputs import OUTPUT_FORMATS, check_output, plan_outputs
 from neardup.io.source import Layout, Source
@@ -175,8 +176,8 @@ def test_several_files_keep_their_names(tmp_path: Path) -> None:
     assert all(table.schema.equals(tables[0].schema) for table in (*tables[1:3], tables[5]))
 
 
-def test_one_large_file_becomes_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "PART_BYTES", 3000)
+def test_one_large_file_becomes_parts(tmp_path: Path, tune: Tune) -> None:
+    tune(output_bytes=3000)
     path = made(tmp_path, "a.jsonl")
     names = {}
     for size in (100, 1000):
@@ -189,10 +190,8 @@ def test_one_large_file_becomes_parts(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl.zst", "a.jsonl"])
-def test_what_threads_compress_has_some_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr(outputs, "_PACKED_BYTES", 100)
+def test_what_threads_compress_has_some_parts(tmp_path: Path, tune: Tune, name: str) -> None:
+    tune(packed_bytes=100)
     found = clean(opened(made(tmp_path, name), 100), tmp_path / "clean")
     assert len(found) == 1 if name == "a.jsonl" else 2 <= len(found) <= 4
     assert [row for part in found for row in read(tmp_path / "clean" / part)] == EXPECTED

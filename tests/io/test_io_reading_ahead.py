@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import neardup
+from common import Tune
 from neardup.arrays import PAD
 from neardup.engines.reading import Reader
 from neardup.errors import FormatError
@@ -39,8 +40,8 @@ def direct(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_CACHED", 0)
+def little_memory(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
+    tune(cached_source=0)
     monkeypatch.setattr(opening, "memory_of_machine", lambda: 1000)
 
 
@@ -133,7 +134,7 @@ def source_of(paths: list[Path]) -> Source:
 
 
 def test_a_source_that_is_larger_than_memory_is_read_ahead(
-    direct: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    direct: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tune: Tune
 ) -> None:
     """JSON lines, those partitions that are needed; other files are read as ever."""
     folder = tmp_path / "site=north"
@@ -153,7 +154,7 @@ def test_a_source_that_is_larger_than_memory_is_read_ahead(
         return take(self, path, start, size)
 
     monkeypatch.setattr(ReadAhead, "take", noted)
-    monkeypatch.setattr(opening, "_CACHED", 0)
+    tune(cached_source=0)
     for memory in (10**9, 1000):
         monkeypatch.setattr(opening, "memory_of_machine", lambda: memory)  # noqa: B023
         taken.clear()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from io_samples import FILES, FRAMES, ROWS, TEXTS, frame, made, opened, rows_of, texts_of
 
+from common import Tune
 from neardup.errors import FormatError, InputError
 from neardup.io.source import Partition, Source
 
@@ -68,7 +69,7 @@ def described(part: Partition) -> tuple[int, list[Any], list[str]]:
     return part.size, documents.columns.to_pylist(), documents.text.to_pylist()
 
 
-def many(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Source:
+def many(folder: Path, name: str, tune: Tune) -> Source:
     """A source of many partitions, from a file, a frame, or a folder of texts."""
     if name == "texts":
         for i in range(30):
@@ -77,10 +78,7 @@ def many(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Source:
     if name == "sliced.parquet":
         import pyarrow.parquet as pq
 
-        from neardup.io.formats import parquet
-
-        monkeypatch.setattr(parquet, "_LARGE", 1)
-        monkeypatch.setattr(parquet, "_STASH", 2)
+        tune(sliced_partitions=1, waiting_slices=2)
         table = pa.table({"text": [f"t{i} " * 9 for i in range(900)], "n": range(900)})
         pq.write_table(table, folder / name, row_group_size=400)
         return opened(folder / name, 1000)

@@ -17,8 +17,10 @@ import pytest
 from io_samples import frame, opened, rows_of, texts_of
 
 import neardup
+from common import Tune
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
 from neardup.io.formats import parquet
+from neardup.tuning import TUNING
 
 
 def invalid(*values: bytes) -> pa.Array:
@@ -158,13 +160,13 @@ def test_a_large_row_group_is_sliced(tmp_path: Path, dictionary: bool) -> None:
     assert max(part.read().text.nbytes for part in parts) < 5 * 8192
 
 
-@pytest.mark.parametrize("at_once", [parquet._LOOK_BYTES, 1 << 16])
+@pytest.mark.parametrize("at_once", [TUNING.looked_up_bytes, 1 << 16])
 @pytest.mark.parametrize("rest", [0, 2000])
 def test_repeated_texts_have_their_real_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: int, at_once: int
+    tmp_path: Path, tune: Tune, rest: int, at_once: int
 ) -> None:
     """A file of some kB that holds 40 MB of text is read in partitions of about 64 kB."""
-    monkeypatch.setattr(parquet, "_LOOK_BYTES", at_once)
+    tune(looked_up_bytes=at_once)
     texts = ["words " * 300] * 20_000 + ["other " * 300] * 2000
     texts += [f"{i} " * 300 for i in range(rest)]
     path = write(tmp_path / "a.parquet", pa.table({"text": texts, "id": range(len(texts))}))

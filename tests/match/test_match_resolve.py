@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from numba import config
 
-from common import tries
+from common import Tune, tries
 from neardup.errors import InputError
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
-from neardup.match import large_buckets, pairs, prefix_index
-from neardup.match import resolve as resolving
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.pairs import join, pairs_of_buckets, pairs_outside_windows
 from neardup.match.prefix_index import RarestIndex
@@ -67,9 +65,7 @@ def keys_of(rng: np.random.Generator, sets: list[set[int]], bands: int, spread: 
 @pytest.mark.jit_off
 @pytest.mark.parametrize("threads", [1] if SLOW else [1, 2])
 @pytest.mark.parametrize("seed", range(7 if SLOW else tries(8, 25)))
-def test_resolving_equals_the_definition(
-    seed: int, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resolving_equals_the_definition(seed: int, threads: int, tune: Tune) -> None:
     rng = np.random.default_rng(seed)
     documents = int(rng.integers(2, 130 if SLOW else 160))
     python_sets = random_sets(rng, documents)
@@ -78,18 +74,22 @@ def test_resolving_equals_the_definition(
     threshold = float(rng.choice([0.3, 0.5, 0.7, 0.8, 1.0]))
     # Every path: plain lists of kept documents, and the index of rarest shingles.
     if seed % 3:
-        monkeypatch.setattr(large_buckets, "LARGE", int(rng.choice([1, 3, 8])))
-        monkeypatch.setattr(large_buckets, "_INDEXED", int(rng.choice([0, 2, 10])))
-        monkeypatch.setattr(large_buckets, "_CLEAR", float(rng.choice([0.0, 0.01, 0.3])))
-        monkeypatch.setattr(large_buckets, "_MANY_KEPT", int(rng.choice([0, 4, 12, 10_000])))
-        monkeypatch.setattr(prefix_index, "_VISIT", float(rng.choice([0.0, 0.01, 8.0])))
-        monkeypatch.setattr(prefix_index, "_ADD", int(rng.choice([-1, 0, 8000])))
-        monkeypatch.setattr(prefix_index, "_MOST_COUNTED", int(rng.choice([5, 8192])))
-        monkeypatch.setattr(prefix_index, "_RANKED", int(rng.choice([1, 5, 4096])))
-        monkeypatch.setattr(prefix_index, "_RANKED_SHINGLES", int(rng.choice([1, 60, 1 << 23])))
-    monkeypatch.setattr(pairs, "_TOGETHER", int(rng.choice([1, 2000, 1 << 18])))
-    monkeypatch.setattr(resolving, "_BATCH", int(rng.choice([1, 7, 64])))
-    monkeypatch.setattr(resolving, "_SMALL_BATCH", int(rng.choice([1, 5, 32])))
+        tune(
+            large_bucket=int(rng.choice([1, 3, 8])),
+            indexed_bucket=int(rng.choice([0, 2, 10])),
+            clear_share=float(rng.choice([0.0, 0.01, 0.3])),
+            full_bucket=int(rng.choice([0, 4, 12, 10_000])),
+            visit_cost=float(rng.choice([0.0, 0.01, 8.0])),
+            adding_cost=int(rng.choice([-1, 0, 8000])),
+            counted_members=int(rng.choice([5, 8192])),
+            ranked_documents=int(rng.choice([1, 5, 4096])),
+            ranked_shingles=int(rng.choice([1, 60, 1 << 23])),
+        )
+    tune(
+        kept_pairs=int(rng.choice([1, 2000, 1 << 18])),
+        resolved_documents=int(rng.choice([1, 7, 64])),
+        resolved_in_large=int(rng.choice([1, 5, 32])),
+    )
 
     names = [[(b, int(keys[b, d])) for b in range(bands)] for d in range(documents)]
     edges = definition.edges(python_sets, definition.pairs_in_buckets(names), threshold)
@@ -155,7 +155,7 @@ def test_a_family_in_an_old_corpus_takes_one_pass(among: bool) -> None:
     ("shared", "done", "pays"), [(30, 0.5, True), (80, 0.5, False), (30, 0.95, False)]
 )
 def test_an_index_is_for_families_whose_rare_shingles_are_their_own(
-    shared: int, done: float, pays: bool, monkeypatch: pytest.MonkeyPatch
+    shared: int, done: float, pays: bool, tune: Tune
 ) -> None:
     template, own = range(shared), 100 - shared
     sets = [{*template, *range(1000 + own * d, 1000 + own * (d + 1))} for d in range(3000)]
@@ -163,9 +163,7 @@ def test_an_index_is_for_families_whose_rare_shingles_are_their_own(
     found = make_sets(ragged([{int(hashes[v]) for v in values} for values in sets]))
     buckets = one_bucket(len(sets))
     decided = int(len(sets) * done)
-    monkeypatch.setattr(
-        prefix_index, "_ADD", 500
-    )  # of a family much smaller than those that it is for
+    tune(adding_cost=500)  # of a family much smaller than those that it is for
     with Pool(1) as pool:
         index = RarestIndex(found, buckets.of, np.ones(1, np.bool_), 0.7, pool)
         assert index.pays(np.ones(1, np.bool_), np.array([decided]), decided) == pays
@@ -173,9 +171,9 @@ def test_an_index_is_for_families_whose_rare_shingles_are_their_own(
 
 @pytest.mark.jit_off
 @pytest.mark.parametrize("seed", range(3 if SLOW else tries(8, 12)))
-def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_join_finds_every_pair(seed: int, tune: Tune) -> None:
     rng = np.random.default_rng([7, seed])
-    monkeypatch.setattr(pairs, "_TOGETHER", [1, 30, 1 << 18][seed % 3])
+    tune(kept_pairs=[1, 30, 1 << 18][seed % 3])
     python_sets = random_sets(rng, int(rng.integers(2, 50 if SLOW else 150)))
     threshold = float(rng.choice([0.2, 0.5, 0.7, 1.0]))
     every = {(a, b) for b in range(len(python_sets)) for a in range(b)}
@@ -193,9 +191,9 @@ def test_the_join_finds_every_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -
     assert kept.duplicate_of.tolist() == definition.resolve(len(python_sets), edges)[0]
 
 
-def test_an_index_of_too_many_shingles_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_of_too_many_shingles_is_refused(tune: Tune) -> None:
     """Its entries are numbered by int32; without a check some documents would not be found."""
-    monkeypatch.setattr(prefix_index, "_MANY_ENTRIES", 2)
+    tune(most_entries=2)
     sets = make_sets(ragged([{1, 2, 3}, {1, 2, 4}, {5, 6, 7}]))
     with (
         Pool(1) as pool,
@@ -204,10 +202,10 @@ def test_an_index_of_too_many_shingles_is_refused(monkeypatch: pytest.MonkeyPatc
         join(sets, 0.7, pool)
 
 
-def test_arrays_of_pairs_do_not_stay_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_of_pairs_do_not_stay_empty(tune: Tune) -> None:
     """A document that might have more pairs than an array has room for has few."""
     rng = np.random.default_rng(9)
-    monkeypatch.setattr(pairs, "_TOGETHER", 3000)
+    tune(kept_pairs=3000)
     template = rng.integers(0, 2**64, 60, dtype=np.uint64).tolist()
     own = rng.integers(0, 2**64, (1024, 47), dtype=np.uint64).tolist()
     sets = [{*template, *values[: 32 + d % 15]} for d, values in enumerate(own)]
@@ -251,18 +249,16 @@ def test_different_shingles_of_equal_rank_lose_no_pair(seed: int) -> None:
 
 @pytest.mark.jit_off
 def test_the_index_has_the_smallest_set_that_can_be_similar(
-    monkeypatch: pytest.MonkeyPatch,
+    tune: Tune,
 ) -> None:
     """715 / 1300 is 0.55, but 0.55 * 1300 is more than 715 as float64."""
     values = np.random.default_rng(4).integers(0, 2**63, 1300).tolist()
     sets = make_sets(ragged([set(values[:715]), set(values)]))
-    monkeypatch.setattr(large_buckets, "LARGE", 1)
-    monkeypatch.setattr(large_buckets, "_INDEXED", 0)
-    monkeypatch.setattr(resolving, "_SMALL_BATCH", 1)
+    tune(large_bucket=1, indexed_bucket=0, resolved_in_large=1)
     # Bitmaps are taken to be of use for the smaller one, so that only the other is searched for.
     slack = (1 - 0.55) / (1 + 0.55)
     clear = 2 * slack * 1000 / (64 * sets.bitmaps.shape[1])
-    monkeypatch.setattr(large_buckets, "_CLEAR", clear)
+    tune(clear_share=clear)
     with Pool(1) as pool:
         found, _ = resolve(sets, one_bucket(2), 0.55, pool)
     assert found.duplicate_of.tolist() == [-1, 0]

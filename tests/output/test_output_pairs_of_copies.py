@@ -8,15 +8,12 @@ import random
 import pytest
 
 import neardup
-from neardup.cluster import edges
-from neardup.engines import comparing
-from neardup.output import tables
+from common import Tune
 
 
 @pytest.mark.parametrize("size", [3, 1 << 21])
-def test_pairs_of_copies(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    for room in (tables, comparing):
-        monkeypatch.setattr(room, "batches", lambda total: edges.batches(total, size))
+def test_pairs_of_copies(tune: Tune, size: int) -> None:
+    tune(edges=size)
     generator = random.Random(1)
     common = [f"w{i}" for i in range(30)]
     # Of each text up to five copies; texts of a group differ in the last word.

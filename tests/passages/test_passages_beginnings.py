@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import neardup
+from common import Tune
 from neardup import ShingleSpec
 from neardup.copies.repeated import known_text, repeats
-from neardup.sketch import tokenising
 from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.common_parts import CommonPart, no_part, part_between, tokens_of
 from neardup.sketch.run_anchors import RunLength, anchors_of
@@ -96,7 +96,9 @@ def test_parts_end_at_white_space() -> None:
     assert not len(no_part().data)
 
 
-def test_parts_are_found_in_the_next_texts(kernels: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_are_found_in_the_next_texts(
+    kernels: None, monkeypatch: pytest.MonkeyPatch, tune: Tune
+) -> None:
     """Wherever a template is, its words are read in few texts."""
     form, seen = " ".join(f"form{i}" for i in range(60)), list[np.ndarray]()
 
@@ -106,7 +108,7 @@ def test_parts_are_found_in_the_next_texts(kernels: None, monkeypatch: pytest.Mo
         return found
 
     monkeypatch.setattr(repeats, "tokens_of", noted)
-    monkeypatch.setattr(tokenising, "_BATCH_BYTES", 20_000)
+    tune(text_bytes=20_000)
     for at in (0, 20, 40):
         texts = []
         for i in range(400):
@@ -143,21 +145,21 @@ def test_texts_that_are_little_more_than_what_they_have_in_common(more: list[str
 
 
 @pytest.mark.parametrize("options", [{}, {"nfkc": True}, {"ignore": ["w1[0-9]*"]}, {"stem": "en"}])
-def test_parts_change_nothing(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_change_nothing(options: dict[str, object], tune: Tune) -> None:
     if "stem" in options:
         pytest.importorskip("Stemmer")
         options = {"stem": "english"}
     texts = {"text": corpus(1)}
     expected = neardup.passages(texts, words=8, **options)  # type: ignore[arg-type]
-    monkeypatch.setattr(tokenising, "_BATCH_BYTES", 2000)
+    tune(text_bytes=2000)
     found = neardup.passages(texts, words=8, **options)  # type: ignore[arg-type]
     for name in NAMES:
         assert getattr(found, name).equals(getattr(expected, name))
     assert len(found.passages) > 100
 
 
-def test_parts_have_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenising, "_BATCH_BYTES", 2000)
+def test_parts_have_what_is_needed(tune: Tune) -> None:
+    tune(text_bytes=2000)
     texts, tokeniser = corpus(2), Tokeniser(ShingleSpec(n=1))
     data, offsets = text_buffers(as_text(texts))
     every = tokeniser.tokens(data, offsets)[0]
@@ -181,9 +183,7 @@ def test_parts_have_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("spec", [ShingleSpec(n=1), ShingleSpec(n=1, keep_case=True)])
-def test_a_large_document_is_the_same_in_parts(
-    spec: ShingleSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_document_is_the_same_in_parts(spec: ShingleSpec, tune: Tune) -> None:
     data, offsets = text_buffers(as_text(["before", " ".join(corpus(4)), "behind"]))
     tokeniser = Tokeniser(spec)
 
@@ -193,8 +193,7 @@ def test_a_large_document_is_the_same_in_parts(
         return [*(values.copy() for values in tokens), *limits, spans.begins]
 
     expected = found()
-    monkeypatch.setattr(tokenising, "_TOGETHER", 300)
-    monkeypatch.setattr(tokenising, "_NEAR", 16)
+    tune(large_text=300, near_bytes=16)
     assert len(expected[0]) > 9000
     assert all(np.array_equal(a, b) for a, b in zip(found(), expected, strict=True))
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 import neardup
-from common import Command, write_lines
-from neardup import memory_plan
-from neardup.copies import work
+from common import Command, Tune, write_lines
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
 from neardup.copies.passage_running import MEMORY, PassageRequest
@@ -75,7 +73,7 @@ def test_the_hint(notes: Path, tmp_path: Path, command: Command) -> None:
 
 @pytest.mark.parametrize("template", [0, 200])
 def test_the_disk_is_that_of_the_run(
-    template: int, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    template: int, tmp_path: Path, command: Command, tune: Tune
 ) -> None:
     """Also where all documents have the same words, whose runs are stored with one another."""
     rng = random.Random(3)
@@ -84,7 +82,7 @@ def test_the_disk_is_that_of_the_run(
     path = write_lines(tmp_path / "notes.jsonl", [{"text": f"{form} {text}"} for text in texts])
     plan = ("plan", path, "--passages", 25, "--json")
     assert json.loads(command(*plan).out)["disk"] == [0, 0]
-    monkeypatch.setattr(work, "SPILL_SHARE", 2000)  # of 1 GB
+    tune(spill_share=2000)  # of 1 GB
     planned = json.loads(command(*plan).out)["disk"]
     assert command("passages", path, "-o", tmp_path / "out").code == 0
     used = json.loads((tmp_path / "out" / "run.json").read_text())["temporary_bytes"]
@@ -124,10 +122,8 @@ def test_as_many_threads_work_as_fit(tmp_path: Path, command: Command) -> None:
     assert said.code == 0 and "2 of 16 threads, as the memory allows" in said.err
 
 
-def test_many_threads_need_more_than_the_default(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory_plan, "_SEARCHER", 10**9)
+def test_many_threads_need_more_than_the_default(tmp_path: Path, tune: Tune) -> None:
+    tune(searching_bytes=10**9)
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"text": "some words of a long text " * 10**6}))
     asked = PassageRequest(

@@ -12,12 +12,10 @@ from oracle_passages import Oracle, expected_rows, planted
 
 import neardup
 from common import tries
-from neardup.copies import building, work
-from neardup.copies.repeated import known_text, run_sources, space
+from neardup.copies import work
+from neardup.copies.repeated import known_text
 from neardup.errors import InputError
-from neardup.io import frames
-from neardup.io.source import Columns
-from neardup.sketch import tokenising
+from neardup.tuning import TUNING
 
 #: 2,000 take a minute: PASSAGE_CORPORA=2000 python -m pytest tests/passages -k random
 CORPORA = int(os.environ.get("PASSAGE_CORPORA") or tries(60, 160))
@@ -28,16 +26,6 @@ _RULES = ("longest", "latest", "first")
 def test_random_corpora(block: int, kernels: None) -> None:
     found = sum(check_corpus(seed) for seed in range(block, CORPORA, 4))
     assert found > 20
-
-
-def _cut(patch: pytest.MonkeyPatch, size: int) -> None:
-    """Have frames read in partitions of so many bytes."""
-    made = frames.FrameSource.__init__
-
-    def smaller(self: frames.FrameSource, source: object, columns: Columns, _: int) -> None:
-        made(self, source, columns, size)
-
-    patch.setattr(frames.FrameSource, "__init__", smaller)
 
 
 def check_corpus(seed: int) -> int:
@@ -66,22 +54,24 @@ def check_corpus(seed: int) -> int:
             "group": pa.array([group or rng.choice([None, ""]) for group in groups], pa.string()),
         }
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work, "SPILL_SHARE", rng.choice([4, 1 << 30]))
+    bounds = TUNING.replaced(
+        partition_bytes=rng.choice([64, 300, 1 << 20]),
+        text_bytes=rng.choice([1, 40, 256 << 10]),
+        spill_share=rng.choice([4, 1 << 30]),
+        spill_part=rng.choice([1, 16, 1 << 20]),
+        spill_parts=rng.randrange(1, 65),
+        sorted_rows=rng.choice([1, 5, 1 << 20]),
+        freeing_steps=rng.choice([1, 16, 1 << 20]),
+        words_of_records=rng.choice([1, 32]),
+        run_segments=rng.choice([1, 7, 1 << 20]),
+    )
+    with pytest.MonkeyPatch.context() as patch, bounds:
         patch.setattr(work.Work, "cached", rng.choice([0, 300, 2000, 1 << 30]))
-        patch.setattr(space, "_SORTED", rng.choice([1, 5, 1 << 20]))
-        patch.setattr(space, "_PART", rng.choice([1, 16, 1 << 20]))
-        patch.setattr(run_sources, "_STEPS", rng.choice([1, 16, 1 << 20]))
-        patch.setattr(run_sources, "_BITS", rng.choice([1, 32]))
-        patch.setattr(space, "_MOST_PARTS", rng.randrange(1, 65))
-        _cut(patch, rng.choice([64, 300, 1 << 20]))
-        patch.setattr(tokenising, "_BATCH_BYTES", rng.choice([1, 40, 256 << 10]))
         recent = rng.choice([1, 4, 1 << 10])
         patch.setattr(known_text, "RECENT", recent)
         patch.setattr(known_text, "_SLOTS", rng.choice([1, 8, 1 << 10]))
         patch.setattr(known_text, "_STORE", rng.choice([1, 40, 200, 1 << 14]))
         patch.setattr(known_text, "_MORE", rng.choice([1, 9, 1 << 19]))
-        patch.setattr(building, "_ROWS", rng.choice([1, 7, 1 << 20]))
         run = neardup.passages(
             table.slice(old),
             against=table.slice(0, old) if old else None,

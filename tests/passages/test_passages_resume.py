@@ -15,7 +15,7 @@ import pytest
 from killing import Forge, outputs
 
 import neardup
-from neardup.copies.repeated import search_progress
+from common import Tune
 from neardup.state.run_state import RunState
 
 #: 300 take ten minutes: NEARDUP_KILLS=300 python -m pytest tests/passages -k killed
@@ -185,7 +185,12 @@ def test_documents_that_change_between_the_passes(
 
 @pytest.mark.parametrize(("brief", "stored"), [(1e9, set()), (0.0, {"marked", "found"})])
 def test_a_brief_search_stores_nothing(
-    brief: float, stored: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: None
+    brief: float,
+    stored: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tune: Tune,
+    kernels: None,
 ) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(2, 60)))
     stages, put = set(), RunState.put
@@ -195,6 +200,6 @@ def test_a_brief_search_stores_nothing(
         put(state, stage, *step, **more)
 
     monkeypatch.setattr(RunState, "put", noted)
-    monkeypatch.setattr(search_progress, "_BRIEF", brief)
+    tune(repeated_pass=brief)
     neardup.passages(tmp_path / "a.jsonl", id="id", words=6, out=tmp_path / "out")
     assert stages & {"anchors", "marked", "runs", "found"} == stored

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import neardup
-from neardup.copies import work
-from neardup.copies.repeated import space
+from common import Tune
 from neardup.copies.repeated.spill import Flush, Spill, Stored
 from neardup.errors import ResumeError
 from neardup.files.scratch import Disk
@@ -115,11 +114,10 @@ def test_a_file_from_before(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("words", "most"), [(25, 1.2), (10, 1.7)])
 def test_notes_of_which_most_is_copied(
-    words: int, most: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: None
+    words: int, most: float, tmp_path: Path, tune: Tune, kernels: None
 ) -> None:
     """All rows go to files, as those of a corpus that is much larger than the memory."""
-    monkeypatch.setattr(work, "SPILL_SHARE", 2000)
-    monkeypatch.setattr(space, "_PART", 200_000)
+    tune(spill_share=2000, spill_part=200_000)
     path = tmp_path / "notes.jsonl"
     write(CopySpec(3000, seed=1), path)
     run = neardup.passages(path, id="id", words=words, out=tmp_path / "out", progress=False)

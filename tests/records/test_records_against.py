@@ -17,7 +17,7 @@ import pytest
 from made_records import NAMES, grams, made_persons
 
 import neardup
-from common import Command, tries
+from common import Command, Tune, tries
 from neardup.errors import DuplicateIdError, InputError, InputNotFoundError, SpecError, StoreError
 from neardup.records.decision.clusters import Scored, join_clusters
 
@@ -105,11 +105,9 @@ def test_similarities_are_those_with_the_weights_of_the_first() -> None:
         assert row["similarity"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_threads_do_not_matter_and_neither_does_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_do_not_matter_and_neither_does_the_disk(tmp_path: Path, tune: Tune) -> None:
     """A batch is large enough for a segment, and another one for the log."""
-    monkeypatch.setattr("neardup.index.transactions.LOGGED", 1000)
+    tune(logged_documents=1000)
     table, _ = made_persons(1800, seed=2)
     first = neardup.link(table.slice(0, 1300), id="id", fields=NAMES)
     new = table.slice(1300)

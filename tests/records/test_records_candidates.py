@@ -15,6 +15,7 @@ import pytest
 from made_records import NAMES, grams, made_persons, true_pairs
 
 import neardup
+from common import Tune
 from neardup.errors import SpecError
 from neardup.records.blocks.field_blocks import of_one_field
 from neardup.records.blocks.groups import equal_pairs_of, group_values
@@ -162,9 +163,9 @@ def test_a_search_that_stops_early_finds_the_same_or_nothing() -> None:
     assert len(plain.a) > 2000
 
 
-def test_characters_that_become_several(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_that_become_several(tune: Tune) -> None:
     """More shingles than there are bytes: U+FDFA is three bytes, and a sentence of 18 letters."""
-    monkeypatch.setattr("neardup.records.features._STEP", 3)
+    tune(prepared_records=3)
     values = [chr(0xFDFA) + letter for letter in "abcdefghijklmnopqrst"]
     spelled = [unicodedata.normalize("NFKC", value) for value in values]
     with Pool(2) as pool:

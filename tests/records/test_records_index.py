@@ -13,7 +13,7 @@ import pytest
 from made_records import NAMES, made_persons, true_pairs
 
 import neardup
-from common import Command, tries
+from common import Command, Tune, tries
 
 People = tuple[pa.Table, pa.Table]
 
@@ -106,10 +106,10 @@ def groups_of(index: neardup.RecordIndex) -> set[frozenset[str]]:
     ("rows", "segments"), [([0], True), ([7, 20, 3], False), ([*range(36)], True)]
 )
 def test_unchanged_records_are_updated_as_if_they_came_last(
-    rows: list[int], segments: bool, monkeypatch: pytest.MonkeyPatch
+    rows: list[int], segments: bool, tune: Tune
 ) -> None:
     if segments:
-        monkeypatch.setattr("neardup.index.transactions.LOGGED", 1)
+        tune(logged_documents=1)
     table, _ = made_persons(300)
     given = table.take(rows)
     rest = table.filter(pa.array(~np.isin(np.arange(len(table)), rows)))
@@ -146,9 +146,9 @@ def test_removed_records_are_no_candidates(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(tries(2, 3)))
-def test_random_histories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_histories(seed: int, tune: Tune) -> None:
     if seed % 2:
-        monkeypatch.setattr("neardup.index.transactions.LOGGED", 5)
+        tune(logged_documents=5)
     random = np.random.default_rng(seed)
     table, _ = made_persons(60, seed=2)
     persons = {row["id"]: row for row in table.to_pylist()}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.report import differences as module
+from common import Tune
 from neardup.report.differences import (
     Difference,
     Fold,
@@ -131,13 +131,13 @@ def matched(a: list[int], b: list[int]) -> list[tuple[int, int]]:
     return pairs
 
 
-def test_alignment_beyond_the_limit_goes_by_unique_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alignment_beyond_the_limit_goes_by_unique_runs(tune: Tune) -> None:
     draw = random.Random(4)
     a = [draw.randrange(200) for _ in range(2000)]
     b = [word for word in a if draw.random() > 0.03]
-    monkeypatch.setattr(module, "_MOST", 10_000)
+    tune(aligned_cells=10_000)
     assert len(matched(a, b)) >= 0.97 * len(b)
-    monkeypatch.setattr(module, "_MOST", 10)
+    tune(aligned_cells=10)
     matched(a, a[::-1])
 
 

@@ -15,7 +15,7 @@ import pytest
 from page_corpus import SECRET, TEXTS, rows, spec, write_notes
 
 import neardup
-from common import Command, write_lines
+from common import Command, Tune, write_lines
 from neardup.api.dedup import dedup
 from neardup.api.finished.runs import DedupRun
 from neardup.engines.clock import Event
@@ -104,9 +104,7 @@ def walked(cluster: Any) -> dict[int, str]:
     return {place: text.decode("utf-16-le") for place, text in found.items()}
 
 
-def test_long_ids_do_not_make_the_file_long(
-    tmp_path: Path, kernels: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_ids_do_not_make_the_file_long(tmp_path: Path, kernels: None, tune: Tune) -> None:
     """Not the first ones, but most: what is measured is what is written."""
     many = families(60, 40, "short")
     for row in many[1000:]:
@@ -120,7 +118,7 @@ def test_long_ids_do_not_make_the_file_long(
     page = path.read_text(encoding="utf-8")
     assert "All 60 clusters are listed, 40 of them with texts" in page
     assert "Search covers the ids of all 2,400 documents in clusters" in page
-    monkeypatch.setattr("neardup.report.page.report_file._IDS", 300_000)
+    tune(page_ids=300_000)
     path = run.report(path, max_clusters=40, overwrite=True)
     # 400 kB for clusters, 300 kB for ids, and less than 100 kB for the rest.
     assert path.stat().st_size < 800_000
@@ -148,14 +146,12 @@ def test_ids_of_all_documents_are_in_the_page(tmp_path: Path, kernels: None) -> 
         assert similarity == pytest.approx(table[name]["similarity"], abs=1e-4)
 
 
-def test_search_says_what_it_covers(
-    tmp_path: Path, kernels: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_says_what_it_covers(tmp_path: Path, kernels: None, tune: Tune) -> None:
     run = dedup([row["text"] for row in families(30, 5, "x")], spec=spec(), progress=False)
     path = run.report(tmp_path / "page.html", max_clusters=10)
     page = path.read_text(encoding="utf-8")
     assert "Search covers the ids of all 150 documents in clusters, and 50 different texts" in page
-    monkeypatch.setattr("neardup.report.page.report_file._IDS", 2000)
+    tune(page_ids=2000)
     page = run.report(path, max_clusters=10, overwrite=True).read_text(encoding="utf-8")
     found = re.search(r"Search covers the ids of (\d+) of the 150 documents", page)
     assert found is not None and 50 < int(found[1]) < 150

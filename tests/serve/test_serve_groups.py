@@ -15,9 +15,9 @@ import pytest
 from serve_process import require_serve, serving
 
 import neardup
+from common import Tune
 from neardup.api.indexes.index_folders import made_core
 from neardup.errors import NeardupError, OutputError
-from neardup.index import transactions
 from neardup.index.catalogue import Options
 from neardup.sketch.bands import recipe_for
 from neardup.testing import definition
@@ -81,11 +81,9 @@ def shown(reply: messages.Reply) -> Any:
 
 
 @pytest.mark.parametrize("small", [False, True])
-def test_any_interleaving_in_groups_is_a_serial_order(
-    small: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_interleaving_in_groups_is_a_serial_order(small: bool, tune: Tune) -> None:
     if small:  # the log becomes segments all the time
-        monkeypatch.setattr(transactions, "LOGGED", 5)
+        tune(logged_documents=5)
     for seed in range(INTERLEAVINGS // 2):
         draw = random.Random(seed)
         clients = [[made_request(draw, c) for _ in range(8)] for c in range(4)]

@@ -20,10 +20,10 @@ import neardup
 from neardup import ShingleSpec
 from neardup.errors import InputError, SpecError
 from neardup.recipe import Recipe
-from neardup.sketch import sequences
 from neardup.sketch.sequences import TokenSequences
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser
+from neardup.tuning import TUNING
 
 DATE = r"\d{1,2}\.\d{1,2}\.\d{4}"
 
@@ -42,8 +42,7 @@ small = st.lists(st.integers(1, 3), max_size=4)
 def test_sequences(documents: list[list[int]], wanted: list[list[int]]) -> None:
     offsets = np.cumsum([0, *map(len, documents)])
     flat = Ragged(np.array([t for d in documents for t in d], np.uint64), offsets)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sequences, "_HITS", 1)  # many calls
+    with TUNING.replaced(sequence_hits=1):  # many calls
         hits = TokenSequences([np.array(row, np.uint64) for row in wanted])(flat)
     found = list(zip(hits.position.tolist(), hits.sequence.tolist(), strict=True))
     assert sorted(found) == reference.find_sequences(documents, wanted)

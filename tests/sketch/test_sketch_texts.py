@@ -16,9 +16,9 @@ import reference_text as reference
 import Stemmer
 
 import neardup
+from common import Tune
 from neardup.errors import ShortTextWarning, SpecError
 from neardup.recipe import Recipe
-from neardup.sketch import sketcher, tokenising
 from neardup.sketch.sketcher import Signer, Sketcher, Sketches
 from neardup.sketch.texts import Ragged, as_text
 from neardup.sketch.tokenising import Stemmer as OurStemmer
@@ -123,14 +123,11 @@ def test_sets_and_sketches_equal_their_reference(number: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 100, 3000])
 @pytest.mark.parametrize("unit", [{"n": 3}, {"n": 2, "stem": "english"}, {"unit": "char", "n": 4}])
-def test_batches_of_any_size_give_the_same(
-    size: int, unit: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_of_any_size_give_the_same(size: int, unit: dict[str, Any], tune: Tune) -> None:
     some = texts(5)
     recipe = Recipe(ShingleSpec(**unit), SCHEMES["affine32"], 1, 4, 3)
     whole, sets = Sketcher(recipe)(some), Tokeniser(recipe.shingle).sets(some)
-    monkeypatch.setattr(tokenising, "_BATCH_BYTES", size)
-    monkeypatch.setattr(sketcher, "_SIGNATURES", 1 + size // 100 * recipe.num_hashes)
+    tune(text_bytes=size, signature_entries=1 + size // 100 * recipe.num_hashes)
     equal(Sketcher(recipe)(some), whole)
     again = Tokeniser(recipe.shingle).sets(some)
     assert np.array_equal(again.values, sets.values)

@@ -21,7 +21,7 @@ from doc_pages import DOCS, blocks
 from spark_parts import NO_SPARK, PATHS, expected, found, spark_session
 
 import neardup
-from common import Command, write_lines
+from common import Command, Tune, write_lines
 from neardup.errors import (
     ColumnError,
     DependencyError,
@@ -118,13 +118,13 @@ def test_a_family_and_ids_that_are_numbers_as_text(spark: Any) -> None:
 
 @pytest.mark.parametrize(("keep", "task_bytes"), [("first", 130_000), ("max:quality", 85_000)])
 def test_a_chain_larger_than_a_task_is_resolved_in_rounds(
-    spark: Any, keep: str, task_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, keep: str, task_bytes: int, tmp_path: Path, tune: Tune
 ) -> None:
     """Each document is similar to the one before it, and to no other.
 
     The smaller task can't even hold the chain to mark it.
     """
-    from neardup.spark import dedup, rounds
+    from neardup.spark import dedup
 
     words = [f"w{n}" for n in range(4_000)]
     texts = [" ".join(words[5 * n : 5 * n + 60]) for n in range(300)]
@@ -135,8 +135,7 @@ def test_a_chain_larger_than_a_task_is_resolved_in_rounds(
         list(zip(range(300), texts, quality, strict=True)), "id int, text string, quality double"
     )
     spec = Spec(keep=keep)
-    monkeypatch.setattr(rounds, "_TOGETHER", 3)
-    monkeypatch.setattr(rounds, "_MANY", 1)
+    tune(joined_tables=3, many_ranges=1)
     with pytest.warns(UserWarning, match="may be connected are .* ranges, which takes .* jobs"):
         run = dedup(df, spec=spec, task_bytes=task_bytes, checkpoint=str(tmp_path / "checkpoint"))
     assert (tmp_path / "checkpoint" / "rounds-1" / "_SUCCESS").exists()

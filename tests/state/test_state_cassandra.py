@@ -20,13 +20,14 @@ import pytest
 from design_rows import DESIGNS, rows_in
 from one_cassandra import PASSWORD, USER, Server, login
 
+from common import Tune
 from experiments import row_stores
 from experiments.designs import check_design
 from experiments.row_stores import CassandraRows
 from experiments.stores import Store
 from neardup.errors import DependencyError, SpecError, StoreError
 from neardup.state import Header, check_store, open_store
-from neardup.state.cassandra import cql, session
+from neardup.state.cassandra import cql
 from neardup.state.cassandra.cassandra_store import CassandraStore
 from neardup.state.cassandra.driver import Contact
 from neardup.testing.store_contract import StoreContract, check, keys_of, metadata_of, put
@@ -59,10 +60,8 @@ def execute(store: CassandraStore, text: str, *values: object) -> list[tuple[obj
 
 
 @real
-def test_long_partitions_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cql, "SLICE", 400)
-    monkeypatch.setattr(session, "_PAGE_BYTES", 1000)
-    monkeypatch.setattr(session, "_PAGE_ROWS", 70)
+def test_long_partitions_are_cut(tmp_path: Path, tune: Tune) -> None:
+    tune(cassandra_row=400, cassandra_page=1000, cassandra_page_rows=70)
     sizes = {0: 900, 1: 49, 2: 50, 3: 51, 7: 400, 8: 401, 9: 0, 10: 850, 30: 3}
     with begun(tmp_path) as store:
         for partition, documents in sizes.items():

@@ -19,10 +19,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common import Tune
 from fuzz.tracing import traced
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.json_values import differences
-from neardup.state import RunState, blob_table
+from neardup.state import RunState
 from neardup.state.band_store import Header
 from neardup.state.database import sampled_checksum
 from neardup.testing.store_contract import check, put
@@ -97,9 +98,9 @@ def test_steps_and_manifest(tmp_path: Path) -> None:
                 state.put(stage, number, b"")
 
 
-def test_buffers_of_all_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buffers_of_all_kinds(tmp_path: Path, tune: Tune) -> None:
     """Cut into slices anywhere, and changed by the caller afterwards."""
-    monkeypatch.setattr(blob_table, "_SLICE", 1000)
+    tune(blob_bytes=1000)
     sizes = [0, 1, 999, 1000, 1001, 2000, 54_321]
     with RunState.create(tmp_path / "run") as state:
         for number, size in enumerate(sizes):

@@ -16,7 +16,6 @@ import pytest
 
 from bench.notes import (
     SynthSpec,
-    files,
     generate,
     tables,
     truth,
@@ -50,12 +49,11 @@ def test_every_ending_holds_the_same_documents(tmp_path: Path, ending: str) -> N
 def test_bytes_depend_neither_on_threads_nor_on_batches(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_ROW_GROUP", 64)
     seen = set()
     for threads, size in [(1, 64), (2, 8), (5, 64), (3, 2), (None, 32)]:
         monkeypatch.setattr(tables, "batch_size", lambda _, size=size: size)
         path = tmp_path / f"{threads}{ending}"
-        write(SPEC, path, threads=threads)
+        write(SPEC, path, threads=threads, row_group=64)
         seen.add(path.read_bytes())
         assert pq.read_table(truth_path(path)).equals(truth(SPEC))
     assert len(seen) == 1

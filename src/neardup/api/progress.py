@@ -13,10 +13,10 @@ from neardup.announcing import announced_to
 from neardup.engines.clock import Event, Listener
 from neardup.errors import SpecError, spelled
 from neardup.frame.options import Progress
+from neardup.tuning import TUNING
 
 #: Seconds between two lines where there is no terminal, and between two states of a bar.
 _PAUSE, _REFRESH = 10.0, 0.2
-_SOON = 1.0  # seconds after which a notebook shows a bar
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def _notebook_bar() -> Iterator[Listener]:
     def listen(event: Event) -> None:
         nonlocal last, note, shown
         now, note = time.monotonic(), event.note or note
-        if now - last < (_REFRESH if shown else _SOON) and not event.note:
+        if now - last < (_REFRESH if shown else TUNING.bar_after) and not event.note:
             return
         last = now
         share = f' value="{event.done / event.total:.3f}"' if event.total else ""

@@ -18,9 +18,7 @@ from neardup.kernels import unions as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.unions import Trees
 from neardup.threads import Pool
-
-#: Pairs of roots that are remembered as refused.
-_REFUSED = 1 << 18
+from neardup.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,8 @@ def new_trees(degree: np.ndarray, content: np.ndarray) -> Trees:
     n = len(degree)
     parent, rank = np.arange(n, dtype=np.int32), np.zeros(n, dtype=np.uint8)
     content = np.ascontiguousarray(content, dtype=np.uint64)
-    return Trees(parent, rank, np.ones(n), degree, content, np.zeros(_REFUSED, dtype=np.uint64))
+    refused = np.zeros(TUNING.refused_roots, np.uint64)
+    return Trees(parent, rank, np.ones(n), degree, content, refused)
 
 
 def unite(columns: Triple, threshold: float, trees: Trees, bound: Bound) -> tuple[int, int, int]:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.cluster.edges import BATCH, Edges, Triple, batches, runs
+from neardup.cluster.edges import Edges, Triple, batches, runs
 from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
 #: The bits of 1.0. The bits of floats are in the order of their values. So this minus the bits
 #: of a similarity ascends from 0 where the similarity descends from 1.
@@ -26,13 +27,13 @@ class _Range(NamedTuple):
 
 
 def descending(
-    edges: Edges, content: np.ndarray, parent: np.ndarray, pool: Pool, batch: int = BATCH
+    edges: Edges, content: np.ndarray, parent: np.ndarray, pool: Pool
 ) -> Iterator[Triple]:
     """Yield edges in descending order of similarity, those within one tree of ``parent`` left out.
 
     Ties are broken by a hash of both contents, and by numbers among pairs of equal contents. Edges
     are neither copied nor sorted all at once, but counted by classes of similarity, and read once
-    for each of about 64 batches at most. An edge of a ``batch`` takes 60 bytes; there are more
+    for each of about 64 batches at most. An edge of a batch takes 60 bytes; there are more
     where more have equal similarity and contents.
 
     Source: V. Osipov, P. Sanders, J. Singler. The filter-Kruskal minimum spanning tree algorithm.
@@ -49,7 +50,7 @@ def descending(
         return a[apart], b[apart], values[rows_of_part[apart]]
 
     all_values = _Range(0, _ONE - int(values.min()))
-    for part in _cut(edges, content, all_values, max(batch, len(edges) // 64), pool):
+    for part in _cut(edges, content, all_values, max(TUNING.edges, len(edges) // 64), pool):
         found = pool.ordered(partial(select, part), batches(len(edges)))
         a, b, value = (np.concatenate(columns) for columns in zip(*found, strict=True))
         # Both are sorted by numbers already, and sorting is stable.

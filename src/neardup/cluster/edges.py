@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Edges that are looked at together; while they are sorted, each takes about 60 bytes.
-BATCH = 1 << 21
+from neardup.tuning import TUNING
+
 #: Classes of documents by which edges are counted.
 _CLASSES = 1 << 16
 
@@ -45,9 +45,7 @@ class Edges:
         return Edges, (self.a, self.b, self.similarity)
 
     @classmethod
-    def gather(
-        cls, parts: Sequence[Triple], allocate: Allocate = np.empty, batch: int = BATCH
-    ) -> "Edges":
+    def gather(cls, parts: Sequence[Triple], allocate: Allocate = np.empty) -> "Edges":
         """Sort edges that were found in any order, and leave each pair once.
 
         Parts are (int32[], int32[], float64[]): a, b with ``a < b``, and similarity. They are read
@@ -58,7 +56,7 @@ class Edges:
         slices = [tuple(c[rows] for c in part) for part in parts for rows in batches(len(part[0]))]
         out = tuple(allocate(total, dtype) for dtype in (np.int32, np.int32, np.float64))
         end = 0
-        for first, last in _ranges([part[0] for part in slices], max(batch, total // 64)):
+        for first, last in _ranges([part[0] for part in slices], max(TUNING.edges, total // 64)):
             in_range = [np.flatnonzero((a >= first) & (a < last)) for a, _, _ in slices]
             a, b, similarity = (
                 np.concatenate([part[i][rows] for part, rows in zip(slices, in_range, strict=True)])
@@ -112,8 +110,9 @@ def _keys(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return keys
 
 
-def batches(total: int, size: int = BATCH) -> Iterator[slice]:
-    """Yield the slices of ``range(total)`` of a size at most."""
+def batches(total: int, size: int | None = None) -> Iterator[slice]:
+    """Yield the slices of ``range(total)`` of a size at most; None for that of edges."""
+    size = size or TUNING.edges
     for low in range(0, total, size):
         yield slice(low, min(low + size, total))
 

@@ -15,11 +15,10 @@ from neardup.files.scratch import Scratch, Slabs
 from neardup.kernels.passages.following import bridge
 from neardup.kernels.passages.growing import grow, share_words
 from neardup.kernels.searching import blocks_of, first_not_below
+from neardup.tuning import TUNING
 
 #: More documents than any passage has.
 _NEVER = 1 << 40
-#: Segments of repeated runs that a thread looks at together.
-_ROWS = 1 << 16
 
 
 class Passages(NamedTuple):
@@ -65,7 +64,7 @@ def build(
     def grown(number: int) -> list[np.ndarray]:
         at, last, start = bounds[number], bounds[number + 1], 0
         made: list[np.ndarray] = []
-        out = np.empty((min(last - at, _ROWS) + 1, 6), np.uint64)
+        out = np.empty((min(last - at, TUNING.run_segments) + 1, 6), np.uint64)
         while at < last:
             span = (at, start), last
             count, at, start = grow(segments, blocks, *span, rule, boilerplate, out)
@@ -87,9 +86,10 @@ def build(
         column[:] = every[:, k]
     position, source, origin, text = columns
     starts = scratch.empty(corpus.documents + 1, np.int64)
-    for low in range(0, len(starts), _ROWS):
-        limits = np.arange(low, min(low + _ROWS, len(starts)), dtype=np.uint64) << np.uint64(32)
-        starts[low : low + _ROWS] = np.searchsorted(position, limits)
+    step = TUNING.run_segments
+    for low in range(0, len(starts), step):
+        limits = np.arange(low, min(low + step, len(starts)), dtype=np.uint64) << np.uint64(32)
+        starts[low : low + step] = np.searchsorted(position, limits)
     gained = scratch.empty(filled, np.int32)
     counts = Counts(*(scratch.empty(corpus.documents, np.int32) for _ in range(2)))
     share_words(every, starts, by_number(corpus, scratch), words, boilerplate, gained, *counts)
@@ -106,7 +106,7 @@ def divided(position: np.ndarray, begin: int = 0) -> list[int]:
 
     ``position``, uint64[rows], ascending, is document << 32 | word.
     """
-    marks = np.arange(begin, len(position), _ROWS)
+    marks = np.arange(begin, len(position), TUNING.run_segments)
     starts = (position[marks] >> np.uint64(32)) << np.uint64(32)
     # Not by NumPy's search, which copies all values of a table's column.
     bounds = {first_not_below(position, 0, len(position), start) for start in starts}

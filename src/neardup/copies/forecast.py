@@ -23,9 +23,8 @@ from neardup.io.source import Partition
 from neardup.memory_plan import least_for_passages, show_size
 from neardup.report.numbers import counted, percent
 from neardup.report.summary_text import NO_DOCUMENTS
+from neardup.tuning import TUNING
 
-#: Documents, bytes of text and partitions that are looked at, at most.
-_DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
 #: A run takes between so many times the time of the sample, scaled, and so many seconds to start.
 _FASTEST, _SLOWEST, _START = 0.5, 3.0, (0.7, 2.0)
 #: Bytes in temporary files of a copied word none of whose runs is stored with others; bytes in
@@ -103,20 +102,20 @@ def _sample(corpus: InputCorpus, names: tuple[str, ...]) -> tuple[pa.Table, int,
     tables: list[pa.Table] = []
     documents = text = size = 0
     complete = True
-    for part in itertools.islice(parts, _PARTITIONS):
+    for part in itertools.islice(parts, TUNING.sampled_partitions):
         found = part.read(names)
         columns: dict[str, Any] = {name: found.columns.column(name) for name in names}
         tables.append(pa.table({"text": found.text, **columns}))
         documents, text = documents + len(found.text), text + found.text.nbytes
         size += part.size
-        if documents >= _DOCUMENTS or text >= _TEXT:
+        if documents >= TUNING.sampled_documents or text >= TUNING.sampled_text:
             complete = source.total_bytes is not None and size >= source.total_bytes
             break
     scale = 1.0 if complete else max(1.0, (source.total_bytes or 0) / max(1, size))
     table = pa.concat_tables(tables) if tables else pa.table({"text": pa.array([], pa.string())})
-    share = min(1.0, _DOCUMENTS / max(1, documents), _TEXT / max(1, text))
+    share = TUNING.sampled_documents / max(1, documents), TUNING.sampled_text / max(1, text)
     # The first ones, as copies are often close to their sources.
-    return table.slice(0, math.ceil(len(table) * share)), documents, text, scale
+    return table.slice(0, math.ceil(len(table) * min(1.0, *share))), documents, text, scale
 
 
 def _estimate(

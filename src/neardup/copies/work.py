@@ -23,10 +23,10 @@ from neardup.memory_plan import (
 )
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
-#: Parts of the free memory that rows of a kind may take before they go to files, that arrays as
-#: large as the corpus may, and those of the threads. Rows of two kinds are there at a time.
-SPILL_SHARE, SCRATCH_SHARE, _ARRAYS_SHARE = 6, 6, 3
+#: The part of the free memory that arrays of the threads may take.
+_ARRAYS_SHARE = 3
 #: Bytes of memory for each partition that is begun, if these are more than usual.
 _BEGUN = 40 * 10**6
 #: Bytes that suffice for all but cached tokens, which take a half of the rest.
@@ -60,7 +60,7 @@ class Work:
 
     def __post_init__(self) -> None:
         self.disk = Disk(self.folder, self._look)
-        self.scratch = Scratch(self.free // SCRATCH_SHARE, self.disk)
+        self.scratch = Scratch(self.free // TUNING.scratch_share, self.disk)
         #: Makes arrays that a thread works with: where memory is short they are mapped too.
         self.arrays = Scratch(self.free // _ARRAYS_SHARE, self.disk)
         self.pool.is_large = is_large
@@ -126,4 +126,4 @@ class Work:
     @property
     def spilled(self) -> int:
         """Bytes of rows of a kind that may be in memory."""
-        return self.free // SPILL_SHARE
+        return self.free // TUNING.spill_share

@@ -17,9 +17,10 @@ from neardup.engines.ordering import LENGTH, document_order, keep_order
 from neardup.index.answers import id_values
 from neardup.index.bodies import Id
 from neardup.index.inserting import resolve_sketched
-from neardup.index.transactions import BATCH, Core, Sketched, joined_sketches
+from neardup.index.transactions import Core, Sketched, joined_sketches
 from neardup.match.resolve import Limits
 from neardup.spec import Spec
+from neardup.tuning import TUNING
 
 
 class OldIndex(NamedTuple):
@@ -73,8 +74,8 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
         documents = corpus.read(partition)
         corpus.enter(*corpus.about(partition, documents))
         lengths.append(pc.utf8_length(documents.text))
-        for low in range(0, len(documents.text), BATCH):
-            texts = documents.text.slice(low, BATCH)
+        for low in range(0, len(documents.text), TUNING.inserted_documents):
+            texts = documents.text.slice(low, TUNING.inserted_documents)
             sketched = core.sketched(texts)
             # Others write between two batches: later documents are no part of the old corpus.
             with core.reading():

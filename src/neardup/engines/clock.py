@@ -7,8 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-#: Seconds of comparing after which a run estimates how long it takes, and from which on it says so.
-_PATIENCE, _LONG = 5.0, 120.0
+from neardup.tuning import TUNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +110,11 @@ class Watch:
         self.done += documents
         self.advance(documents)
         passed = time.monotonic() - self.begin
-        if self.said or passed < _PATIENCE:
+        if self.said or passed < TUNING.estimate_after:
             return
         # In a family that is kept, each document is compared with more than the one before it.
         estimate = passed * (self.documents / self.done) ** 2
-        if estimate > _LONG:
+        if estimate > TUNING.long_run:
             self.said = True
             note = (
                 f"this may take {estimate / 60:,.0f} minutes: {self.largest:,} documents share a "

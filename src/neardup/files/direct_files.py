@@ -15,10 +15,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from neardup.tuning import TUNING
+
 #: Direct reading and writing begin at a multiple of this, in the file and in memory.
 ALIGNED = 4096
-#: Bytes that are gathered for a write; smaller files go through the cache.
-_BUFFER = 4 << 20
 
 
 def aligned_buffer(size: int) -> np.ndarray:
@@ -38,7 +38,7 @@ class DirectFile(io.RawIOBase):
         self._file, self._is_direct = -1, False
         self._filled = self._size = 0
         self._pid = os.getpid()
-        self._buffer = aligned_buffer(_BUFFER)[:_BUFFER]
+        self._buffer = aligned_buffer(TUNING.direct_bytes)[: TUNING.direct_bytes]
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0)
         self._file = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
         self._is_direct = _set_direct(self._file, True)
@@ -61,11 +61,11 @@ class DirectFile(io.RawIOBase):
         rest = np.frombuffer(data, np.uint8)
         size = len(rest)
         while len(rest):
-            count = min(len(rest), _BUFFER - self._filled)
+            count = min(len(rest), len(self._buffer) - self._filled)
             self._buffer[self._filled : self._filled + count] = rest[:count]
             self._filled += count
             rest = rest[count:]
-            if self._filled == _BUFFER:
+            if self._filled == len(self._buffer):
                 self._put()
         self._size += size
         return size

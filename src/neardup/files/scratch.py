@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import OutputError
+from neardup.tuning import TUNING
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Smaller arrays are always in memory: they are counted with the working memory.
-_SMALL = 1 << 20
 #: Bytes of an array that many small blocks share.
 _SLAB = 8 << 20
 
@@ -114,7 +113,7 @@ class Scratch:
     def _make(self, shape: Shape, kind: np.dtype) -> tuple[np.ndarray, bool]:
         """Return an array, and whether it is known to be of zeros."""
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-        if size < _SMALL:
+        if size < TUNING.scratch_bytes:
             return np.empty(shape, kind), False
         with self._lock:
             in_memory = self.fits(size)

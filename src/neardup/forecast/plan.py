@@ -19,7 +19,7 @@ from neardup.forecast.advice import Advice, advice
 from neardup.frame.options import Resources
 from neardup.frame.shown import Shown
 from neardup.intervals import wilson
-from neardup.io.opening import PARTITION_BYTES, open_source
+from neardup.io.opening import open_source
 from neardup.io.source import Columns, Partition
 from neardup.memory_plan import (
     BASE,
@@ -34,17 +34,12 @@ from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import as_text
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
-#: Documents, bytes of text, and partitions that are sampled, at most.
-_DOCUMENTS, _TEXT, _PARTITIONS = 20_000, 64 << 20, 24
 #: Formats that can be entered anywhere; others are sampled from their beginning.
 _SPREAD = ("jsonl", "parquet", "arrow", "text", "frame")
-#: Of a source with fewer bytes all partitions are known in no time.
-_SMALL = 64 << 20
-#: Documents that kernels are compiled and loaded with, and documents that are compared first.
-_WARM, _FIRST = 64, 1000
-#: Shingles to go through while pairs of more of them are compared; some ten seconds of one core.
-_WORK = 2_000_000_000
+#: Documents that kernels are compiled and loaded with.
+_WARM = 64
 #: Bytes of a document in the run folder and in the tables, without keys and ids.
 _METADATA, _ROW = 60, 20
 
@@ -122,13 +117,14 @@ def plan(job: Job) -> Plan:
     # The memory suffices for a sample.
     sampled = dataclasses.replace(job, recipe=recipe, resources=Resources(threads=comparing))
     _measured(sampled, looked, _WARM)
-    outcome = _measured(sampled, looked, _FIRST)
+    first = TUNING.compared_documents
+    outcome = _measured(sampled, looked, first)
     # Where nearly all documents share a bucket, work grows with the square of their number.
     counts = outcome.answer.counts
     pairs = counts["pairs_compared"] + counts["pairs_ruled_out"]
     work = pairs * counts["shingles"] // counts["documents"]  # shingles to go through, at most
-    size = int(_FIRST * math.sqrt(_WORK / max(1, work)))
-    if size >= 2 * _FIRST and len(looked.texts) > _FIRST:
+    size = int(first * math.sqrt(TUNING.compared_shingles / max(1, work)))
+    if size >= 2 * first and len(looked.texts) > first:
         outcome = _measured(sampled, looked, size)
     return _estimate(job, looked, outcome, threads)
 
@@ -185,13 +181,14 @@ def _look(job: Job, head: Head, pool: Pool, most: int) -> _Looked:
     """Read partitions from all over the source, or from its beginning; ``most`` at once."""
     source = job.source
     anywhere = source.format in _SPREAD and all(file.is_plain for file in source.files)
-    spread = source.rereadable and (anywhere or (source.total_bytes or _SMALL) < _SMALL)
+    small, limit = TUNING.small_source, TUNING.sampled_documents
+    spread = source.rereadable and (anywhere or (source.total_bytes or small) < small)
     every: Iterable[Any] = itertools.chain(head.parts, head.rest)
     parts: Iterable[Partition] = (partition for _, partition, *_ in every)
     if spread:
         known = list(source.partitions())
         first = max((len(found.text) for found in head.read), default=0)
-        numbers = _spread_order(len(known), -(-_DOCUMENTS // max(1, first)))
+        numbers = _spread_order(len(known), -(-limit // max(1, first)))
         parts = (known[number] for number in numbers)
     texts: list[pa.LargeStringArray] = []
     documents = text = columns = size = partition = rows = 0
@@ -202,13 +199,14 @@ def _look(job: Job, head: Head, pool: Pool, most: int) -> _Looked:
         columns, size = columns + found.columns.nbytes, size + of
         partition = max(partition, found.text.nbytes + found.columns.nbytes)
         rows = max(rows, len(found.text))
-        if documents >= _DOCUMENTS or text >= _TEXT or len(texts) >= _PARTITIONS:
+        enough = documents >= limit or text >= TUNING.sampled_text
+        if enough or len(texts) >= TUNING.sampled_partitions:
             complete = source.total_bytes is not None and size >= source.total_bytes
             break
     else:
         complete = True
     scale = 1.0 if complete else max(1.0, (source.total_bytes or 0) / max(1, size))
-    share = min(1.0, _DOCUMENTS / max(1, documents), _TEXT / max(1, text))
+    share = min(1.0, limit / max(1, documents), TUNING.sampled_text / max(1, text))
     sampled = pa.concat_arrays([part.slice(0, math.ceil(len(part) * share)) for part in texts])
     sample = "spread" if spread or complete else "head"
     about = documents, text, columns, scale, partition, rows
@@ -224,17 +222,18 @@ def _memory_for(job: Job, recipe: Recipe, head: Head, threads: int) -> tuple[int
     memory = available_memory(job.resources.bytes)
     largest = max(found.text.nbytes + found.columns.nbytes for found in head.read)
     text = min(
-        _TEXT,
+        TUNING.sampled_text,
         int(sum(found.text.nbytes for found in head.read) * head.scale(job.source.total_bytes)),
     )
     char = job.spec.shingle.unit == "char"
-    about = min(text, PARTITION_BYTES), _DOCUMENTS, job.spec.shingle.ignores
-    load = Workload(_DOCUMENTS, text, 0, recipe.num_bands, threads, char, False, *about)
+    documents = TUNING.sampled_documents
+    about = min(text, TUNING.partition_bytes), documents, job.spec.shingle.ignores
+    load = Workload(documents, text, 0, recipe.num_bands, threads, char, False, *about)
     comparing = plan_memory(load, memory)
     # The head, and the partition that is read now, which takes twice its size.
     reading = BASE + THREAD + 3 * largest
     if job.resources.bytes is not None:
-        what = f"{_DOCUMENTS:,} documents, and a partition of {show_size(largest)}"
+        what = f"{documents:,} documents, and a partition of {show_size(largest)}"
         require_memory(memory, max(reading, comparing.minimum), what)
     fit = 1 + max(0, memory - reading) // (THREAD + 2 * largest)
     return min(fit, 2 * threads + 1), comparing.threads

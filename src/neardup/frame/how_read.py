@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 from neardup.frame.options import Reading
-from neardup.io.opening import PARTITION_BYTES, given_paths, open_source
+from neardup.io.opening import given_paths, open_source
 from neardup.io.paths import find_files
 from neardup.io.source import Columns, Source
 from neardup.memory_plan import parse_size
+from neardup.tuning import TUNING
 
-#: Partitions of a source, about: enough for all threads, and not too many to keep track of.
-_FEW_PARTITIONS, _MANY_PARTITIONS = 32, 4096
-_SMALLEST_PARTITION = 1 << 20
+#: Partitions of a source, about: not too many to keep track of.
+_MANY_PARTITIONS = 4096
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class HowRead(Reading):
         items: Whether texts are lists of items.
     """
 
-    partition_bytes: int = PARTITION_BYTES
+    partition_bytes: int = field(default_factory=lambda: TUNING.partition_bytes)
     items: bool = False
 
     @classmethod
@@ -72,8 +72,9 @@ class HowRead(Reading):
         if not opened.files:
             return opened, self
         total = opened.total_bytes or 0
-        size = min(PARTITION_BYTES, max(_SMALLEST_PARTITION, total // _FEW_PARTITIONS))
-        sized = replace(self, partition_bytes=max(size, total // _MANY_PARTITIONS))
+        size = max(TUNING.smallest_partition, total // TUNING.few_partitions)
+        size = max(min(TUNING.partition_bytes, size), total // _MANY_PARTITIONS)
+        sized = replace(self, partition_bytes=size)
         return sized.open(source, extra, copy_folder), sized
 
 

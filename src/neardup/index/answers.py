@@ -15,11 +15,12 @@ from neardup.errors import SpecError, spelled
 from neardup.index.bodies import Id, id_keys
 from neardup.index.inserting import Decisions
 from neardup.index.segments import Entries
-from neardup.index.transactions import BATCH, Batch, Core, no_document
+from neardup.index.transactions import Batch, Core, no_document
 from neardup.index.verified import Matches
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
+from neardup.tuning import TUNING
 
 MATCH_COLUMNS = ["query", "id", "similarity", "query_contained", "match_contained"]
 _NOWHERE = np.empty(0, dtype=np.int64)
@@ -178,8 +179,8 @@ def found_in(
     base = 0
     with core.reading() as state:
         for batch in batches:
-            for low in range(0, max(1, len(batch.texts)), BATCH):
-                part = batch.part(low, low + BATCH)
+            for low in range(0, max(1, len(batch.texts)), TUNING.inserted_documents):
+                part = batch.part(low, low + TUNING.inserted_documents)
                 found = core.matches(part.texts, threshold, first)
                 names = id_values(part.ids, type(part.ids[0]).__name__) if part.ids else None
                 tables.append(matches_table(found, base + low, names, state.ids, top))

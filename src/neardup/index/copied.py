@@ -22,9 +22,8 @@ from neardup.index.transactions import Batch, Core
 from neardup.kernels.passages import online
 from neardup.kernels.passages.positions import NONE, TOKEN
 from neardup.sketch.spans import characters
+from neardup.tuning import TUNING
 
-#: Texts that are answered together, and those of a thread at a time.
-_TOGETHER, _EACH = 256, 16
 #: Columns of an answer behind the first, which says of which text it is.
 COLUMNS = (
     "start",
@@ -54,8 +53,8 @@ def copied_in(core: Core, batches: Iterable[Batch]) -> pa.Table:
                 if (batch.ids)
                 else None
             )
-            for low in range(0, len(batch.texts), _TOGETHER):
-                found = _ask(core, batch.texts.slice(low, _TOGETHER))
+            for low in range(0, len(batch.texts), TUNING.copied_texts):
+                found = _ask(core, batch.texts.slice(low, TUNING.copied_texts))
                 row = found.row + low
                 asked = array_of(row + base) if names is None else names.take(array_of(row))
                 tables.append(found.table(asked, state.ids))
@@ -213,7 +212,7 @@ def _positions(
         documents = *stored.tokens, stored.keys
         online.positions_of_runs(*texts, words, documents, (begins, rows), tuple(out))
 
-    core.verifier.pool.ranges(work, count, _EACH)
+    core.verifier.pool.ranges(work, count, TUNING.copied_texts_of_thread)
     return out
 
 
@@ -248,7 +247,7 @@ def _grown(
         count = online.grow_copied(*texts, words, (*stored.tokens, stored.keys), positions, out)
         return out[:count].copy()
 
-    found = core.verifier.pool.ranges(work, len(read.anchors.counts), _EACH)
+    found = core.verifier.pool.ranges(work, len(read.anchors.counts), TUNING.copied_texts_of_thread)
     return np.concatenate([np.empty((0, 6), np.uint64), *found])
 
 

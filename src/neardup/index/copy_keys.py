@@ -23,9 +23,6 @@ from neardup.sketch.run_anchors import RunLength
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
 
-#: Of a new index: documents that have an anchor from which on its runs are entered; and see
-#: `RunLength.part`: a third costs a sixth fewer keys than a half, and answers take no longer.
-FREQUENT, PART = 16, 3
 _KIND, _RUN, _BETWEEN = np.uint64(3), np.uint64(1), np.uint64(2)
 _ENTRY = 12  # bytes
 

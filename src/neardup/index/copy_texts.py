@@ -12,11 +12,12 @@ from neardup.errors import InputError
 from neardup.index.bodies import Id, unpack_text
 from neardup.index.copy_keys import CopyKeys, anchor_keys, run_keys
 from neardup.index.segments import Entries, in_order
-from neardup.index.transactions import STEP, Core
+from neardup.index.transactions import Core
 from neardup.kernels.passages import online
 from neardup.sketch.run_anchors import RunAnchors, anchors_of
 from neardup.sketch.texts import Ragged, joined
 from neardup.sketch.tokenising import batches
+from neardup.tuning import TUNING
 
 
 class CopyTexts(NamedTuple):
@@ -61,7 +62,7 @@ def read_texts(core: Core, texts: pa.LargeStringArray) -> CopyTexts:
         online.run_keys(*every, words, keys)
         return CopyTexts(every, run_keys(keys), anchors_of(every, copies.length))
 
-    parts = core.verifier.pool.ranges(work, len(texts), STEP)
+    parts = core.verifier.pool.ranges(work, len(texts), TUNING.sketched_documents)
     if len(parts) == 1:
         return parts[0]
     anchors = zip(*(part.anchors for part in parts), strict=True)

@@ -14,12 +14,13 @@ from neardup.errors import DuplicateIdError, InputError, SpecError, rows_from
 from neardup.index.bodies import Id, pack_sets, pack_texts, unpack_sets
 from neardup.index.copy_texts import enter
 from neardup.index.snapshot import bucket_names
-from neardup.index.transactions import BATCH, STEP, Batch, Core, Sketched
+from neardup.index.transactions import Batch, Core, Sketched
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.resolve import NO_LIMITS, Limits, resolve
 from neardup.match.verifying import make_sets, taken
 from neardup.sketch.sketcher import Signer, Sketches, band_keys
 from neardup.sketch.texts import Ragged
+from neardup.tuning import TUNING
 
 #: What happens where an index has an id already.
 Conflict = Literal["error", "replace", "skip"]
@@ -47,9 +48,10 @@ def add_all(core: Core, batches: Iterable[Batch], on_conflict: str) -> int:
     """Do `insert_all` with documents that come in; return how many were inserted."""
     count = done = 0
     for batch in batches:
-        for low in range(0, len(batch.texts), BATCH):
+        step = TUNING.inserted_documents
+        for low in range(0, len(batch.texts), step):
             with rows_from(done + low):
-                count += insert_all(core, core.with_ids(batch, low, BATCH), on_conflict)
+                count += insert_all(core, core.with_ids(batch, low, step), on_conflict)
         done += len(batch.texts)
     return count
 
@@ -140,7 +142,7 @@ def merge_all(core: Core, other: Core, on_conflict: str) -> int:
         state = locks.enter_context(core.writing())
         count = add_all(core, other.batches(), on_conflict)
         noted = other.duplicates.pairs()
-        while pairs := list(islice(noted, BATCH)):
+        while pairs := list(islice(noted, TUNING.inserted_documents)):
             there = core.numbers(list({of for _, of in pairs}))
             core.duplicates.note([p for p in pairs if there.get(p[1], -1) >= state.next])
     return count
@@ -156,7 +158,7 @@ def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
     parts = [] if known is None else [known.sketches]
 
     def work(low: int) -> tuple[Sketches | None, list[bytes]]:
-        texts, sets, made = batch.texts.slice(low, STEP), list[Ragged](), None
+        texts, sets, made = batch.texts.slice(low, TUNING.sketched_documents), list[Ragged](), None
         if known is None:
             made = core.sketcher(texts, None if core.stores_texts else sets)
         else:
@@ -167,7 +169,7 @@ def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
 
     def bodies() -> Iterator[bytes]:
         # Threads prepare the documents that follow while some are stored.
-        steps = range(0, len(batch.ids), STEP)
+        steps = range(0, len(batch.ids), TUNING.sketched_documents)
         done = core.verifier.pool.ordered(work, steps) if len(steps) > 1 else map(work, steps)
         for made, packed in done:
             if made is not None:
@@ -210,7 +212,7 @@ def insert_new(core: Core, batch: Batch) -> Decisions:
     answers = Decisions([None] * len(batch.ids), np.full(len(batch.ids), np.nan))
     low = 0
     while low < len(batch.ids):
-        high = low + _without_repetition(batch.ids, low, low + BATCH)
+        high = low + _without_repetition(batch.ids, low, low + TUNING.inserted_documents)
         _insert_new(core, batch.part(low, high), low, answers)
         low = high
     return answers
@@ -269,7 +271,7 @@ def resolve_sketched(
     if bands:
         docs = docs[_sharing(bucket_names(sketches.keys[docs]))]
         # With few, it takes longer than it saves; a limit counts the plausible ones.
-        if len(docs) > STEP or limits.max_bucket is not None:
+        if len(docs) > TUNING.sketched_documents or limits.max_bucket is not None:
             grouped = [group(keys) for keys in np.ascontiguousarray(sketches.keys[docs].T)]
             sizes, bitmaps = sketches.shingles[docs], sketches.bitmaps[docs]
             docs = docs[plausible(grouped, sizes, bitmaps, threshold, pool)]

@@ -20,13 +20,12 @@ from neardup.index.copy_keys import shortened
 from neardup.index.index_state import State, row_sum
 from neardup.index.segments import Entries, Segment, merged, write_file
 from neardup.index.snapshot import SegmentList, segment_path
-from neardup.index.transactions import LOGGED, Core
+from neardup.index.transactions import Core
 from neardup.state.database import lock_file
+from neardup.tuning import TUNING
 
 #: So many segments of one size become one of the next.
 _FANOUT = 4
-#: Keys of copied passages in their log from which on they become a segment.
-COPIES_LOGGED = 1 << 18
 #: The file that a merge writes, and the one that it locks. Locks are seen by other containers,
 #: where numbers of processes mean nothing.
 _PARTIAL, _LOCK = "merge.partial", "merge.lock"
@@ -114,8 +113,8 @@ class Merger:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._pid = os.getpid()
-        self._spill_at = LOGGED
-        self._copies_at = COPIES_LOGGED
+        self._spill_at = TUNING.logged_documents
+        self._copies_at = TUNING.logged_keys
         #: Segments of each kind, as they were when merges were last considered.
         self._seen: list[list[Segment]] = []
         self._elsewhere = False  # another process merges
@@ -137,17 +136,17 @@ class Merger:
         core = self._core
         pending = core.snapshot.pending
         if pending >= self._spill_at:
-            self._spill_at = pending + LOGGED
+            self._spill_at = pending + TUNING.logged_documents
             with core.writing():
                 spill(core)
                 core.forget()
-            self._spill_at = LOGGED
+            self._spill_at = TUNING.logged_documents
         if core.copies is not None and core.copies.pending >= self._copies_at:
-            self._copies_at = core.copies.pending + COPIES_LOGGED
+            self._copies_at = core.copies.pending + TUNING.logged_keys
             with core.writing():
                 spill_copies(core)
                 core.forget()
-            self._copies_at = COPIES_LOGGED
+            self._copies_at = TUNING.logged_keys
         if self._pid != os.getpid():
             self._pid, self._thread, self._stop = os.getpid(), None, threading.Event()
         found = [kind.segments for kind in core.kinds]

@@ -33,19 +33,7 @@ from neardup.match.verifying import make_sets, similarities, taken
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import Sketcher, Sketches
 from neardup.sketch.texts import Ragged, joined
-
-#: Documents of the log from which on they become a segment; and of a batch, which is one at once.
-LOGGED, BATCHED = 16_384, 4096
-#: Keys of copied passages that become a segment at once.
-COPIES_BATCHED = 1 << 17
-#: Documents that are sketched and inserted at a time.
-BATCH = 10_000
-#: Numbers of documents; the last one means none.
-_MOST = 2**32 - 1
-#: Documents that a thread sketches.
-STEP = 512
-#: Rows whose candidates are looked up together, and about how many candidates that may be.
-_ROWS, _PAIRS = 512, 1 << 20
+from neardup.tuning import TUNING
 
 
 class Batch(NamedTuple):
@@ -245,7 +233,7 @@ class Core:
             text = texts[0].as_buffer().to_pybytes() if len(texts) == 1 else None
             return Sketched(sketches, sets[0] if len(sets) == 1 else joined(sets), text)
 
-        parts = self.verifier.pool.ranges(sketch, len(texts), STEP)
+        parts = self.verifier.pool.ranges(sketch, len(texts), TUNING.sketched_documents)
         if len(parts) == 1:
             return parts[0]
         if not parts:
@@ -260,7 +248,7 @@ class Core:
         filled = np.flatnonzero(asked.sketches.tokens)
         names = bucket_names(asked.sketches.keys[filled])
         parts: list[Matches] = []
-        low, rows = 0, _ROWS // 32
+        low, rows = 0, TUNING.looked_up_rows // 32
         while low < len(filled) or not parts:
             # Where each row has many candidates, those of few rows are in memory at a time.
             rows_of_batch = filled[low : low + rows]
@@ -271,7 +259,8 @@ class Core:
                 self.verifier.matches(asked.sets, candidates, threshold, first, asked.text)
             )
             low += rows
-            rows = max(1, min(_ROWS, rows * _PAIRS // max(1, found.hits)))
+            rows = rows * TUNING.looked_up_candidates // max(1, found.hits)
+            rows = max(1, min(TUNING.looked_up_rows, rows))
         return parts[0] if len(parts) == 1 else joined_matches(parts)
 
     # Writing, within a transaction.
@@ -286,7 +275,7 @@ class Core:
         catalogue = self.catalogue
         state = catalogue.state()
         first, summands = state.next, 0
-        if first + len(ids) >= _MOST:
+        if first + len(ids) >= TUNING.most_documents:
             raise StoreError(
                 f"the index has given away {first:,} numbers of documents, which is the limit",
                 "make a new index, and merge this one into it",
@@ -318,7 +307,7 @@ class Core:
             names: uint64[m, bands]: their buckets.
         """
         keys = id_keys(ids)
-        if len(ids) >= min(LOGGED, BATCHED):
+        if len(ids) >= min(TUNING.logged_documents, TUNING.batched_documents):
             of_names = np.repeat(rows, names.shape[1])
             docs = np.concatenate([of_names, np.arange(len(ids))]) + first
             every = np.concatenate([names.reshape(-1), keys])
@@ -383,7 +372,7 @@ class Core:
             entries: In order of key, then document.
         """
         assert self.copies is not None
-        if len(entries.keys) >= COPIES_BATCHED:
+        if len(entries.keys) >= TUNING.batched_keys:
             self.write_segment(iter([shortened(entries)]), self.copies)
             self.copies.load_segments()
         else:
@@ -443,7 +432,7 @@ class Core:
         """
         last, summands = -1, 0
         text = "SELECT doc, id, body, checksum FROM documents WHERE doc > ? ORDER BY doc LIMIT ?"
-        while rows := self.catalogue.rows(text, (last, BATCH)):
+        while rows := self.catalogue.rows(text, (last, TUNING.inserted_documents)):
             found = [DocumentRow(*row) for row in rows]
             for row in found:
                 self.catalogue.require_intact(row)

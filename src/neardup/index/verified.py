@@ -17,11 +17,11 @@ from neardup.match.verifying import make_sets, similarities, taken
 from neardup.sketch.texts import Ragged, joined
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
 #: Documents that are fetched at a time: few first, as one of them may be enough.
 _FIRST, _MOST = 64, 4096
-#: Documents whose sizes and bitmaps are kept in memory, and words of a bitmap: 72 bytes each.
-_KNOWN, _WORDS = 1 << 19, 8
+_WORDS = 8  # of a bitmap
 #: Documents that a thread makes sets of.
 _STEP = 256
 
@@ -68,9 +68,8 @@ class Verifier:
         # A document of a template is asked for again and again, and its bitmap nearly always says
         # that it is not similar enough. Pages that are not used take no memory. A number is never
         # given to another document, once it is committed.
-        self._known = Known(
-            np.zeros(_KNOWN, dtype=np.uint64), np.zeros((_KNOWN, _WORDS), dtype=np.uint64)
-        )
+        known = TUNING.known_bitmaps
+        self._known = Known(np.zeros(known, np.uint64), np.zeros((known, _WORDS), np.uint64))
 
     def learn(self, docs: np.ndarray, sets: Ragged) -> None:
         """Remember sizes and bitmaps of documents, int64[n]."""

@@ -15,15 +15,12 @@ from neardup.sketch.sketcher import Signer, band_keys
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Local, Pool
+from neardup.tuning import TUNING
 
 #: Memory that a shingle of a query takes while the index is made, at most, in bytes.
 SHINGLE_BYTES = 72
-#: Of a shingle that so many of the queries have, a row of bytes is quicker than a list.
-_DENSE_SHARE, _DENSE_MINIMUM = 1 / 16, 32
 #: More leading bits than the shingles need: a list with 2 to the power of that slots for each.
 _BITS = 1
-#: Pairs that are reported at a time, or a pair for each query.
-_PAIRS = 1 << 17
 
 
 class Similar(NamedTuple):
@@ -49,7 +46,7 @@ class ExactSearch:
     def __init__(self, sets: Sets) -> None:
         queries = len(sets.size)
         self._index = _index(sets)
-        capacity, words = max(queries, _PAIRS), -(-queries // 8)
+        capacity, words = max(queries, TUNING.reported_pairs), -(-queries // 8)
 
         def make() -> tuple[Counters, kernels.Overlaps]:
             packed = np.zeros(words, dtype=np.uint64)
@@ -98,7 +95,7 @@ def _index(sets: Sets) -> QueryIndex:
     shingles = ordered[new]
     del ordered, new
     frequency = np.diff(starts)
-    dense = frequency >= max(_DENSE_MINIMUM, queries * _DENSE_SHARE)
+    dense = frequency >= max(TUNING.dense_queries, queries * TUNING.dense_share)
     row_of = np.full(len(shingles), -1, dtype=np.int32)
     row_of[dense] = np.arange(int(dense.sum()), dtype=np.int32)
     rows = np.zeros((max(1, int(dense.sum())), -(-queries // 8)), dtype=np.uint64)

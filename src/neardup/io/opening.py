@@ -16,11 +16,10 @@ from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import STDIN, copied
 from neardup.memory_plan import memory_of_machine
+from neardup.tuning import TUNING
 
-PARTITION_BYTES = 8 << 20
 _FIRST_BYTES = 1 << 16  # searched for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must contain a byte order mark
-_CACHED = 1 << 30  # any system has a cache for a source below this
 
 #: Modules that are not called as their format.
 _MODULES = {"csv": "csv_tables", "tsv": "csv_tables", "arrow": "arrow_tables", "text": "text_files"}
@@ -31,7 +30,7 @@ def open_source(
     columns: Columns,
     input_format: str | None = None,
     delimiter: str | None = None,
-    partition_bytes: int = PARTITION_BYTES,
+    partition_bytes: int | None = None,
     copy_folder: Path | None = None,
 ) -> Source:
     """Open files or a frame, see `neardup.dedup`; stdin, ``-``, is JSON lines.
@@ -42,6 +41,8 @@ def open_source(
     ``partition_bytes`` is about the size of a partition; a single document may be larger. Pipes are
     copied to ``copy_folder``, and read again from there, also by a later call.
     """
+    if partition_bytes is None:
+        partition_bytes = TUNING.partition_bytes
     if partition_bytes < _MINIMUM_BYTES:
         raise SpecError(
             f"`partition_bytes` is {partition_bytes}, expected at least {_MINIMUM_BYTES}"
@@ -73,7 +74,7 @@ def _read_ahead(files: list[SourceFile]) -> list[SourceFile]:
     CSV is cut by reading all of it, which brings it into the cache.
     """
     total = sum(file.size or 0 for file in files)
-    if total < _CACHED or not hasattr(os, "O_DIRECT"):
+    if total < TUNING.cached_source or not hasattr(os, "O_DIRECT"):
         return files
     if total < memory_of_machine() // 4 * 3:
         return files

@@ -14,15 +14,11 @@ from neardup.io.columns import called, check_new, plain_schema
 from neardup.io.paths import unique_name
 from neardup.io.source import Layout, Source
 from neardup.io.writers import open_writer
+from neardup.tuning import TUNING
 
 #: Formats that a clean corpus can be converted to.
 OUTPUT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 
-#: Bytes of the source that one output file covers, where the source is one file.
-PART_BYTES = 512 << 20
-#: The same of a small source in a format whose files are compressed by one thread each: at most
-#: four parts, which threads share, none of them smaller than this.
-_PACKED_BYTES = 16 << 20
 
 _COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
 _COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec after a conversion
@@ -160,10 +156,10 @@ def plan_outputs(
             name = unique_name(_output_name(source.files[number].name, same, layout), taken)
             outputs.append(OutputFile(name, first, end, layout, converted))
             continue
-        part_bytes = PART_BYTES
+        part_bytes = TUNING.output_bytes
         if layout.format == "parquet" or layout.compression == "zstd":
-            total = source.total_bytes or 4 * PART_BYTES
-            part_bytes = min(PART_BYTES, max(_PACKED_BYTES, -(-total // 4)))
+            total = source.total_bytes or 4 * TUNING.output_bytes
+            part_bytes = min(TUNING.output_bytes, max(TUNING.packed_bytes, -(-total // 4)))
         parts = [start // part_bytes for _, start in starts]
         cuts = [i for i in range(1, len(parts)) if parts[i] != parts[i - 1]]
         for part, (first, end) in enumerate(zip([0, *cuts], [*cuts, len(parts)], strict=True)):

@@ -11,6 +11,7 @@ from neardup.errors import InputError
 from neardup.kernels import grouping as kernels
 from neardup.kernels.resolving import Buckets
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
 
 class BandBuckets(NamedTuple):
@@ -25,8 +26,6 @@ class BandBuckets(NamedTuple):
         return int((sizes * (sizes - 1) // 2).sum())
 
 
-#: Buckets of all bands together: `Buckets` numbers them by int32.
-MAX_BUCKETS = 2**31 - 1
 #: Bytes for each document while a band is grouped: keys, those of `group`, and buckets that wait.
 GROUPING = 52
 
@@ -138,9 +137,10 @@ def bucket_documents(
 
 def check_buckets(buckets: int) -> None:
     """Raise InputError where so many buckets of all bands can't be numbered by int32."""
-    if buckets > MAX_BUCKETS:
+    if buckets > TUNING.most_buckets:
         raise InputError(
-            f"{buckets:,} buckets have two documents or more; a run takes at most {MAX_BUCKETS:,}",
+            f"{buckets:,} buckets have two documents or more; a run takes at most"
+            f" {TUNING.most_buckets:,}",
             "use fewer bands, by `num_bands` and `rows` or a lower `recall`; or neardup.spark",
         )
 

@@ -8,16 +8,8 @@ from neardup.kernels.jaccard import Sets, slack_of
 from neardup.kernels.resolving import FOLDED_WORDS, LANES, Answers, BitmapLanes, Buckets
 from neardup.match.prefix_index import RarestIndex
 from neardup.threads import Local, Pool
+from neardup.tuning import TUNING
 
-#: Members from which on a bucket counts as large.
-LARGE = 64
-#: Kept documents of a bucket from which on an index searches them for very large sets.
-_INDEXED = 1024
-#: Kept documents of a bucket from which on the index may take less time than to look at each
-#: bitmap.
-_MANY_KEPT = 16_384
-#: A bitmap is of use for two sets that may differ in up to this share of its bits.
-_CLEAR = 0.3
 #: Buckets that are looked at together.
 _TOGETHER = 1 << 20
 
@@ -33,9 +25,9 @@ def bitmap_lanes(starts: np.ndarray, scratch: Scratch) -> BitmapLanes:
     total = 0
     for low in range(0, buckets, _TOGETHER):
         sizes = np.diff(starts[low : low + _TOGETHER + 1])
-        capacity = np.where(sizes > LARGE, -(-sizes // LANES) * LANES, 0)
+        capacity = np.where(sizes > TUNING.large_bucket, -(-sizes // LANES) * LANES, 0)
         ends = total + np.cumsum(capacity)
-        first[low : low + _TOGETHER] = np.where(sizes > LARGE, ends - capacity, -1)
+        first[low : low + _TOGETHER] = np.where(sizes > TUNING.large_bucket, ends - capacity, -1)
         total = int(ends[-1])
     words, size = total * FOLDED_WORDS, scratch.zeros(total, np.int32)
     return BitmapLanes(first, scratch.zeros(words, np.uint64), size)
@@ -68,7 +60,8 @@ class LargeBuckets:
         large = np.greater_equal(first, 0, out=allocate(len(first), np.bool_))
         self._index = RarestIndex(sets, buckets.of, large, threshold, pool, allocate)
         # Bitmaps rule out too few pairs of very large sets.
-        bitmaps_fail = 2 * slack_of(threshold) * sets.size > _CLEAR * 64 * sets.bitmaps.shape[1]
+        clear = TUNING.clear_share * 64 * sets.bitmaps.shape[1]
+        bitmaps_fail = 2 * slack_of(threshold) * sets.size > clear
         self._index.by_index &= bitmaps_fail
         self._any_by_index = bool(self._index.by_index.any())
         self._most = 0  # kept documents of the fullest large bucket
@@ -92,18 +85,18 @@ class LargeBuckets:
         numbers = numbers[numbers >= 0]
         fuller = numbers[self._first[numbers] >= 0]
         self._most = max(self._most, int(kept[fuller].max(initial=0)))
-        if (kept[fuller[~self._decided[fuller]]] > _MANY_KEPT).any():
+        if (kept[fuller[~self._decided[fuller]]] > TUNING.full_bucket).any():
             self._decide(kept, last)
         index = self._index
         if index.active:
             index.add(np.arange(first, last, dtype=np.int32), answers)
-        elif self._any_by_index and (self._most > _INDEXED or self._indexed.any()):
+        elif self._any_by_index and (self._most > TUNING.indexed_bucket or self._indexed.any()):
             index.add(np.arange(last, dtype=np.int32), answers)
             self.indexed = index.by_index
 
     def _decide(self, kept: np.ndarray, done: int) -> None:
         """Decide whether the index searches the fullest buckets, and others that will fill soon."""
-        full = ~self._decided & (self._first >= 0) & (kept > _MANY_KEPT // 4)
+        full = ~self._decided & (self._first >= 0) & (kept > TUNING.full_bucket // 4)
         self._decided |= full
         if self._index.pays(full, kept, done):
             self._indexed |= full

@@ -18,11 +18,10 @@ from neardup.match.prefix_index import (
     with_capacity,
 )
 from neardup.threads import Local, Pool
+from neardup.tuning import TUNING
 
 #: Size of the window: a document is compared with so many that follow it in a bucket, at most.
 _WIDEST = 1 << 10
-#: Pairs that are kept together.
-_TOGETHER = 1 << 18
 _STEP = 512
 
 #: Is called with (documents done since, pairs compared so far).
@@ -84,7 +83,7 @@ class _PairSearch(NamedTuple):
         def work(low: int) -> int:
             first, last, buffers = low, min(low + self.step, part.stop), found()
             if not buffers:
-                buffers.append(_PairBuffer(allocate, _TOGETHER))
+                buffers.append(_PairBuffer(allocate, TUNING.kept_pairs))
             while first < last:
                 out = buffers[-1].rows(buffers[-1].filled, buffers[-1].size)
                 first, more = self.compare(first, last, out, counts())

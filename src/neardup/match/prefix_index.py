@@ -11,24 +11,16 @@ from neardup.kernels.jaccard import Sets
 from neardup.kernels.prefixes import PrefixChains, Prefixes, Search
 from neardup.kernels.resolving import Answers
 from neardup.threads import Local, Pool
+from neardup.tuning import TUNING
 
 #: Counters of shingles: at least, and at most.
 _FEW_COUNTERS, _MANY_COUNTERS = 1 << 16, 1 << 24
 #: Chains at most; with more entries in each, a search waits for memory.
 _MANY_CHAINS = 1 << 28
-#: Entries of all chains: their numbers are int32.
-_MANY_ENTRIES = (1 << 31) - 1
-#: Documents, searched for or not, whose rarest shingles are found together; and about how many
-#: shingles these may have in all.
-_RANKED, _RANKED_SHINGLES = 4096, 1 << 23
 #: Documents that a thread searches for at a time.
 _STEP = 16
-#: Members of a family that are counted on trial, those that are searched for, and those that are
-#: counted for an index: a shingle that is rare among so many is rare.
-_COUNTED, _TRIED, _MOST_COUNTED = 1024, 64, 8192
-#: Costs of a visit to a document in a chain, and of adding one, in comparisons of a bitmap: some 2
-#: ns each, adding takes some 16 us.
-_VISIT, _ADD = 8, 8000
+#: Members of a family that are counted on trial, and those that are searched for.
+_COUNTED, _TRIED = 1024, 64
 
 
 class RarestIndex:
@@ -78,7 +70,8 @@ class RarestIndex:
         now = int(kept[buckets[(buckets >= 0) & full[buckets]]].sum())
         # On average from now to the end, if the buckets fill as they did.
         looked_at = now * (1 + len(self._of) / done) / 2
-        return coming * (looked_at - _VISIT * visited) > _ADD * len(members) * len(tried)
+        saved = coming * (looked_at - TUNING.visit_cost * visited)
+        return saved > TUNING.adding_cost * len(members) * len(tried)
 
     def widen(self, full: np.ndarray) -> None:
         """Search for all documents of some large buckets, bool[buckets], too; start again."""
@@ -98,7 +91,7 @@ class RarestIndex:
                 size + 1 >= self._threshold * size[self.by_index].min()
             )
             members = np.flatnonzero(self._similar_size).astype(np.int32)
-            counted = members[:: max(1, -(-len(members) // _MOST_COUNTED))]
+            counted = members[:: max(1, -(-len(members) // TUNING.counted_members))]
             self._counters = count_shingles(self._sets, counted, self._pool)
             capacity = int(_prefix_lengths(self._sets.size[members], self._threshold).sum())
             self._chains = empty_chains(capacity, self._allocate)
@@ -125,16 +118,17 @@ class RarestIndex:
 
     def _prefixes(self, docs: np.ndarray) -> Prefixes:
         """Return the rarest shingles of some documents, and find those of the ones that follow."""
-        if not len(docs) or docs[-1] - docs[0] >= _RANKED:
+        if not len(docs) or docs[-1] - docs[0] >= TUNING.ranked_documents:
             return self._made(docs)
         first, last, ranked = self._ranked or (0, 0, None)
         if ranked is None or docs[0] < first or docs[-1] >= last:
-            first, last = int(docs[0]), int(docs[0]) + _RANKED
+            first, last = int(docs[0]), int(docs[0]) + TUNING.ranked_documents
             of_index = self._similar_size[first:last] | self.by_index[first:last]
             coming = first + np.flatnonzero(of_index).astype(np.int32)
             sizes = np.cumsum(self._sets.size[coming], dtype=np.int64)
-            if sizes[-1] > _RANKED_SHINGLES:
-                last = max(int(docs[-1]), int(coming[np.searchsorted(sizes, _RANKED_SHINGLES)])) + 1
+            if sizes[-1] > TUNING.ranked_shingles:
+                fit = np.searchsorted(sizes, TUNING.ranked_shingles)
+                last = max(int(docs[-1]), int(coming[fit])) + 1
             ranked = self._made(coming[coming < last])
             self._ranked = first, last, ranked
         return ranked.take(np.searchsorted(ranked.docs, docs))
@@ -185,12 +179,12 @@ def with_capacity(chains: PrefixChains, entries: int, empty: Allocate = np.empty
     present = len(chains.entries)
     if entries <= present:
         return chains
-    if entries > _MANY_ENTRIES:
+    if entries > TUNING.most_entries:
         raise InputError(
-            f"the rarest shingles are {entries:,}; an index takes at most {_MANY_ENTRIES:,}",
+            f"the rarest shingles are {entries:,}; an index takes at most {TUNING.most_entries:,}",
             "raise `threshold`, use fewer or shorter texts, or neardup.spark",
         )
-    grown = empty((max(entries, min(2 * present, _MANY_ENTRIES), 1 << 16), 3), np.int32)
+    grown = empty((max(entries, min(2 * present, TUNING.most_entries), 1 << 16), 3), np.int32)
     grown[:present] = chains.entries
     return PrefixChains(chains.head, grown)
 

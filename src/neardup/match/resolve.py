@@ -12,11 +12,8 @@ from neardup.kernels.resolving import Answers, Buckets, KeptMembers
 from neardup.match.large_buckets import LargeBuckets, bitmap_lanes
 from neardup.match.pairs import PairCounts
 from neardup.threads import Local, Pool
+from neardup.tuning import TUNING
 
-#: Documents that are compared with those before them at the same time.
-_BATCH = 4096
-#: The same where buckets are large: documents of one batch are compared by one thread.
-_SMALL_BATCH = 512
 #: A bucket that has this many kept documents is full; there is no limit.
 _NO_LIMIT = 2**31 - 1
 
@@ -73,7 +70,7 @@ def resolve(
         working = memory(), answers, counts()
         kernels.among_themselves(first, last, buckets, kept, lanes, sets, threshold, *working)
 
-    step = _SMALL_BATCH if len(lanes.size) else _BATCH
+    step = TUNING.resolved_in_large if len(lanes.size) else TUNING.resolved_documents
     # No batch has both old and new documents: the new ones are compared with all old ones.
     for first in (*range(0, old, step), *range(old, documents, step)):
         last = min(first + step, old if first < old else documents)

@@ -13,9 +13,8 @@ from neardup.engines.identifiers import take_ids
 from neardup.engines.local import Outcome
 from neardup.errors import OutputSizeError
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
-#: Rows of a slice.
-_ROWS = 1 << 17
 #: Edges that are written at most.
 _MOST_EDGES = 100_000_000
 #: Columns that an annotated corpus has in addition to those of the input.
@@ -61,7 +60,8 @@ def tables_of(outcome: Outcome, name: str, pool: Pool) -> Iterator[pa.Table]:
     """Yield one of `TABLES`, some rows at a time; nothing where it is empty."""
     schema = schema_of(outcome, name)
     rows, columns = TABLES[name](outcome)
-    slices = (slice(first, min(first + _ROWS, rows)) for first in range(0, rows, _ROWS))
+    step = TUNING.table_rows
+    slices = (slice(first, min(first + step, rows)) for first in range(0, rows, step))
 
     def made(rows: slice) -> pa.Table:
         return pa.Table.from_arrays(columns(rows), schema=schema)

@@ -18,9 +18,8 @@ from neardup.sketch.texts import Ragged, text_buffers
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
-#: Records that a thread prepares at a time.
-_STEP = 4096
 #: Characters that are no part of any value: its beginning and its end.
 _BEGIN, _END = "\x02", "\x03"
 RECORD = ShingleSpec(unit="char", n=3, nfkc=True, strip_accents=True)
@@ -127,8 +126,9 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
         _, offsets = text_buffers(column)
         most += int(offsets[-1] - offsets[0])
     of_records, of_values, rest = _Gathered(most), _Gathered(most), []
-    slices = range(0, max(documents, 1), _STEP)
-    for part in pool.ordered(lambda low: work(low, min(low + _STEP, documents)), slices):
+    step = TUNING.prepared_records
+    slices = range(0, max(documents, 1), step)
+    for part in pool.ordered(lambda low: work(low, min(low + step, documents)), slices):
         of_records.append(part.records)
         of_values.append(part.values)
         rest.append((part.hashes, part.numbers, part.words))

@@ -14,6 +14,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from neardup.tuning import TUNING
+
 Op = Literal["equal", "delete", "insert", "replace"]
 
 #: Scripts written without spaces: each character is a word, as in shingles.
@@ -22,9 +24,9 @@ _UNSPACED += "\U00020000-\U0003ffff"
 #: What two changes have between them is shown as changed too if it has at most a fourth of the
 #: words of the smaller of them: single words that agree by chance only break up the view.
 _CHANCE = 4
-#: Cells of the table of an alignment; a bit each. Larger ones are cut at runs of `_RUN` words that
-#: occur once in each text.
-_MOST, _RUN = 1 << 30, 4
+#: A table of an alignment that is too large is cut at runs of so many words that occur once in each
+#: text.
+_RUN = 4
 #: Words that must be left out for a stretch to be folded.
 _FOLDED = 10
 
@@ -203,7 +205,7 @@ def align(a: Sequence[int], b: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """
     from rapidfuzz.distance import LCSseq
 
-    if len(a) * len(b) <= _MOST:
+    if len(a) * len(b) <= TUNING.aligned_cells:
         for block in LCSseq.opcodes(a, b).as_matching_blocks():
             yield block.a, block.b, block.size
         return

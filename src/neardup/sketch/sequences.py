@@ -9,9 +9,7 @@ import numpy as np
 
 from neardup.kernels import shingling as kernels
 from neardup.sketch.texts import Ragged
-
-#: Occurrences that are returned by a call of the kernel, besides one for each sequence.
-_HITS = 1 << 14
+from neardup.tuning import TUNING
 
 
 class Hits(NamedTuple):
@@ -57,7 +55,7 @@ class TokenSequences:
     def __call__(self, tokens: Ragged) -> Hits:
         """Return all occurrences within documents."""
         state = np.zeros(2, np.int64)
-        capacity = _HITS + len(self._number)
+        capacity = TUNING.sequence_hits + len(self._number)
         where, which = (np.empty(capacity, np.int64) for _ in range(2))
         parts = []
         while len(self._number) and state[0] < len(tokens.offsets) - 1:

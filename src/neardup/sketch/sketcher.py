@@ -14,13 +14,12 @@ from neardup.recipe import Recipe
 from neardup.sketch.texts import Ragged, Texts
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import SCHEMES, ShingleSpec, check_integer
+from neardup.tuning import TUNING
 
 #: Words of a document's bitmap.
 BITMAP_WORDS = 4
 #: Functions are evaluated for so many entries of a signature at once.
 _LANES = 16
-#: Entries of signatures that are made at a time.
-_SIGNATURES = 1 << 20
 #: Most entries of a signature.
 _MOST = 1 << 16
 
@@ -119,7 +118,7 @@ class Sketcher:
         if not self.recipe.num_bands:
             return
         # Signatures of short documents take more memory than their text: a batch at a time.
-        step = max(1, _SIGNATURES // self.recipe.num_hashes)
+        step = max(1, TUNING.signature_entries // self.recipe.num_hashes)
         for low in range(0, len(keys), step):
             batch = Ragged(shingles.values, shingles.offsets[low : low + step + 1])
             signing.band_keys(self._signer(batch), self.recipe.rows, keys[low : low + step])

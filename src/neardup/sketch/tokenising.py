@@ -13,15 +13,11 @@ from neardup.kernels.bits import LANES
 from neardup.sketch.ignoring import Ignored
 from neardup.sketch.texts import Ragged, Texts, as_text, joined, normalise, text_buffers
 from neardup.spec import ShingleSpec, check_shingle
+from neardup.tuning import TUNING
 
-#: Bytes of text that go through all steps together: intermediate arrays stay in the processor's
-#: cache.
-_BATCH_BYTES = 256 << 10
 _NOWHERE = np.empty(0, dtype=np.int64)
 _NOT_ASKED = np.empty(0, dtype=np.uint32)
 _NO_HASHES = np.empty((0, 2), dtype=np.uint64)
-#: Bytes of a large document that go together, and those that are searched for a space behind.
-_TOGETHER, _NEAR = 1 << 20, 4096
 #: Working arrays above this size are not kept for the next call; where somebody else makes large
 #: ones, those of the other size.
 _KEPT_BYTES, _LARGE_BYTES = 64 << 20, 4 << 20
@@ -29,15 +25,16 @@ _KEPT_BYTES, _LARGE_BYTES = 64 << 20, 4 << 20
 
 def batches(offsets: np.ndarray) -> list[tuple[int, int]]:
     """Cut documents into ranges of about 256 kB of text; a longer document is one by itself."""
-    if offsets[-1] <= offsets[0] + _BATCH_BYTES:
+    size = TUNING.text_bytes
+    if offsets[-1] <= offsets[0] + size:
         return [(0, len(offsets) - 1)][: len(offsets) - 1]
-    ends = np.arange(offsets[0] + _BATCH_BYTES, offsets[-1], _BATCH_BYTES)
+    ends = np.arange(offsets[0] + size, offsets[-1], size)
     before, behind = (
         np.searchsorted(offsets, ends, side="right") - 1,
         np.searchsorted(offsets, ends),
     )
     # A small document over the end of a range is in it: by itself it would cost a call.
-    behind = behind[offsets[behind] - offsets[before] > _BATCH_BYTES // 8]
+    behind = behind[offsets[behind] - offsets[before] > size // 8]
     cuts = np.concatenate([[0], before, behind, [len(offsets) - 1]])
     return list(pairwise(np.unique(cuts).tolist()))
 
@@ -201,7 +198,7 @@ class Tokeniser:
             spans = spans._replace(bytes=space.array("bytes", np.uint32, 2 * most))
         if want_characters:
             spans = spans._replace(characters=space.array("characters", np.uint32, 2 * most))
-        if documents == 1 and size > _TOGETHER:
+        if documents == 1 and size > TUNING.large_text:
             count = self._in_parts(data, offsets, tokens, starts, spans)
         else:
             buffers = self._word_buffers(size, documents)
@@ -227,7 +224,7 @@ class Tokeniser:
         count = inner_bytes = 0
         found, begins = np.empty(2, np.int64), np.empty(2, np.int64)
         while at < last:
-            stop = _space_behind(data, min(at + _TOGETHER, last), last)
+            stop = _space_behind(data, min(at + TUNING.large_text, last), last)
             limits = np.array([at, stop], np.int64)
             limits.flags.writeable = False  # as the offsets of Arrow are
             rest = spans._replace(
@@ -315,8 +312,9 @@ class Tokeniser:
 
 def _space_behind(data: np.ndarray, at: int, last: int) -> int:
     """Return the byte of the first space from one on; ``last`` where there is none before it."""
-    for low in range(at, last, _NEAR):
-        spaces = np.flatnonzero(data[low : min(low + _NEAR, last)] == ord(" "))
+    step = TUNING.near_bytes
+    for low in range(at, last, step):
+        spaces = np.flatnonzero(data[low : min(low + step, last)] == ord(" "))
         if len(spaces):
             return low + int(spaces[0])
     return last

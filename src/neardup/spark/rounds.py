@@ -12,15 +12,12 @@ from pyspark.sql import functions as f
 from neardup.spark import steps
 from neardup.spark.spark_ordering import keep_order
 from neardup.spec import Spec
+from neardup.tuning import TUNING
 
 #: See `neardup.spark.checkpoint.Checkpoint.stage`.
 Stage = Callable[..., DataFrame]
 #: Slices of the keep order for each range, which is a few of them: documents differ in size.
 _SLICES = 8
-#: From so many ranges on, half as many comparisons as their square take long.
-_MANY = 200
-#: Tables of answers that are put into one.
-_TOGETHER = 16
 
 
 class _Found:
@@ -34,7 +31,7 @@ class _Found:
     def add(self, table: DataFrame) -> None:
         self._levels[0].append(table)
         for level, tables in enumerate(self._levels):
-            if len(tables) < _TOGETHER:
+            if len(tables) < TUNING.joined_tables:
                 break
             self._merged += 1
             name, union = f"rounds-{self._merged}", partial(reduce, DataFrame.unionByName, tables)
@@ -65,7 +62,7 @@ def compare_large(
     of the later ranges, one task for each. ``task_bytes`` is of shingle sets.
     """
     rows, last = _ranges(candidates, sets, spec, task_bytes, stage)
-    if last > _MANY:
+    if last > TUNING.many_ranges:
         warnings.warn(
             f"documents that may be connected are {last + 1:,} ranges, which takes {2 * last:,} "
             f"jobs and {last * (last + 1) // 2:,} comparisons of two ranges; more `task_bytes` and "

@@ -10,10 +10,10 @@ import numpy as np
 
 from neardup.json_values import JSON
 from neardup.state.database import Database
+from neardup.tuning import TUNING
 
 Blob: TypeAlias = "bytes | bytearray | memoryview | np.ndarray"
 
-_SLICE = 8 << 20  # bytes of one row: they stay in the cache until they are written
 _TABLE = (
     "CREATE TABLE <> (space TEXT, number INTEGER, size INTEGER, first INTEGER, checksum INTEGER,"
     " about BLOB, crc INTEGER, PRIMARY KEY (space, number)) WITHOUT ROWID"
@@ -30,7 +30,7 @@ class _Row(NamedTuple):
 
     @property
     def ids(self) -> range:
-        return range(self.first, self.first + -(-self.size // _SLICE))
+        return range(self.first, self.first + -(-self.size // TUNING.blob_bytes))
 
 
 class BlobTable:
@@ -75,8 +75,9 @@ class BlobTable:
         text = self.named("SELECT coalesce(max(id), 0) + 1 FROM <>_data")
         first = connection.execute(text).fetchone()[0]
         text = self.named("INSERT INTO <>_data VALUES (?, zeroblob(?))")
-        for number, low in enumerate(range(0, len(data), _SLICE), first):
-            part = data[low : low + _SLICE]
+        step = TUNING.blob_bytes
+        for number, low in enumerate(range(0, len(data), step), first):
+            part = data[low : low + step]
             connection.execute(text, (number, len(part)))
             # A third less work than handing over the bytes as a value, which is copied twice.
             with connection.blobopen(f"{self.name}_data", "data", number) as blob:

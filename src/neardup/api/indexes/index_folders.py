@@ -14,7 +14,6 @@ from neardup.copies.asked import PassageSpec
 from neardup.errors import InputError, RecipeError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors, write_private
-from neardup.index import copy_keys
 from neardup.index.bodies import is_integer_id
 from neardup.index.catalogue import Catalogue, Options
 from neardup.index.copy_keys import CopyLength
@@ -28,6 +27,7 @@ from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability, recipe_for
 from neardup.spec import Spec
 from neardup.spec import preset as preset_of
+from neardup.tuning import TUNING
 
 if TYPE_CHECKING:
     from neardup.api.finished.runs import DedupRun
@@ -88,7 +88,7 @@ def _copy_length(words: int, recipe: Recipe, texts: bool) -> CopyLength:
         raise SpecError(
             "`passages` compares words, and only shingles are stored", "leave `store_text` out"
         )
-    return CopyLength(words, copy_keys.PART, copy_keys.FREQUENT)
+    return CopyLength(words, TUNING.run_part, TUNING.frequent_anchor)
 
 
 def opened_core(path: str | os.PathLike[str], options: Options) -> tuple[Core, Spec]:

@@ -29,6 +29,7 @@ from neardup.kernels.passages.run_segments import (
     pack_segments,
     unpack_segments,
 )
+from neardup.tuning import TUNING
 
 _WORD, _SIZE = np.dtype(np.uint64), np.dtype(np.int32)
 #: Parts of segments are smaller than others by so much: the last one is waited for.
@@ -37,10 +38,6 @@ _DIVIDED = 2
 _WORD_BYTES = 10
 #: Words of a row of a segment.
 _ROW = 5
-#: Words of records for each word of bits by hash: a hash has two of them.
-_BITS = 32
-#: Steps in which the disk of rows is given back.
-_STEPS = 16
 
 A = TypeVar("A")
 #: Rows in the order of their parts, and where each part begins.
@@ -139,7 +136,7 @@ class RunSources:
             # Its rows may have to be stored with the others: not while they are read.
             means.progress.put_rows(files, self._done)
         source.end()
-        most = min(means.spilled, source.written // _STEPS or means.spilled)
+        most = min(means.spilled, source.written // TUNING.freeing_steps or means.spilled)
 
         def made(item: tuple[int, A]) -> tuple[int, Iterable[list[Divided]]]:
             return item[0], work(item[1])
@@ -182,7 +179,7 @@ class RunSources:
         size = int((limits[1] - limits[0]).sum())
         # A bit for each hash, four times as many as there may be: most of the others are seen once.
         allocate = self._space.allocate
-        seen = allocate(2 << (size // _BITS).bit_length(), _WORD).reshape(2, -1)
+        seen = allocate(2 << (size // TUNING.words_of_records).bit_length(), _WORD).reshape(2, -1)
         seen[:] = 0
         note_hashes(words, limits, seen)
         chosen = seen, self._in_fragments

@@ -15,11 +15,10 @@ from neardup.copies.repeated.known_text import COLUMNS
 from neardup.copies.repeated.spill import Allocate, Flush, Spill, Stored
 from neardup.json_values import JSON
 from neardup.state.run_state import RunState
+from neardup.tuning import TUNING
 
 #: Steps of the run state, in their order.
 _ANCHORS, _MARKED, _RUNS, _ROWS, _FOUND = "anchors", "marked", "runs", "rows", "found"
-#: Seconds of a first pass that is repeated: to store it would take up to a tenth of the run.
-_BRIEF = 5.0
 #: Bytes of arrays that are stored together.
 _TOGETHER = 4 << 20
 
@@ -106,7 +105,7 @@ class Progress:
         Nothing is stored, from here on, of a search that is brief and stored nothing before.
         """
         self.settle()
-        state, is_brief = self._state, time.monotonic() - self._begun < _BRIEF
+        state, is_brief = self._state, time.monotonic() - self._begun < TUNING.repeated_pass
         if state is not None and is_brief and not state.done(_ANCHORS):
             self._state, self._entered = None, []
         if self._state is not None:

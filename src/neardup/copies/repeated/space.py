@@ -9,14 +9,11 @@ import numpy.typing as npt
 
 from neardup.copies.repeated.spill import Spill
 from neardup.copies.work import Work
+from neardup.tuning import TUNING
 
-#: Bytes that a part of a spill should have: a few are in memory at the same time. With less than
-#: 1 GB it is such a share of the memory.
-_PART, _PART_SHARE = 12 << 20, 80
-_MOST_PARTS = 1024
-#: Rows of a part that are sorted at once, at most; fewer where each thread, and one more, has no
-#: so many bytes for each of them, but not fewer than the last number.
-_SORTED, _SORTED_BYTES, _FEWEST = 1 << 21, 200, 1 << 14
+#: Bytes that each thread, and one more, has for each row that is sorted; and rows that it sorts at
+#: once, at least.
+_SORTED_BYTES, _FEWEST = 200, 1 << 14
 
 
 class Space:
@@ -29,7 +26,8 @@ class Space:
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.at_once = min(_SORTED, max(_FEWEST, work.free // work.parts // _SORTED_BYTES))
+        fit = max(_FEWEST, work.free // work.parts // _SORTED_BYTES)
+        self.at_once = min(TUNING.sorted_rows, fit)
 
     def allocate(self, rows: int, dtype: np.dtype) -> np.ndarray:
         """Return an array for a part, which may be many times as large as others."""
@@ -41,8 +39,8 @@ class Space:
 
     def parts(self, size: int) -> int:
         """Return how many parts so many bytes of rows are divided into."""
-        part = min(_PART, self.work.progress.memory // _PART_SHARE)
-        return int(np.clip(-(-size // part), 1, _MOST_PARTS))
+        part = min(TUNING.spill_part, self.work.progress.memory // TUNING.spill_part_share)
+        return int(np.clip(-(-size // part), 1, TUNING.spill_parts))
 
     def spill(self, name: str, columns: Sequence[npt.DTypeLike], parts: int) -> Spill:
         """Return a spill, with the rows that a search that is resumed has in its file."""

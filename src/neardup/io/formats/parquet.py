@@ -16,8 +16,8 @@ from neardup.io.columns import check_schema, plain_schema, plain_types, strings_
 from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, bytes_of, check_arrays, damaged
 from neardup.io.source import Cached, Columns, Layout, SourceFile, changed
 from neardup.io.streams import open_at, read_all
+from neardup.tuning import TUNING
 
-_LARGE = 8  # a row group of more than so many partitions is sliced, others are decoded at once
 _BUFFER = 1 << 16  # bytes read at a time, for each column, of a file that is not small
 #: Of a small file, a column is read at once: with a buffer, a damaged page takes the 2 GB that it
 #: claims to have.
@@ -25,11 +25,8 @@ _SMALL = 32 << 20
 _ROW_BYTES = 64  # that a document costs at least, however short its text
 _LOOKED_AT = 64  # columns whose real size is determined
 _LOOK_ROWS = 512
-#: Rows whose indices are read at once, at most, and bytes of their values, by the mean.
-_MOST_ROWS, _LOOK_BYTES = 1 << 16, 32 << 20
-#: Bytes of columns, encoded, that are decoded at once; and of an index into their dictionary.
-_SMALL_COLUMNS, _INDEX_BYTES = 16 << 20, 4
-_STASH = 16  # slices that wait for the thread that wants them
+_MOST_ROWS = 1 << 16  # whose indices are read at once
+_INDEX_BYTES = 4  # of an index into a dictionary
 _CURSORS = 3  # row groups that are decoded at a time, at most
 _STRINGS = ("string", "large_string", "binary", "large_binary")
 #: Encodings of strings that Arrow does not decode into a dictionary. In the second, a value has
@@ -135,8 +132,8 @@ class _ParquetFile:
                 try:
                     size = self._encoded(group, names)
                 except DAMAGE:  # whoever decodes it reports it
-                    size = _SMALL_COLUMNS + 1
-                self._small[group, names] = size <= _SMALL_COLUMNS
+                    size = TUNING.small_columns + 1
+                self._small[group, names] = size <= TUNING.small_columns
             return self._small[group, names]
 
     def _encoded(self, group: int, names: tuple[str, ...]) -> int:
@@ -145,7 +142,7 @@ class _ParquetFile:
             _look(opened, group, names)
         parts = self._chunks(group, names)
         if any(_is_longer(part, self.plain) for part in parts):
-            return _SMALL_COLUMNS + 1
+            return TUNING.small_columns + 1
         sizes = sum(part.total_uncompressed_size for part in parts)
         return sizes + _INDEX_BYTES * self.metadata.row_group(group).num_rows * len(parts)
 
@@ -224,7 +221,7 @@ class _Cursor:
                     raise changed(self._file.file.path)
                 self._stash[self.next] = found
                 self.next += 1
-                if len(self._stash) > _STASH:
+                if len(self._stash) > TUNING.waiting_slices:
                     self._stash.pop(min(self._stash))
             return self._stash.pop(number)
 
@@ -308,7 +305,7 @@ def cut(
         before, done = done, done + sum(groups[i].total_byte_size for i in together)
         if not rows:
             continue
-        is_large = size > _LARGE * partition_bytes
+        is_large = size > TUNING.sliced_partitions * partition_bytes
         step = max(1, rows * partition_bytes // size) if is_large else rows
         for number in range(-(-rows // step)):
             share = (before + (done - before) * min(1, (number + 1) * step / rows)) / total
@@ -443,7 +440,7 @@ def _repeated_bytes(
     if lengths.max() <= partition_bytes // max(1, rows):
         return int(lengths.mean() * rows)
     most = int(lengths.max()) * rows
-    if size + most <= _LARGE * partition_bytes:
+    if size + most <= TUNING.sliced_partitions * partition_bytes:
         return most
 
     def columns(size: int) -> Iterator[Any]:
@@ -477,12 +474,12 @@ def _repeated_bytes(
         if ended and is_all:
             return found
     chunk = reader.metadata.row_group(group).column(_leaves(reader.metadata)[name])
-    if chunk.total_uncompressed_size - int(lengths.sum()) <= _LOOK_BYTES:
+    if chunk.total_uncompressed_size - int(lengths.sum()) <= TUNING.looked_up_bytes:
         # Few values, if any, are no indices.
         found, _, is_all = total(min(rows, _INDICES), rows)
         if is_all:
             return found
-    about = _LOOK_BYTES // max(1, int(lengths.mean()))
+    about = TUNING.looked_up_bytes // max(1, int(lengths.mean()))
     found, _, is_all = total(max(_LOOK_ROWS, min(about, _MOST_ROWS)), rows)
     return found if is_all else total(max(_LOOK_ROWS, known // 4), rows)[0]
 

@@ -22,9 +22,10 @@ from neardup.report.page.survey import Survey, chosen, survey
 from neardup.report.page.write import write_page
 from neardup.report.visible import need_jinja
 from neardup.results.results import Results
+from neardup.tuning import TUNING
 
-#: Bytes of a page for each cluster shown, and at least; and for the ids of all other documents.
-_BYTES, _MINIMUM, _IDS = 8_000, 400_000, 16_000_000
+#: Bytes of a page for each cluster shown, and at least.
+_BYTES, _MINIMUM = 8_000, 400_000
 
 
 def write_report(  # noqa: PLR0913 - public, and each is a separate choice
@@ -112,7 +113,7 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
         compared = np.concatenate([one.docs[one.compared] for one in shown])
         read = beginnings(results, compared, threads)
     clusters.add(shown, read)
-    clusters.add_ids(others, _IDS)
+    clusters.add_ids(others, TUNING.page_ids)
     about = _about(results, found, table)
     judged = complete and not hidden
     page = Page(

@@ -12,6 +12,7 @@ from neardup.state.band_store import BandStore, Entry
 from neardup.state.cassandra import cql
 from neardup.state.cassandra.driver import Contact
 from neardup.state.cassandra.session import Session
+from neardup.tuning import TUNING
 
 METADATA = -1  # is stored as the number of the band
 _KEY_BYTES = 8
@@ -112,7 +113,7 @@ class CassandraStore(BandStore):
 
     def _slice_bytes(self, band: int) -> int:
         """Return how many bytes of a band, or of the metadata, one row has at most."""
-        return cql.SLICE
+        return TUNING.cassandra_row
 
     def _partitions(self) -> dict[int, Entry]:
         bands = self._ready().num_bands

@@ -5,8 +5,6 @@ Names of tables stand in angle brackets; `named` puts the keyspace before them.
 
 import re
 
-SLICE = 1 << 20  # bytes of one row, far below half a commit log segment (16 MiB)
-
 # Every table but the first is keyed by a number that a run is given when it is made: rows of one
 # that was dropped, or half dropped, are never taken for those of the next with its name. Keys of
 # one band and partition are together: a read or a removal of them takes as long, however many

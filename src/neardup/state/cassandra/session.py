@@ -9,10 +9,9 @@ from neardup.errors import NeardupError
 from neardup.state.cassandra import driver
 from neardup.state.cassandra.cql import named
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
 _IN_FLIGHT = 16
-_PAGE_BYTES = 4 << 20
-_PAGE_ROWS = 10_000
 _SCHEMA_SECONDS = 60.0
 _MAX_PAUSE = 3.0
 _T = TypeVar("_T")
@@ -52,7 +51,8 @@ class Session:
             prepared.is_idempotent = True
             self._prepared[text] = prepared
         bound = prepared.bind(tuple(values))
-        bound.fetch_size = max(1, min(_PAGE_ROWS, _PAGE_BYTES // row_bytes))
+        fit = TUNING.cassandra_page // row_bytes
+        bound.fetch_size = max(1, min(TUNING.cassandra_page_rows, fit))
         return bound
 
     def ask(self, text: str, values: Iterable[object] = (), serial: bool = False) -> list[Any]:
