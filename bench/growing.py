@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import neardup
-from neardup.inspect.agreement import b_cubed, pair_counts
+from neardup.cluster.agreement import b_cubed, pair_counts
 from records import ROOT, SETS, TWO_FILES, load
 
 PAGE = ROOT / "docs/howto/records.md"

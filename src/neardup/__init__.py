@@ -33,8 +33,8 @@ _HOMES = {
     "neardup.match.bucketing": "candidate_pairs",
     "neardup.recipe": "Recipe",
     "neardup.records.fields": "Field",
-    "neardup.records.incremental.record_index": "RecordIndex",
-    "neardup.records.outputs.link_runs": "Blocks LinkRun",
+    "neardup.api.indexes.record_index": "RecordIndex",
+    "neardup.api.finished.link_runs": "Blocks LinkRun",
     "neardup.sketch.bands": "Bands candidate_probability choose_bands",
     "neardup.sketch.sketcher": "band_keys signatures",
     "neardup.sketch.tokenising": "shingle_sets",
@@ -55,9 +55,12 @@ if TYPE_CHECKING:
     from neardup.api.dedup import dedup as dedup
     from neardup.api.dedup import plan as plan
     from neardup.api.dedup import sketch_corpus as sketch_corpus
+    from neardup.api.finished.link_runs import Blocks as Blocks
+    from neardup.api.finished.link_runs import LinkRun as LinkRun
     from neardup.api.finished.open_folder import open as open
     from neardup.api.finished.runs import DedupRun as DedupRun
     from neardup.api.indexes.indexing import Index as Index
+    from neardup.api.indexes.record_index import RecordIndex as RecordIndex
     from neardup.api.linking import blocks as blocks
     from neardup.api.linking import link as link
     from neardup.api.saved_signatures import read_signatures as read_signatures
@@ -88,9 +91,6 @@ if TYPE_CHECKING:
     from neardup.match.bucketing import candidate_pairs as candidate_pairs
     from neardup.recipe import Recipe as Recipe
     from neardup.records.fields import Field as Field
-    from neardup.records.incremental.record_index import RecordIndex as RecordIndex
-    from neardup.records.outputs.link_runs import Blocks as Blocks
-    from neardup.records.outputs.link_runs import LinkRun as LinkRun
     from neardup.sketch.bands import Bands as Bands
     from neardup.sketch.bands import candidate_probability as candidate_probability
     from neardup.sketch.bands import choose_bands as choose_bands

@@ -96,11 +96,12 @@ def test_what_is_printed(run: neardup.DedupRun) -> None:
 
 
 def test_exact_copies_are_one_number(run: neardup.DedupRun) -> None:
-    from neardup.report.views import view
+    from neardup.report.compared import view
+    from neardup.report.view import Row
 
     found = run.explain("<b>5</b>")
     assert found.exact_copies == found.duplicates_count == 20
-    assert ("duplicates", "20 exact copies, such as <b>6</b>") in view(found).notes
+    assert Row("duplicates", remark="20 exact copies, such as <b>6</b>") in view(found).notes
     assert found.why == "kept: 20 exact copies of it removed"
     copy = run.explain("<b>25</b>")
     assert (

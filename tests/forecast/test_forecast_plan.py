@@ -23,7 +23,7 @@ from neardup.forecast.advice import one_word_changed
 from neardup.forecast.plan import Plan
 from neardup.frame.options import Reading
 from neardup.intervals import wilson
-from neardup.report.plan_text import render
+from neardup.report.text.plan_text import render
 from neardup.spec import ShingleSpec, Spec, preset
 
 SEED = 11

@@ -18,11 +18,11 @@ from sklearn.metrics.cluster import pair_confusion_matrix
 
 import neardup
 from common import SECRET, write_lines
+from neardup.cluster.agreement import Agreement, b_cubed, pair_counts
 from neardup.errors import ColumnError, InputError, NeardupError, SpecError
-from neardup.inspect.agreement import Agreement, b_cubed, pair_counts
 from neardup.inspect.evaluate import evaluate
 from neardup.intervals import wilson
-from neardup.report.evaluate_text import render
+from neardup.report.text.evaluate_text import render
 from neardup.results.results import Results
 from neardup.spec import Spec
 

@@ -17,7 +17,7 @@ import neardup
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.inspect.compare import compare
 from neardup.inspect.explain import Explanation
-from neardup.report.views import render, view
+from neardup.report.compared import render, view
 from neardup.results.results import Results, open_results
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numba import config
 
 from common import Tune, tries
-from neardup.inspect.exact_search import ExactSearch, taken
 from neardup.intervals import estimate, wilson
 from neardup.kernels.bits import splitmix
+from neardup.match.exact_search import ExactSearch, taken
 from neardup.match.verifying import make_sets
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool

@@ -11,7 +11,7 @@ import pytest
 from made_records import made_persons
 
 import neardup
-from neardup.inspect.agreement import pair_counts
+from neardup.cluster.agreement import pair_counts
 from neardup.records.decision.clusters import follow_clusters
 
 BENCH = Path(__file__).parents[2] / "bench"

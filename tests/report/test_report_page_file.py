@@ -20,9 +20,7 @@ from neardup.api.dedup import dedup
 from neardup.api.finished.runs import DedupRun
 from neardup.engines.clock import Event
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
-from neardup.report.page import write_report
 from neardup.report.page.survey import survey
-from neardup.results.results import Results, open_results
 
 
 def families(count: int, size: int, name: str) -> list[dict[str, Any]]:
@@ -287,8 +285,7 @@ def test_an_input_that_is_gone(notes: Path, tmp_path: Path, kernels: None) -> No
     assert str(notes) in str(caught.value) and "texts=False" in caught.value.hint
     assert not (tmp_path / "page.html").exists()
     told: list[Event] = []
-    results = run._results
-    path = write_report(results, tmp_path / "page.html", texts=False, listener=told.append)
+    path = run.report(tmp_path / "page.html", texts=False, progress=told.append)
     assert "lengths are not measured" in told[0].note
     page = path.read_text(encoding="utf-8")
     assert "The input could not be read again" in page
@@ -325,19 +322,20 @@ def test_what_was_not_compared(star_run: DedupRun, path_run: DedupRun, tmp_path:
         ("star", star_run, 5, "Kept documents may still be alike."),
         ("paths", path_run, None, "kept and removed documents do not depend on them"),
     ):
-        results = open_results(run.path)
-        assert "were not compared" not in remarks_of(results, tmp_path / f"{name}-none.html")
+        again = DedupRun.open(run.path)
+        results = again._results
+        assert "were not compared" not in remarks_of(again, tmp_path / f"{name}-none.html")
         results.record = copy.deepcopy(results.record)
         results.record["counts"]["not_compared"] = 1234
         results.record["spec"]["max_bucket"] = limit
         results.__dict__.pop("spec", None)  # made from the record again
-        remarks = remarks_of(results, tmp_path / f"{name}.html")
+        remarks = remarks_of(again, tmp_path / f"{name}.html")
         assert "1,234 pairs in very large buckets were not compared" in remarks
         assert words in remarks
 
 
-def remarks_of(results: Results, path: Path) -> str:
-    page = write_report(results, path, texts=False).read_text(encoding="utf-8")
+def remarks_of(run: DedupRun, path: Path) -> str:
+    page = run.report(path, texts=False).read_text(encoding="utf-8")
     return page.partition('<section id="found"')[0].partition('<ul class="remarks">')[2]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from neardup.api.dedup import dedup
-from neardup.report.summary_text import render
+from neardup.report.text.summary_text import render
 
 TEXT = " ".join(f"w{k}" for k in range(30))
 

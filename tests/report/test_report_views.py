@@ -9,12 +9,13 @@ from pathlib import Path
 from page_corpus import HOSTILE
 from page_visit import Visit, plain
 
-from neardup.report.views import View, page, render
+from neardup.report.compared import Compared, page, render
+from neardup.report.view import Row
 
 LONG = " ".join(f"w{k}" for k in range(200))
-PAIR = View(
+PAIR = Compared(
     "a and b are near-duplicates.",
-    (("similarity", "0.9 of word:5 shingles"), ("note", "see it")),
+    (Row("similarity", remark="0.9 of word:5 shingles"), Row("note", remark="see it")),
     ("a", "b"),
     (f"{LONG} seen on\nMonday, {LONG}", f"{LONG} seen on Friday {LONG}"),
 )
@@ -39,16 +40,18 @@ def test_differences_are_marked_and_the_rest_is_folded() -> None:
 
 
 def test_texts_that_differ_in_nothing() -> None:
-    same = View("same", (), ("a", "b"), ("one two", "One, two"))
+    same = Compared("same", (), ("a", "b"), ("one two", "One, two"))
     assert render(same) == "same\n\none two"
     assert "<del>" not in page(same, 3)
-    alone = View("one", (("x", "y"),), ("a",), ("text",))
+    alone = Compared("one", (Row("x", remark="y"),), ("a",), ("text",))
     assert render(alone).endswith("\n\ntext")
-    assert render(View("none", (), ("a", "b"))) == "none"
+    assert render(Compared("none", (), ("a", "b"))) == "none"
 
 
 def test_strangers_do_nothing_to_a_terminal() -> None:
-    view = View("h\x1b[2J\u202e", (("f", "\x07"),), ("n",), ("\x1b]0;title\x07 a", "\x9b31m b"))
+    view = Compared(
+        "h\x1b[2J\u202e", (Row("f", remark="\x07"),), ("n",), ("\x1b]0;title\x07 a", "\x9b31m b")
+    )
     for colour in (False, True):
         shown = render(view, colour)
         assert not re.search("[\x00-\x09\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202e]", shown)
@@ -56,9 +59,9 @@ def test_strangers_do_nothing_to_a_terminal() -> None:
 
 
 def test_a_page_of_hostile_texts(visit: Callable[..., Visit], tmp_path: Path) -> None:
-    notes = tuple((payload, payload) for payload in HOSTILE)
+    notes = tuple(Row(payload, remark=payload) for payload in HOSTILE)
     every = " ".join(HOSTILE)
-    source = page(View(every, notes, (every, "b"), (f"x {every} y {LONG}", f"x {LONG}")), 3)
+    source = page(Compared(every, notes, (every, "b"), (f"x {every} y {LONG}", f"x {LONG}")), 3)
     assert not re.search("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u2028\u2029\0\x1b]", source)
     assert "default-src &#39;none&#39;" in source and "script-src" not in source
     path = tmp_path / "pair.html"

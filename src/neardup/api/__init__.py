@@ -1,12 +1,13 @@
 """Public functions and classes: typed, documented, thin."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from neardup.frame import shown
 
 
-def _views() -> Mapping[str, shown.Views]:
-    from neardup.api.finished.notebook import VIEWS
+def _views() -> Mapping[tuple[str, str], Any]:
+    from neardup.report.all_views import VIEWS
 
     return VIEWS
 

@@ -46,7 +46,6 @@ from neardup.frame.options import (
     another,
 )
 from neardup.frame.storage import SOURCE, FolderStorage, MemoryStorage, Storage
-from neardup.inspect.pair_texts import pairs_of_batch
 from neardup.io.opening import accepted
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target
@@ -134,6 +133,8 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
         return pa.concat_tables(self._pairs(texts, warnings.warn))
 
     def _pairs(self, texts: bool, note: Callable[[str], object]) -> Iterator[pa.Table]:
+        from neardup.inspect.pair_texts import pairs_of_batch
+
         with ExitStack() as opened:
             old: OldTexts | None = None
             if texts:
@@ -168,10 +169,11 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
             InputError: The input is gone or has changed, and texts are wanted.
             OutputError: The file exists, or can't be written.
         """
-        from neardup.report.page.listed_page import ListedOptions, write_listed_page
+        from neardup.report.all_views import write_report
+        from neardup.report.view import PageOptions
 
-        options = ListedOptions(title, texts, max_clusters)
-        return write_listed_page(self._results, path, options, overwrite)
+        options = PageOptions(title, texts, max_clusters)
+        return write_report(self, path, options, overwrite, self._results.inputs)
 
 
 class AgainstOptions(CallOptions, FormatOptions, OutputOptions, OldOptions, total=False):

@@ -34,7 +34,6 @@ from neardup.frame.options import (
     another,
 )
 from neardup.frame.run import Run
-from neardup.frame.shown import Shown
 from neardup.io.opening import accepted
 from neardup.io.outputs import check_output
 from neardup.io.remote import local_target, located
@@ -46,21 +45,12 @@ if TYPE_CHECKING:
 
     from neardup.api.corpus_types import Corpus
     from neardup.api.finished.documents_run import Frame
+    from neardup.inspect.one_document import PassageExplanation
 
 #: Options that are those of the new corpus where there is none for the old one.
 _AS_NEW = ("text", "id", "input_format", "delimiter", "skip_large")
 #: A table of a run.
 PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"]
-
-
-class PassageExplanation(Shown, dict[str, Any]):
-    """A document and its passages, as plain values that print as the command shows them."""
-
-    def render(self, colour: bool = False) -> str:
-        """Return the text of the command."""
-        from neardup.copies.page.one_document import ShownDocument, render
-
-        return render(ShownDocument(self, self["passages"], self.get("text"), []), colour)
 
 
 class PassagesRun(Run[PassageTable]):
@@ -174,8 +164,8 @@ class PassagesRun(Run[PassageTable]):
         Raises:
             InputError: There is no document of that id; or the input can't be read again.
         """
-        from neardup.copies.page.one_document import show
-        from neardup.copies.page.without_ids import public
+        from neardup.inspect.one_document import PassageExplanation, show
+        from neardup.inspect.without_ids import public
 
         position = np.array([position_of(self._questions, id)])
         (found,) = show(public(self._questions), position, texts)
@@ -205,10 +195,10 @@ class PassagesRun(Run[PassageTable]):
             InputError: The input has changed, or can't be read again.
             OutputError: The file exists, or can't be written.
         """
-        from neardup.copies.page.passages_page import PageOptions, write_passages_page
+        from neardup.report.all_views import write_report
+        from neardup.report.view import PageOptions
 
-        options = PageOptions(title, texts, max_documents)
-        return write_passages_page(self._questions, path, options, overwrite)
+        return write_report(self, path, PageOptions(title, texts, max_documents), overwrite)
 
     @property
     def _questions(self) -> PassageResults:

@@ -39,7 +39,6 @@ from neardup.memory_plan import plan_decontamination
 from neardup.output.clean import CLEAN, REMOVED, Form
 from neardup.output.record import about_clock
 from neardup.result_record import RECORD
-from neardup.results.results import Results
 from neardup.spec import ShingleSpec
 from neardup.state.output_folder import locked_folder, write_record
 from neardup.threads import Pool
@@ -92,10 +91,11 @@ class DecontaminateRun(Run[Literal["matches", "cuts"]]):
         overwrite: bool = False,
     ) -> Path:
         """Write the matches as one page; as for `neardup.AgainstRun`, whose arguments it has."""
-        from neardup.report.page.listed_page import ListedOptions, write_listed_page
+        from neardup.report.all_views import write_report
+        from neardup.report.view import PageOptions
 
-        options = ListedOptions(title, texts, max_clusters)
-        return write_listed_page(Results(self._storage), path, options, overwrite)
+        options = PageOptions(title, texts, max_clusters)
+        return write_report(self, path, options, overwrite, self._storage.inputs)
 
 
 class DecontaminateOptions(CallOptions, FormatOptions, OutputOptions, total=False):

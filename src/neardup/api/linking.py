@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Unpack
 
+from neardup.api.finished.link_runs import Blocks, LinkRun
 from neardup.api.progress import show_progress
 from neardup.errors import SpecError
 from neardup.frame.arguments import expanded, of_specs
@@ -17,13 +18,12 @@ from neardup.records.fields import Field, LinkSpec, fields_of
 from neardup.records.link_steps import block, decide
 from neardup.records.outputs.label_files import read_labels
 from neardup.records.outputs.link_files import WRITES, BlocksFile
-from neardup.records.outputs.link_runs import Blocks, LinkRun
 from neardup.records.record_files import Source
 from neardup.state.output_folder import Write, locked_folder
 from neardup.threads import Pool
 
 if TYPE_CHECKING:
-    from neardup.records.incremental.record_index import RecordIndex
+    from neardup.api.indexes.record_index import RecordIndex
 
 
 class LinkOptions(TableOptions, ResourceOptions, OutputOptions, total=False):
@@ -140,8 +140,8 @@ def link(
             known = None if labels is None else read_labels(labels, blocked.records)
             found = decide(blocked, pool, known)
         else:
+            from neardup.api.indexes.record_index import RecordIndex
             from neardup.records.incremental.linking_new import link_new
-            from neardup.records.incremental.record_index import RecordIndex
 
             index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
             if index is not against:

@@ -18,7 +18,7 @@ from neardup.errors import InputError, SpecError
 
 if TYPE_CHECKING:
     from neardup.engines.clock import Event, Listener
-    from neardup.report.views import View
+    from neardup.report.compared import Compared
 
     AnyPath = str | os.PathLike[str]
 
@@ -42,7 +42,7 @@ def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) ->
     if as_json:
         click.echo(json.dumps(record, indent=2))
     elif not quiet:
-        from neardup.report.summary_text import render
+        from neardup.report.text.summary_text import render
 
         click.echo(render(record, out), err=True)
 
@@ -72,7 +72,7 @@ def open_records(run: Path) -> Any:
     """Open an index of records; None where there is none."""
     if not (run / "records.sqlite").is_file():
         return None
-    from neardup.records.incremental.record_index import RecordIndex
+    from neardup.api.indexes.record_index import RecordIndex
 
     return RecordIndex.open(run)
 
@@ -130,19 +130,19 @@ class Pager(NamedTuple):
     def check(self, inputs: "Iterable[AnyPath]", given: "Iterable[AnyPath]" = ()) -> None:
         """Refuse, before any work, a page that can't or must not be written."""
         if self.html is not None:
-            from neardup.report.outfile import check_file
+            from neardup.output.outfile import check_file
             from neardup.report.visible import need_jinja
 
             need_jinja()
             check_file(self.html, inputs, self.overwrite, given)
 
-    def show(self, view: "View", values: dict[str, Any]) -> None:
+    def show(self, view: "Compared", values: dict[str, Any]) -> None:
         """Print a view, or the same values for programs as JSON, and write it as a page."""
         from neardup.json_values import plain_id
-        from neardup.report.views import page, render
+        from neardup.report.compared import page, render
 
         if self.html is not None:
-            from neardup.report.outfile import write_file
+            from neardup.output.outfile import write_file
 
             write_file(self.html, page(view, self.context).encode())
         if self.json_:

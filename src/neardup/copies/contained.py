@@ -27,12 +27,12 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.engines.identifiers import Ids, take_ids
 from neardup.files.scratch import Scratch
 from neardup.files.table_spill import TableSpill
-from neardup.inspect.exact_search import ExactSearch, heads_of
 from neardup.io.source import Partition
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.passages import online
 from neardup.kernels.passages.anchoring import with_anchors
 from neardup.kernels.passages.positions import NONE, TOKEN
+from neardup.match.exact_search import ExactSearch, heads_of
 from neardup.match.verifying import make_sets, taken
 from neardup.sketch.run_anchors import RunLength, anchors_of
 from neardup.sketch.sequences import TokenSequences

@@ -23,7 +23,7 @@ from neardup.engines.metadata import joined
 from neardup.engines.order_notes import order_notes
 from neardup.engines.ordering import document_order, values_of
 from neardup.io.source import Partition
-from neardup.report.numbers import having
+from neardup.readable import having
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import Spec
 

@@ -12,7 +12,7 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import NeardupError
 from neardup.frame.options import Reading
-from neardup.report.numbers import percent
+from neardup.readable import percent
 from neardup.results.results import Results
 
 #: Documents that are looked at, and their share of removed ones up to which a hint is due.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neardup.report.numbers import having
+from neardup.readable import having
 
 
 def short_notes(words: int, longest: int | None, short: int, equal: int) -> list[str]:

@@ -68,6 +68,8 @@ class Plan(Shown):
     The fields are in ``docs/formats.md``, JSON of plan.
     """
 
+    shown_as = "dedup", "plan"
+
     documents: int
     exact: bool
     text: int

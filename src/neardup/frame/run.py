@@ -28,7 +28,7 @@ CLASSES = {
     "dedup --against": "neardup.api.against:AgainstRun",
     "passages": _PASSAGES,
     "decontaminate": "neardup.api.decontaminating:DecontaminateRun",
-    "link": "neardup.records.outputs.link_runs:LinkRun",
+    "link": "neardup.api.finished.link_runs:LinkRun",
     "spark": _DEDUP,
     "spark --passages": _PASSAGES,
 }
@@ -72,6 +72,10 @@ class Run(Shown, Generic[T]):
         """Return the methods that these results have, and not those of every command."""
         every = inspect.getmembers(cls, inspect.isfunction)
         return [name for name, _ in every if name[0] != "_" and not hasattr(Run, name)]
+
+    @property
+    def shown_as(self) -> tuple[str, str]:
+        return self.command, "run"
 
     @property
     def command(self) -> str:

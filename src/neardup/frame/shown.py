@@ -22,30 +22,27 @@ class Chart(NamedTuple):
     bars: Sequence[Bar]
 
 
-class Views(NamedTuple):
-    """How a kind of result is shown."""
-
-    text: Callable[[Any], str]
-    html: Callable[[Any], str]
-    chart: Callable[[Any], Chart] | None = None
-
-
-#: Loads the views by the name of the class of a result, when the first one is shown. `neardup.api`
-#: sets it, since results know nothing of reports.
-load_views: Callable[[], Mapping[str, Views]] = dict
+#: Loads the table of views by command and kind, when the first result is shown. `neardup.api` sets
+#: it, since results know nothing of views.
+load_views: Callable[[], Mapping[tuple[str, str], Any]] = dict
 
 
 class Shown:
-    """Base of a result; its views come from `load_views`.
+    """Base of a result; its view comes from `load_views`.
 
     A plain shell shows its text, and `print` prints it.
     """
 
     __slots__ = ()
 
+    @property
+    def shown_as(self) -> tuple[str, str]:
+        """Command and kind of the result, such as ``("dedup", "audit")``."""
+        raise NotImplementedError
+
     def __str__(self) -> str:
-        views = _views(self)
-        return object.__repr__(self) if views is None else views.text(self)
+        view = _view(self)
+        return object.__repr__(self) if view is None else str(view.text(self))
 
     __repr__ = __str__
 
@@ -62,20 +59,19 @@ class Shown:
             DependencyError: Matplotlib is not installed.
             SpecError: There is no chart of these results.
         """
-        views = _views(self)
-        if views is None or views.chart is None:
+        view = _view(self)
+        if view is None or view.chart is None:
             raise SpecError(f"there is no chart of these results ({type(self).__name__})")
-        return _drawn(views.chart(self), ax)
+        return _drawn(view.chart(self), ax)
 
     def _repr_html_(self) -> str | None:
-        views = _views(self)
-        return None if views is None else views.html(self)
+        view = _view(self)
+        return None if view is None or view.card is None else str(view.card(self).html())
 
 
-def _views(shown: Shown) -> Views | None:
-    known = load_views()
-    names = (kind.__name__ for kind in type(shown).__mro__)
-    return next((known[name] for name in names if name in known), None)
+def _view(shown: Shown) -> Any:
+    """Return the view of a result; None where views are not loaded."""
+    return load_views().get(shown.shown_as)
 
 
 def _drawn(chart: Chart, ax: Any) -> Any:

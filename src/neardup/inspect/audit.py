@@ -18,10 +18,11 @@ from neardup.files.private_files import replacing
 from neardup.frame.options import Resources
 from neardup.frame.shown import Shown
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, CurveClass, PairList, Tally
-from neardup.inspect.exact_search import SHINGLE_BYTES, CorpusSearch, ExactSearch, Similar
+from neardup.inspect.corpus_search import CorpusSearch
 from neardup.intervals import estimate
 from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
+from neardup.match.exact_search import SHINGLE_BYTES, ExactSearch, Similar
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.memory_plan import PrivatePeak, Workload, plan_memory, require_memory
 from neardup.result_record import AUDIT
@@ -50,6 +51,8 @@ class Audit(Shown):
     The fields are those of ``audit.json``, see ``docs/formats.md``; the definitions are in
     ``docs/method.md``. Lists of pairs have the 10,000 most similar ones, all are counted.
     """
+
+    shown_as = "dedup", "audit"
 
     run: str
     documents: int

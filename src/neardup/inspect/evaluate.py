@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neardup.cluster.agreement import Agreement, b_cubed, pair_counts, pairs_between
 from neardup.cluster.methods import connected
 from neardup.frame.options import Reading
-from neardup.inspect.agreement import Agreement, b_cubed, pair_counts, pairs_between
-from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.intervals import wilson
+from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
 from neardup.results.results import Results
 
 
@@ -43,7 +43,8 @@ def evaluate(  # noqa: PLR0913 - as `DedupRun.evaluate`
 
     See `neardup.DedupRun.evaluate`. The definitions are in ``docs/method.md``.
     """
-    known = read_truth(results, truth, columns, kind, missing, how=how)
+    of = KnownIds(results.ids, results.name, results.record["secret_ids"])
+    known = read_truth(of, truth, columns, kind, missing, how)
     labels = results.array("cluster").astype(np.int64)
     judge = Judge(known, results.documents)
     scope = judge.named if only_named else np.ones(results.documents, dtype=np.bool_)

@@ -70,6 +70,8 @@ class Explanation(Shown):
     are None where it was not read, and values that were not asked for are None.
     """
 
+    shown_as = "dedup", "explain"
+
     run: str
     threshold: float
     cluster: str

@@ -37,6 +37,8 @@ class Cluster(Shown):
             first. The document that was asked about is one of them.
     """
 
+    shown_as = "dedup", "cluster"
+
     cluster: int
     documents: int
     texts: int

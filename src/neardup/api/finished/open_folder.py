@@ -57,7 +57,7 @@ def _index(target: Url | GivenPath) -> Any:
 
         return Index.open(target, readonly=True)
     if (target.path / "records.sqlite").is_file():
-        from neardup.records.incremental.record_index import RecordIndex
+        from neardup.api.indexes.record_index import RecordIndex
 
         return RecordIndex.open(target, readonly=True)
     return None

@@ -32,6 +32,8 @@ _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png"
 class Evaluation(Shown, dict[str, Any]):
     """Plain values, see ``docs/formats.md``, that print as the command shows them."""
 
+    shown_as = "dedup", "evaluate"
+
 
 class ReclusterOptions(ResultOptions, ResourceOptions, total=False):
     """Options of `DedupRun.recluster`."""
@@ -256,27 +258,46 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges"]]):
         threads: int | None = None,
         progress: Progress = "auto",
     ) -> Path:
-        """Write a report as one HTML page; return its path.
+        """Write the results as one HTML page.
 
-        See `neardup.report.page.write_report` for the arguments and errors.
+        Charts, script and data are in it; it loads nothing, and forbids the browser to. Texts
+        are read from the input of the run again.
+
+        Args:
+            path: File to write; it appears when complete, and only its owner can read it.
+            title: Heading of the page; without it, the name of the input.
+            show: Columns of the input that are shown next to ids, such as a title or a source.
+            by: A column, such as a source, for a table of whose documents are duplicates of whose.
+            texts: Whether texts of documents may be in it. Without, the input may be gone.
+            max_clusters: Clusters that are shown with their texts, at most, which bounds the file:
+                8 kB for each. One half are the largest, the others have the lowest similarity.
+                Of the others, ids are in the page, up to 16 MB.
+            context: Equal words that are shown before and after each difference.
+            overwrite: Replace the file if it is there.
+            threads: Threads that read.
+
+        Returns:
+            The path.
+
+        Raises:
+            InputError: A table of the run is damaged; or its input is gone and texts are wanted.
+            ColumnError: The input has no such column.
+            OutputError: The file exists, or can't be written.
+            SpecError: ``max_clusters`` or ``context`` is negative.
+            DependencyError: Jinja is not installed.
         """
-        options = dict(locals())  # a copy: debuggers change what locals() returns
-        del options["self"], options["path"], options["progress"]
-        if isinstance(self._storage, PartsStorage):
+        from neardup.report.all_views import write_report
+        from neardup.report.view import PageOptions
+
+        storage, results = self._storage, self._results
+        if isinstance(storage, PartsStorage):
             if show or by:
                 what = "`show` and `by` need the input, which Apache Spark has read"
                 raise SpecError(what, "leave them out")
-            from neardup.report.page.listed_page import ListedOptions, write_listed_page
-
-            listed = ListedOptions(title, texts, max_clusters)
-            return write_listed_page(self._results, path, listed, overwrite)
-        from neardup.report.outfile import check_file
-        from neardup.report.page import write_report
-
-        target = check_file(path, self._results.inputs, overwrite, self._results.read_from)
-        _refuse_ending(path, "an HTML page", "name it .html; a browser prints it as PDF")
+            return write_report(self, path, PageOptions(title, texts, max_clusters), overwrite)
         with show_progress(progress) as listener:
-            return write_report(self._results, target, **options, listener=listener)
+            options = PageOptions(title, texts, max_clusters, show, by, context, threads, listener)
+            return write_report(self, path, options, overwrite, results.inputs, results.read_from)
 
 
 def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, overload
 
 import pyarrow as pa
 
@@ -81,6 +81,9 @@ class Index:
         core: The index.
         spec: Its settings.
     """
+
+    #: Command and kind of its view.
+    shown_as: ClassVar[tuple[str, str]] = ("index", "run")
 
     def __init__(self, core: Core, spec: Spec) -> None:
         self._core, self._spec = core, spec

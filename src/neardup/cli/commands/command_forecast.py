@@ -11,7 +11,7 @@ from neardup.cli import command_options as o
 from neardup.cli.main import as_options
 from neardup.copies.asked import PassageSpec
 from neardup.errors import SpecError
-from neardup.report.numbers import counted
+from neardup.readable import counted
 
 if TYPE_CHECKING:
     from neardup.engines.job import Job
@@ -64,7 +64,7 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
         options["clean"] = False  # nothing is written
         _check(o.request_of(inputs, options, Clock()).job(), json_)
         return
-    from neardup.report.plan_text import render
+    from neardup.report.text.plan_text import render
 
     found = plan(o.request_of(inputs, options, Clock()).job())
     warnings = (replace(one, text=as_options(one.text)) for one in found.warnings)
@@ -75,9 +75,10 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
 def _plan_passages(
     inputs: tuple[str, ...], words: int, as_json: bool, options: dict[str, Any], groups: list[Any]
 ) -> None:
-    from neardup.copies.forecast import PassageLimits, plan_passages, render
     from neardup.corpora.corpus import InputCorpus
     from neardup.engines.clock import Clock
+    from neardup.forecast.passage_plan import PassageLimits, plan_passages
+    from neardup.report.text.plan_text import render_passages
 
     names = ("order_by", "stem", "keep_case", "nfkc", "strip_accents")
     asked = {name: options[name] for name in names} | dict(zip(_GROUPS, groups, strict=True))
@@ -86,7 +87,7 @@ def _plan_passages(
     corpus = InputCorpus.open(request.source, request.reading, spec.columns)
     limits = PassageLimits(request.resources.bytes, request.resources.threads)
     found = plan_passages(corpus, spec, limits)
-    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else render(found))
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else render_passages(found))
 
 
 def _check(job: "Job", as_json: bool) -> None:
@@ -146,7 +147,7 @@ def tune(points: tuple[str, ...], similarities: tuple[float, ...], **options: An
     if similarities and points:
         raise SpecError("`similarity` and `at` ask for different tables", "leave one of them out")
     from neardup.forecast.tune import by_bands, tune
-    from neardup.report.tune_text import render, render_by_bands
+    from neardup.report.text.tune_text import render, render_by_bands
 
     if similarities:
         found = by_bands(similarities, num_hashes, tuple(zip(bands, rows, strict=True)))

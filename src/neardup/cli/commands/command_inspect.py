@@ -43,8 +43,10 @@ def explain(
     """
     from neardup.api.finished.documents_run import DocumentsRun
     from neardup.inspect.explain import Explanation
+    from neardup.inspect.one_document import PassageExplanation
     from neardup.json_values import plain_id
-    from neardup.report.views import view
+    from neardup.report.compared import view
+    from neardup.report.text.passage_text import render
 
     page = Pager.of(options)
     opened = open_records(run) or open_run(run, "explain")
@@ -63,9 +65,10 @@ def explain(
         page.show(view(found), found.as_dict())
     elif page.json_:
         click.echo(json.dumps(found, indent=2, default=plain_id))
+    elif isinstance(found, PassageExplanation):
+        click.echo(render(found, in_colour()), color=True)
     else:
-        text = found.render(in_colour()) if hasattr(found, "render") else str(found)
-        click.echo(text, color=True)
+        click.echo(str(found))
 
 
 @o.grouped("neardup pairs out --texts -o pairs.csv")
@@ -84,7 +87,7 @@ def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool
     formula of a spreadsheet gets an apostrophe before it.
     """
     from neardup.files.private_files import replacing
-    from neardup.report.outfile import check_file
+    from neardup.output.outfile import check_file
     from neardup.report.spreadsheet import csv_rows
 
     found = open_run(run, "pairs")
@@ -127,7 +130,7 @@ def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **optio
     page, spec = Pager.of(options), o.spec_of(options)
     page.check((file1, file2))
     from neardup.inspect.compare import compare
-    from neardup.report.views import view_of_pair
+    from neardup.report.compared import view_of_pair
     from neardup.sketch.baskets import sorted_lines
 
     a, b = (_text(name, encoding_errors) for name in (file1, file2))

@@ -15,7 +15,7 @@ from neardup.frame.options import Reading
 from neardup.records.fields import LinkSpec
 
 if TYPE_CHECKING:
-    from neardup.records.outputs.link_runs import LinkRun
+    from neardup.api.finished.link_runs import LinkRun
 
 _EXAMPLE = (
     "neardup {0} people.csv --id rec_id --fields given_name,surname,birth:digits -o out\n"
@@ -69,7 +69,7 @@ def link(
     OUT gets pairs.parquet, candidates.parquet, clusters.parquet and run.json. neardup evaluate
     compares it with known pairs.
     """
-    from neardup.report.outfile import check_file
+    from neardup.output.outfile import check_file
     from neardup.state.run_state import RUN_FOLDER, RunState
 
     out, overwrite, quiet = (options[name] for name in ("out", "overwrite", "quiet"))
@@ -99,14 +99,15 @@ def link(
 
 def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
     """Show the summary of a linkage in its folder, and its record as JSON."""
-    from neardup.records.outputs.link_text import WIDTH, render
-    from neardup.report.summary_text import took, written
+    from neardup.report.text.link_text import WIDTH, render
+    from neardup.report.text.summary_text import took, written
 
     if as_json:
         click.echo(json.dumps(run.summary, indent=2))
     if not quiet:
-        label, seconds, memory = took(run.summary)
-        click.echo(f"{render(run.summary)}\n\n{label:<{WIDTH}}{seconds}, {memory}", err=True)
+        row = took(run.summary)
+        line = f"{row.label:<{WIDTH}}{row.number}, {row.remark}"
+        click.echo(f"{render(run.summary)}\n\n{line}", err=True)
         click.echo(written(run.summary, str(out), WIDTH), err=True)
 
 
@@ -154,7 +155,7 @@ def blocks(
     if json_:
         click.echo(json.dumps({**found.summary, "notes": found.notes}, indent=2))
     if not quiet:
-        from neardup.records.outputs.link_text import render_blocks
+        from neardup.report.text.link_text import render_blocks
 
         click.echo(render_blocks(found.summary), err=True)
         for note in found.notes:
@@ -173,9 +174,9 @@ def evaluate_links_of(
     """Compare pairs of ``neardup blocks``, or an index of records, with known pairs."""
     if options.pop("only_named"):
         raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
-    from neardup.records.incremental.record_index import RecordIndex
-    from neardup.records.outputs.link_scores import evaluate_pairs
-    from neardup.records.outputs.link_text import render_evaluation
+    from neardup.api.indexes.record_index import RecordIndex
+    from neardup.inspect.link_scores import evaluate_pairs
+    from neardup.report.text.link_text import render_evaluation
 
     if run.is_file():
         how = o.group_of(Reading, options)

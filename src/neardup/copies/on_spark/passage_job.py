@@ -17,7 +17,7 @@ from neardup.copies.on_spark import anchor_tasks, passage_tasks, run_tasks
 from neardup.copies.on_spark.packing import HERE, SCHEMA
 from neardup.copies.short_documents import short_notes
 from neardup.errors import ArgumentError, ColumnError, SpecError
-from neardup.report.numbers import having
+from neardup.readable import having
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint, without_history
 from neardup.spark.spark_errors import worker_errors

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of
+from neardup.cluster.agreement import pair_counts
 from neardup.index.answers import id_values
-from neardup.inspect.agreement import pair_counts
+from neardup.readable import labelled
 from neardup.records.deciding import agreements_of, by_known_weights
 from neardup.records.features import make_features
 from neardup.records.field_similarity import compare
 from neardup.records.incremental.record_store import RecordStore
 from neardup.records.link_steps import Blocked, candidates_of, decide, grouped
 from neardup.records.record_files import Records
-from neardup.report.numbers import labelled
 from neardup.threads import Pool
 
 

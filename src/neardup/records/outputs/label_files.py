@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.errors import ColumnError, SpecError, UnknownIdError, hint_instead
-from neardup.inspect.ground_truth import GroundTruth, read_truth
 from neardup.records.decision.labels import Labels
 from neardup.records.outputs.link_tables import public_ids
 from neardup.records.record_files import Records
-from neardup.results.results import Results
+from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
 
 #: Remedies: labels have no other names of columns, and no row is left out.
 _COLUMNS = "labels have the columns id_a, id_b and duplicate, which is true or false"
@@ -46,17 +45,14 @@ def read_labels(given: Any, records: Records) -> Labels:
             )
         columns = list(zip(*rows, strict=True)) or [(), (), ()]
         given = pa.table(dict(zip(("id_a", "id_b", "duplicate"), map(list, columns), strict=True)))
-    of = SimpleNamespace(ids=records.ids[0], name="the linkage", record={"secret_ids": True})
     try:
         try:
-            known = _read(of, given, records.ids[-1])
+            known = _read(records.ids, given)
         except UnknownIdError:
             if not records.private_ids:
                 raise
             # Pairs that were marked on a page have the rows instead.
-            names = public_ids(records)
-            of.ids = names[0]
-            known = _read(of, given, names[-1])
+            known = _read(public_ids(records), given)
     except ColumnError as error:
         raise ColumnError(_of_labels(error), error.hint) from error
     except UnknownIdError as error:
@@ -67,9 +63,10 @@ def read_labels(given: Any, records: Records) -> Labels:
     return Labels(np.minimum(a, b), np.maximum(a, b), known.right)
 
 
-def _read(of: SimpleNamespace, given: Any, second_ids: Any) -> GroundTruth:
+def _read(ids: Sequence[Any], given: Any) -> GroundTruth:
+    of = KnownIds(ids[0], "the linkage", True, ids[-1])
     with hint_instead(_FILE if isinstance(given, str | os.PathLike) else _COLUMNS):
-        return read_truth(cast(Results, of), given, None, "judged", "error", second_ids)
+        return read_truth(of, given, None, "judged")
 
 
 def _of_labels(error: Exception) -> str:

@@ -18,10 +18,10 @@ from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing_path
 from neardup.io.writers import write_tables
+from neardup.output.outfile import check_file
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.outputs import link_tables as tables
 from neardup.records.outputs.link_summary import COMMAND
-from neardup.report.outfile import check_file
 from neardup.result_record import RECORD
 from neardup.state.output_folder import write_record
 from neardup.threads import Pool

@@ -4,44 +4,24 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neardup.memory_plan import show_size
-from neardup.report.numbers import counted, day, percent
-from neardup.report.outfile import check_file
+from neardup.readable import counted, day, percent
 from neardup.report.page.page_charts import chance_bars
-from neardup.report.page.page_model import Figures, Page, Row, Step
+from neardup.report.page.page_model import Figures, Page, Step
 from neardup.report.page.run_words import band_options, runs, shingle_options
-from neardup.report.page.write import write_page
-from neardup.report.visible import need_jinja
+from neardup.report.view import PageOptions, Row
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 
+if TYPE_CHECKING:
+    from neardup.api.indexes.indexing import Index
 
-def write_index_report(
-    folder: Path,
-    stats: Mapping[str, Any],
-    spec: Spec,
-    path: Path,
-    title: str | None = None,
-    overwrite: bool = False,
-) -> Path:
-    """Write the numbers of an index as one HTML file, which has no text of a document.
 
-    Args:
-        folder: The index.
-        stats: Result of `neardup.Index.stats`.
-        spec: The settings of the index.
-        path: File to write; it appears when complete, and only its owner can read it.
-        title: Heading of the page; without it, the name of the folder.
-        overwrite: Replace the file if it is there.
-
-    Returns:
-        The path.
-    """
-    need_jinja()
-    target = check_file(path, folder.iterdir(), overwrite)
+def index_page(index: Index, options: PageOptions) -> Page:
+    """Return the numbers of an index as a page, which has no text of a document."""
+    stats, spec = index.stats(), index.spec
     bands = {name: stats[name] for name in ("num_bands", "rows")} if stats["num_bands"] else None
     threshold = f"{spec.threshold:g}"
     charts = None
@@ -50,8 +30,9 @@ def write_index_report(
             "Documents found by similarity", "a document", bands, more=" to the text"
         )
         charts = Figures("Recall of the bands", "Charts", [bars])
-    page = Page(
-        title=title or f"Index {folder.name}",
+    name = "" if index.path is None else index.path.name
+    return Page(
+        title=options.title or f"Index {name}",
         date=f"State of {day(datetime.datetime.now().isoformat())}",
         verdict=f"The index has {counted(stats['documents'], 'document')}. A text is a "
         f"near-duplicate of one of them from a similarity of {threshold} on.",
@@ -61,7 +42,6 @@ def write_index_report(
         charts=charts,
         footer=f"Recipe {stats['recipe'][:12]}. No text of a document is in this file.",
     )
-    return write_page(page, target)
 
 
 def _numbers(stats: Mapping[str, Any], spec: Spec, bands: dict[str, Any] | None) -> Iterator[Row]:

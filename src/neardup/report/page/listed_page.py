@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.report.numbers import counted, day, share
-from neardup.report.outfile import check_file
+from neardup.frame.run import Run
+from neardup.readable import counted, day, share
 from neardup.report.page.page_charts import counted_bars
 from neardup.report.page.page_model import (
     Bars,
@@ -22,13 +21,12 @@ from neardup.report.page.page_model import (
     Mark,
     NumberCell,
     Page,
-    Row,
     SmallTable,
     Texts,
 )
-from neardup.report.page.write import write_page
-from neardup.report.summary_text import rows as summary_rows
-from neardup.report.visible import name, need_jinja
+from neardup.report.text.summary_text import rows as summary_rows
+from neardup.report.view import PageOptions
+from neardup.report.visible import name
 from neardup.results.results import Results, rows_as_ids
 
 #: Characters of a text before and after a passage, and of a document without one.
@@ -48,60 +46,31 @@ _TITLES = {
 }
 
 
-class ListedOptions(NamedTuple):
-    """Title and content of a page.
-
-    Attributes:
-        title: Heading; by the command without it.
-        texts: Whether texts are in it.
-        most: Rows that are listed.
-    """
-
-    title: str | None = None
-    texts: bool = True
-    most: int = 300
-
-
-def write_listed_page(
-    results: Results, path: str | os.PathLike[str], options: ListedOptions, overwrite: bool = False
-) -> Path:
-    """Write the page; only its owner can read it.
-
-    Args:
-        results: Of a folder of one of the commands above.
-        path: File to write.
-        options: Its title and content.
-        overwrite: Replace the file.
+def listed_page(run: Run[Any], options: PageOptions) -> Page:
+    """Return the page of a run of one of the commands above.
 
     Raises:
         InputError: The input is gone or has changed, and texts are wanted.
-        OutputError: The file exists, or can't be written.
     """
-    need_jinja()
+    results = Results(run._storage)
     record = results.record
     command = record["command"]
-    # What Spark has read is not known here.
-    target = check_file(path, [] if command == "spark" else results.inputs, overwrite)
+    rows = summary_rows(record)
     total, listed = _LISTS[command](results, options)
-    page = Page(
+    return Page(
         title=options.title or f"{_TITLES[command]}: {Path(results.name).name}",
         date=f"Run of {day(record['date'])}",
         verdict=_verdict(record["counts"], command),
         shares=_shares(record["counts"]),
         numbers=[
-            Row(label.capitalize(), value, says, _KINDS.get(label, ""))
-            for label, value, says in summary_rows(record)
-            if label not in ("", *_REMARKS)
+            row._replace(label=row.label.capitalize(), kind=_KINDS.get(row.label, ""))
+            for row in rows
+            if row.label not in ("", *_REMARKS)
         ],
-        remarks=[
-            f"{value} {says}".strip()
-            for label, value, says in summary_rows(record)
-            if label in _REMARKS
-        ],
+        remarks=[f"{row.number} {row.remark}".strip() for row in rows if row.label in _REMARKS],
         figures=_figures(results),
         listing=_listing(command, total, listed, options.texts and command != "spark"),
     )
-    return write_page(page, target)
 
 
 def _verdict(counts: dict[str, Any], command: str) -> str:
@@ -166,7 +135,7 @@ def _listing(command: str, total: int, listed: list[Item], texts: bool) -> Listi
     )
 
 
-def _matches(results: Results, options: ListedOptions) -> tuple[int, list[Item]]:
+def _matches(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
     """Return the matches with the longest passages, each with its passage."""
     table = results.table("matches")
     order = pc.sort_indices(table, [("passage", "descending"), ("train_doc", "ascending")])
@@ -192,7 +161,7 @@ def _matches(results: Results, options: ListedOptions) -> tuple[int, list[Item]]
     return table.num_rows, items
 
 
-def _removed(results: Results, options: ListedOptions) -> tuple[int, list[Item]]:
+def _removed(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
     """Return removed documents, those of the old corpus first, then by similarity."""
     table = results.table("clusters")
     removed = table.filter(pc.invert(table.column("kept")))
@@ -235,7 +204,7 @@ def _detail(heading: str, says: str, parts: tuple[str, str, str] | None) -> Text
     return Texts(heading, f"{says[0].upper()}{says[1:]}.", shown, [mark])
 
 
-_Lists = Callable[[Results, ListedOptions], tuple[int, list[Item]]]
+_Lists = Callable[[Results, PageOptions], tuple[int, list[Item]]]
 _LISTS: dict[str, _Lists] = {
     "decontaminate": _matches,
     "dedup --against": _removed,
@@ -248,7 +217,7 @@ def _names(results: Results, docs: np.ndarray) -> Iterator[str]:
     return (name(value) for value in ids.to_pylist())
 
 
-def _texts(results: Results, docs: np.ndarray, options: ListedOptions) -> list[str | None]:
+def _texts(results: Results, docs: np.ndarray, options: PageOptions) -> list[str | None]:
     if not options.texts or not len(docs):
         return [None] * len(docs)
     found: list[str | None] = [*results.texts(docs)]

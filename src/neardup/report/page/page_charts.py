@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.io.columns import Column
-from neardup.report.numbers import percent, short
+from neardup.readable import percent, short
 from neardup.report.page.page_model import Bars
 from neardup.report.page.survey import Survey, from_each_step, rounded, steps_of
 from neardup.results.results import Results

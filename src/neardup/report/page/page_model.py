@@ -6,14 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-
-class Row(NamedTuple):
-    """A number with its name and a remark; ``kind`` is that of a share, whose colour it has."""
-
-    label: str
-    value: str
-    says: str = ""
-    kind: str = ""
+from neardup.report.view import Row
 
 
 class Step(NamedTuple):

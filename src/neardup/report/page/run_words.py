@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from neardup.memory_plan import show_size
-from neardup.report.numbers import counted, percent, share
-from neardup.report.page.page_model import Row, Step
+from neardup.readable import counted, percent, share
+from neardup.report.page.page_model import Step
+from neardup.report.view import Row
 from neardup.spec import ShingleSpec
 
 _UNITS = {"char": "character"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from neardup import __version__
 from neardup.files.given_path import GivenPath
-from neardup.report.outfile import write_file
+from neardup.output.outfile import write_file
 from neardup.report.page.page_model import Listing, Page
 from neardup.report.visible import html_page
 
@@ -36,7 +36,7 @@ def write_page(page: Page, target: GivenPath) -> Path:
 
     Args:
         page: The page. Without anything in its list it has no script.
-        target: Of `neardup.report.outfile.check_file`.
+        target: Of `neardup.output.outfile.check_file`.
 
     Returns:
         The path.

@@ -14,7 +14,7 @@ from neardup.cli import command_options as o
 from neardup.cli.suggesting import Suggesting
 from neardup.errors import SpecError, ids_left_out
 from neardup.frame.options import Reading
-from neardup.report.numbers import counted
+from neardup.readable import counted
 
 _index = click.argument("folder", metavar="INDEX", type=o.LOCAL_TARGET)
 _conflict = o.option(
@@ -95,7 +95,7 @@ def _documents(folder: Path, **how: Any) -> Any:
 
 def _records(folder: Path) -> Any:
     """Open an index of records."""
-    from neardup.records.incremental.record_index import RecordIndex
+    from neardup.api.indexes.record_index import RecordIndex
 
     return RecordIndex.open(folder)
 
@@ -283,9 +283,10 @@ def stats(folder: Path, json_: bool) -> None:
 
 def report_index(folder: Path, out: Path, title: str | None, overwrite: bool) -> Path:
     """Write the page of an index."""
-    from neardup.report.page.index_page import write_index_report
+    from neardup.report.all_views import write_report
+    from neardup.report.view import PageOptions
 
     if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):
         raise SpecError(f"`{given[0]}` does not apply to an index", "leave it out")
     with _documents(folder, readonly=True) as index:
-        return write_index_report(folder, index.stats(), index.spec, out, title, overwrite)
+        return write_report(index, out, PageOptions(title), overwrite, folder.iterdir())

@@ -29,7 +29,7 @@ from neardup.state.output_folder import Write, locked_folder
 if TYPE_CHECKING:
     import pandas
 
-    from neardup.records.incremental.record_index import RecordIndex
+    from neardup.api.indexes.record_index import RecordIndex
 
 _TRUTH_HINT = "give the truth as a table with two columns of ids, or a list of pairs of ids"
 
@@ -107,7 +107,7 @@ class Blocks:
         **options: Unpack[FileOptions],
     ) -> dict[str, Any]:
         """Compare the candidates with the ground truth; see `LinkRun.evaluate`."""
-        from neardup.records.outputs.link_scores import evaluate_links
+        from neardup.inspect.link_scores import evaluate_links
 
         found = tables.decided(self._blocked)
         how = options["reading"]
@@ -242,16 +242,6 @@ class LinkRun(Run[LinkTable]):
         """
         return self._table("weights")
 
-    def __str__(self) -> str:
-        from neardup.records.outputs.link_text import render
-
-        return render(self.summary, histogram=False)
-
-    def _repr_html_(self) -> str:
-        from neardup.records.outputs.link_page import card
-
-        return card(self._linked, self.summary)
-
     def at(self, decide_at: float) -> LinkRun:
         """Return the same linkage from another probability on; nothing is compared again.
 
@@ -312,8 +302,8 @@ class LinkRun(Run[LinkTable]):
         Raises:
             InputError: The truth can't be read, or names ids that no record has.
         """
-        from neardup.records.outputs.link_answers import LinkEvaluation
-        from neardup.records.outputs.link_scores import evaluate_links
+        from neardup.inspect.link_answers import LinkEvaluation
+        from neardup.inspect.link_scores import evaluate_links
 
         found = tables.decided(self._linked)
         how = options["reading"]
@@ -353,13 +343,13 @@ class LinkRun(Run[LinkTable]):
             InputError: There is no record with that id.
             SpecError: The two are the same record.
         """
+        from neardup.inspect.link_answers import LinkExplanation
         from neardup.records.explaining import explain_pair
-        from neardup.records.outputs.link_answers import LinkExplanation
 
         linked = self._linked
         sources = linked.blocked.records.ids
         if b is None:
-            from neardup.records.outputs.link_record import explain_record
+            from neardup.inspect.link_answers import explain_record
 
             return explain_record(linked, _record_in_any(linked, a), limit)
         x, y = _record_of(linked, a, 0), _record_of(linked, b, len(sources) - 1)
@@ -387,11 +377,12 @@ class LinkRun(Run[LinkTable]):
             OutputError: The file exists, or can't be written.
             SpecError: Values are left out, and the ids are those of a field.
         """
-        from neardup.records.outputs.link_page import write_link_page
+        from neardup.report.all_views import write_report
+        from neardup.report.view import PageOptions
 
         with hint_instead(_TRUTH_HINT):
             found = None if truth is None else self.evaluate(truth)
-        return write_link_page(self._linked, self.summary, path, overwrite, found, texts)
+        return write_report(self, path, PageOptions(texts=texts, evaluation=found), overwrite)
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> LinkRun:
         """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and a record.
@@ -434,7 +425,7 @@ class LinkRun(Run[LinkTable]):
             SpecError: The linkage is of two files, or against an index.
             StoreError: The path is on a network file system.
         """
-        from neardup.records.incremental.record_index import RecordIndex
+        from neardup.api.indexes.record_index import RecordIndex
         from neardup.records.incremental.record_store import make_store
 
         given = None if path is None else local_target(path)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from neardup.copies.page.one_document import ShownDocument, is_of_source, parts_of, show
-from neardup.copies.page.without_ids import public
 from neardup.copies.passage_results import PassageResults
-from neardup.report.numbers import counted, day, percent, share
-from neardup.report.outfile import check_file
+from neardup.frame.run import Run
+from neardup.inspect.one_document import ShownDocument, is_of_source, parts_of, show
+from neardup.inspect.without_ids import public
+from neardup.readable import counted, day, percent, share
 from neardup.report.page.page_model import (
     Bars,
     Figures,
@@ -23,12 +22,11 @@ from neardup.report.page.page_model import (
     NumberCell,
     Page,
     PageBar,
-    Row,
     SmallTable,
     Texts,
 )
-from neardup.report.page.write import write_page
-from neardup.report.visible import name, need_jinja
+from neardup.report.view import PageOptions, Row
+from neardup.report.visible import name
 
 #: Characters of a document that are shown.
 _LONGEST = 60_000
@@ -40,46 +38,17 @@ _ROWS = 100
 _LOOKED_AT, _SHOWN = 1000, 600
 
 
-class PageOptions(NamedTuple):
-    """Settings of a page.
-
-    Attributes:
-        title: Heading; the name of the folder without it.
-        texts: Whether texts of documents are in it.
-        max_documents: Documents that are shown, those with the most copied words.
-    """
-
-    title: str | None = None
-    texts: bool = True
-    max_documents: int = 300
-
-
-def write_passages_page(
-    results: PassageResults,
-    path: str | os.PathLike[str],
-    options: PageOptions,
-    overwrite: bool = False,
-    inputs: Iterable[Path] = (),
-) -> Path:
-    """Write the page; only its owner can read it.
-
-    Args:
-        results: The passages that were found.
-        path: File to write.
-        options: Settings of the page.
-        overwrite: Replace the file.
-        inputs: Files that are never replaced.
+def passages_page(run: Run[Any], options: PageOptions) -> Page:
+    """Return the page of the passages that were found.
 
     Raises:
-        OutputError: The file exists, or can't be written.
+        InputError: The input is gone or has changed, and texts are wanted.
     """
-    need_jinja()
-    target, texts = check_file(path, inputs, overwrite), options.texts
-    results = public(results)
+    results, texts = public(PassageResults(run._storage)), options.texts
     documents, record = results.table("documents"), results.record
     copied = np.asarray(documents.column("copied_words").to_numpy())
     words = np.asarray(documents.column("words").to_numpy())
-    order = np.argsort(-copied, kind="stable")[: options.max_documents]
+    order = np.argsort(-copied, kind="stable")[: options.most]
     order = order[copied[order] > 0]
     shown = show(results, order, texts)
     templates: list[dict[str, Any]] = []
@@ -87,7 +56,7 @@ def write_passages_page(
         rows = results.table("boilerplate").slice(0, _LOOKED_AT).to_pylist()
         templates = (_with_texts(results, rows) if texts else rows)[:_ROWS]
     counts = record["counts"]
-    page = Page(
+    return Page(
         title=f"Copied passages of {options.title or Path(results.name).name}",
         date=f"Run of {day(record['date'])}",
         verdict=_verdict(record["spec"]),
@@ -108,7 +77,6 @@ def write_passages_page(
             texts,
         ),
     )
-    return write_page(page, target)
 
 
 def _verdict(spec: dict[str, Any]) -> str:

@@ -12,12 +12,16 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.copies.passage_results import PassageResults
-from neardup.report.numbers import counted, percent
-from neardup.report.visible import name, visible
+from neardup.frame.shown import Shown
 
 #: Characters of a source that are shown before and behind a passage.
 _AROUND = 240
-_YELLOW, _GREY, _PLAIN = "\x1b[30;43m", "\x1b[2m", "\x1b[0m"
+
+
+class PassageExplanation(Shown, dict[str, Any]):
+    """A document and its passages, as plain values that print as the command shows them."""
+
+    shown_as = "passages", "explain"
 
 
 class Part(NamedTuple):
@@ -130,55 +134,7 @@ def _source(passage: Mapping[str, Any], text: str | None) -> tuple[str, str, str
     return before, text[start:end], behind
 
 
-def render(shown: ShownDocument, colour: bool = False) -> str:
-    """Return a document with its passages for a terminal."""
-    row = shown.row
-    head = f"{name(row['doc_id'])}: {row['copied_words']:,} of {counted(row['words'], 'word')}"
-    lines = [f"{head} copied ({percent(row['copied_share'])})."]
-    if row.get("boilerplate_words"):
-        lines.append(f"boilerplate  {counted(row['boilerplate_words'], 'word')}")
-    if row.get("changed_words"):
-        lines.append(f"changed      {counted(row['changed_words'], 'word')} in bridges")
-    if row["source_id"] is not None:
-        most = f"{counted(row['words_from_source'], 'word')} from {name(row['source_id'])}"
-        lines.append(f"most         {most}")
-    if not row["kept"]:
-        lines.append("left out     not in the clean corpus")
-    for number, passage in enumerate(shown.passages, 1):
-        there = f"{name(passage['source_id'])} {passage['source_start']}-{passage['source_end']}"
-        there += _of_corpus(passage.get("in_old"))
-        line = (
-            f"[{number}] {passage['start']}-{passage['end']}, {passage['words']:,} words, {there}"
-        )
-        if not is_of_source(passage) or passage["origin_start"] != passage["source_start"]:
-            line += f", first in {name(passage['origin_id'])} {passage['origin_start']}"
-            line += _of_corpus(passage.get("origin_in_old"))
-        line += f", {passage['kind']}, in {counted(passage['documents'], 'document')}"
-        lines.append(line)
-    if shown.text is not None:
-        lines += [
-            "",
-            "".join(_marked(part, colour) for part in parts_of(shown.text, shown.passages)),
-        ]
-    return "\n".join(lines)
-
-
 def is_of_source(passage: Mapping[str, Any]) -> bool:
     """Whether the origin of a passage is in the document that is its source."""
     origin = passage["origin_id"], passage.get("origin_in_old")
     return origin == (passage["source_id"], passage.get("in_old"))
-
-
-def _of_corpus(in_old: bool | None) -> str:
-    return " of the other corpus" if in_old else ""
-
-
-def _marked(part: Part, colour: bool) -> str:
-    text = visible(part.text)
-    if part.passage < 0 and not part.changed:
-        return text
-    sign = "changed" if part.changed else str(part.passage + 1)
-    if not colour:
-        return f"[{sign}:{text}]"
-    paint = _GREY if part.changed else _YELLOW
-    return "\n".join(line and f"{paint}{line}{_PLAIN}" for line in text.split("\n")) + f"[{sign}]"

@@ -1,5 +1,6 @@
 """An explanation, or a comparison of two texts, in words: on a terminal, and as a page."""
 
+import dataclasses
 import functools
 import sys
 from collections.abc import Iterator
@@ -7,20 +8,21 @@ from dataclasses import dataclass
 
 from neardup.inspect.compare import Comparison
 from neardup.inspect.explain import CommonBuckets, Document, Explanation
+from neardup.readable import counted, percent
 from neardup.report.differences import Difference, Fold, differences, folded
-from neardup.report.numbers import counted, percent
+from neardup.report.view import Row
 from neardup.report.visible import html_page, name, visible
 
-_STYLES = [*(f"page/{name}.css" for name in ("base", "opened", "texts", "sides")), "views.css"]
+_STYLES = [*(f"page/{name}.css" for name in ("base", "opened", "texts", "sides")), "compared.css"]
 _RED, _GREEN, _PLAIN = "\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"
 
 
 @dataclass(frozen=True)
-class View:
+class Compared:
     """The result in a sentence, notes with a label each, and none, one or two named texts."""
 
     head: str
-    notes: tuple[tuple[str, str], ...]
+    notes: tuple[Row, ...]
     names: tuple[str, ...]
     texts: tuple[str, ...] = ()
 
@@ -30,11 +32,11 @@ class View:
         return differences(*self.texts) if len(self.texts) == 2 else []
 
 
-def render(view: View, colour: bool = False, context: int = sys.maxsize) -> str:
+def render(view: Compared, colour: bool = False, context: int = sys.maxsize) -> str:
     """Return the headline, the notes, and the texts with their differences marked."""
-    width = max((len(label) for label, _ in view.notes), default=0)
+    width = max((len(note.label) for note in view.notes), default=0)
     lines = [visible(view.head)]
-    lines += [f"{label:<{width}}  {visible(note)}" for label, note in view.notes]
+    lines += [f"{note.label:<{width}}  {visible(note.remark)}" for note in view.notes]
     if any(part.op != "equal" for part in view.parts):
         legend = f"{_only('only in the first', 0, colour)} {_only('only in the second', 1, colour)}"
         shown = (marked(part, colour) for part in folded(view.parts, context))
@@ -64,12 +66,12 @@ def _only(text: str, side: int, colour: bool) -> str:
     return "\n".join(line and f"{paint}{line}{_PLAIN}" for line in lines)
 
 
-def page(view: View, context: int) -> str:
+def page(view: Compared, context: int) -> str:
     """Return a page with a headline, notes, and the texts with what differs marked in each."""
     parts, sides = list(folded(view.parts, context)), []
     for side, text in enumerate(view.texts):
         sides.append((view.names[side], [_of_side(part, side) for part in parts] or [("", text)]))
-    return html_page("views.html.jinja", _STYLES, view=view, sides=sides)
+    return html_page("compared.html.jinja", _STYLES, view=view, sides=sides)
 
 
 def _of_side(part: Difference | Fold, side: int) -> tuple[str, str]:
@@ -80,22 +82,21 @@ def _of_side(part: Difference | Fold, side: int) -> tuple[str, str]:
     return "" if part.op == "equal" else ("del", "ins")[side], text
 
 
-Note = tuple[str, str]
-
-
-def view(found: Explanation) -> View:
+def view(found: Explanation) -> Compared:
     documents = [d for d in (found.document, found.other) if d is not None]
     names = tuple(name(document.doc_id) for document in documents)
-    return View(_headline(found, *names), tuple(_notes(found, *names)), names, found.texts or ())
+    return Compared(
+        _headline(found, *names), tuple(_notes(found, *names)), names, found.texts or ()
+    )
 
 
 def view_of_pair(
     pair: Comparison, shingle: str, names: tuple[str, str], texts: tuple[str, ...]
-) -> View:
+) -> Compared:
     """Return the view of a comparison of two texts, or none, by their shingles."""
     this, that = (name(one) for one in names)
     notes = tuple(_notes_of_pair(pair, this, that, shingle))
-    return View(_headline_of_pair(pair, this, that), notes, (this, that), texts)
+    return Compared(_headline_of_pair(pair, this, that), notes, (this, that), texts)
 
 
 def _headline(found: Explanation, this: str, that: str = "") -> str:
@@ -122,22 +123,22 @@ def _headline_of_pair(pair: Comparison, this: str, that: str) -> str:
     return f"{both} not duplicates: their similarity is below {pair.threshold:g}."
 
 
-def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Note]:
+def _notes(found: Explanation, this: str, that: str = "") -> Iterator[Row]:
     document, other = found.document, found.other
-    yield "document", _described(document, this)
+    yield Row("document", remark=_described(document, this))
     if other is not None:
         nearest = document.kept and not found.second_asked
-        yield "nearest" if nearest else "other", _described(other, that)
+        yield Row("nearest" if nearest else "other", remark=_described(other, that))
         if found.comparison is not None:
             yield from _notes_of_pair(found.comparison, this, that, found.shingle)
         if found.buckets is not None:
-            yield "buckets", _shared(found.buckets, found.threshold)
+            yield Row("buckets", remark=_shared(found.buckets, found.threshold))
         if found.listed:
-            yield "edge", _edge(found)
+            yield Row("edge", remark=_edge(found))
     if document.kept:
-        yield "duplicates", _duplicates(found)
+        yield Row("duplicates", remark=_duplicates(found))
     for note in found.notes:
-        yield "note", note
+        yield Row("note", remark=note)
 
 
 def _edge(found: Explanation) -> str:
@@ -176,16 +177,18 @@ def _duplicates(found: Explanation) -> str:
     return ", ".join(parts) or "none"
 
 
-def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iterator[Note]:
+def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iterator[Row]:
     reaches = "reaches" if pair.duplicates else "is below"
     what = "items" if shingle == "item" else f"{shingle} shingles"
-    yield "similarity", f"{pair.similarity:.4f} of {what}; {reaches} {pair.threshold:g}"
+    yield Row("similarity", remark=f"{pair.similarity:.4f} of {what}; {reaches} {pair.threshold:g}")
     both = f"{percent(pair.containment_b)} of {that} is in {this}"
-    yield "containment", f"{percent(pair.containment_a)} of {this} is in {that}, {both}"
+    yield Row("containment", remark=f"{percent(pair.containment_a)} of {this} is in {that}, {both}")
     only = f"{pair.only_a:,} only in {this}, {pair.only_b:,} only in {that}"
-    yield "items" if shingle == "item" else "shingles", f"{pair.shared:,} shared, {only}"
+    yield Row(
+        "items" if shingle == "item" else "shingles", remark=f"{pair.shared:,} shared, {only}"
+    )
     if pair.note:
-        yield "note", pair.note
+        yield Row("note", remark=pair.note)
 
 
 def _shared(buckets: CommonBuckets, threshold: float) -> str:
@@ -202,3 +205,8 @@ def _shared(buckets: CommonBuckets, threshold: float) -> str:
         return f"shared in none of the {all_bands}; {expected}"
     bands = ", ".join(map(str, buckets.bands[:8])) + ", ..." * (len(buckets.bands) > 8)
     return f"shared in {len(buckets.bands)} of {all_bands} ({bands}); {expected}"
+
+
+def explained(found: Explanation) -> str:
+    """Return why a document was removed or kept, without texts."""
+    return render(dataclasses.replace(view(found), texts=()))

@@ -1,52 +1,34 @@
-"""One record of a linkage: its cluster, and its pairs with their match weights."""
+"""Answers about a linkage: plain values that print as the command shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from neardup.arrays import array_of
+from neardup.frame.shown import Shown
 from neardup.records.decision.model import probability
 from neardup.records.link_steps import Linked
 from neardup.records.outputs.link_tables import public_ids
-from neardup.report.numbers import aligned, labelled
-from neardup.report.visible import name
-
-_WIDTH = 20
 
 
-class RecordExplanation(dict[str, Any]):
+class LinkEvaluation(Shown, dict[str, Any]):
+    """A linkage next to the ground truth; see ``docs/formats.md``."""
+
+    shown_as = "link", "evaluate"
+
+
+class LinkExplanation(Shown, dict[str, Any]):
+    """Why two records are one, or are not: match weights that add up to log odds, in bits."""
+
+    shown_as = "link", "explain"
+
+
+class RecordExplanation(Shown, dict[str, Any]):
     """A record of a linkage, with its cluster and its candidates, most likely first."""
 
-    def __str__(self) -> str:
-        what = "score" if self["score"] else "probability"
-        head = ["record", what, "match", "cluster", "bits", *map(name, self["fields"])]
-        rows = [
-            [
-                name(str(line["id"])),
-                f"{line['probability']:.4f}",
-                "yes" if line["match"] else "no",
-                "the same" if line["same_cluster"] else "",
-                f"{line['total']:+.2f}",
-                *("" if bits is None else f"{bits:+.2f}" for bits in line["bits"]),
-            ]
-            for line in self["pairs"]
-        ]
-        text = labelled(self._lines(), _WIDTH)
-        return f"{text}\n\n{aligned(head, rows, 1)}" if rows else text
-
-    __repr__ = __str__
-
-    def _lines(self) -> Iterator[tuple[str, str]]:
-        yield "record", name(str(self["id"]))
-        members = ", ".join(name(str(id_)) for id_ in self["members"])
-        more = self["size"] - 1 - len(self["members"])
-        members += f" and {more:,} more" if more else ""
-        yield "cluster", f"{self['cluster']}, of {self['size']:,}"
-        yield "with", members or "no other record"
-        yield "candidates", f"{self['candidates']:,}, of which {self['matches']:,} match"
+    shown_as = "link", "record"
 
 
 def explain_record(linked: Linked, x: int, limit: int) -> RecordExplanation:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,6 @@ from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError
 from neardup.frame.input_tables import Counted, read_counted
 from neardup.frame.options import Reading
 from neardup.io.columns import shown
-from neardup.results.results import Results
 
 KINDS = ("pairs", "links", "groups", "judged")
 #: Columns that are looked for, the first that are there; as `neardup` itself writes them, too.
@@ -39,6 +38,22 @@ _NAMES_HINT = "name two with `columns`, and say with `kind` whether they are pai
 Column = Any
 
 
+class KnownIds(NamedTuple):
+    """Documents that a truth may name.
+
+    Attributes:
+        ids: Those that are named first.
+        name: Of the result, in messages.
+        secret: Whether no message may have an id.
+        second: Those that are named second, where they are others.
+    """
+
+    ids: Column
+    name: str
+    secret: bool = False
+    second: Column = None
+
+
 @dataclass(frozen=True)
 class GroundTruth:
     """The ground truth in numbers of documents of a run."""
@@ -50,19 +65,17 @@ class GroundTruth:
     right: np.ndarray  # bool[rows]: whether each pair is one of duplicates
 
 
-def read_truth(  # noqa: PLR0913 - as `DedupRun.evaluate`
-    results: Results,
+def read_truth(
+    there: KnownIds,
     source: Any,
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     missing: str = "error",
-    second_ids: Column = None,
     how: Reading | None = None,
 ) -> GroundTruth:
     """Read pairs of ids, or ids and groups, and find their documents; see `evaluate`.
 
-    ``second_ids`` are those of the documents named second, where they are others; ``how`` says how
-    a file is read.
+    ``how`` says how a file is read.
     """
     if kind is not None and kind not in KINDS:
         raise SpecError(f"`kind` is {kind!r}; expected one of {', '.join(KINDS)}")
@@ -74,10 +87,10 @@ def read_truth(  # noqa: PLR0913 - as `DedupRun.evaluate`
     if ids.null_count:
         row = int(np.argmax(~_valid(ids))) + 1
         raise InputError(f"{name}: row {row} has no {first}", "each row needs an id")
-    docs = _numbers(ids, results.ids)
+    docs = _numbers(ids, there.ids)
     unknown = docs < 0
-    secret = results.record["secret_ids"] or (how is not None and how.private_ids)
-    later = results.ids if second_ids is None else second_ids
+    secret = there.secret or (how is not None and how.private_ids)
+    later = there.ids if there.second is None else there.second
     try:
         groups = kind == "groups"
         numbers = _group_numbers(others) if groups else _numbers(others, later)
@@ -89,23 +102,23 @@ def read_truth(  # noqa: PLR0913 - as `DedupRun.evaluate`
     if unknown.any() and missing == "error":
         row = int(np.argmax(unknown))
         value = _quoted(ids[row] if docs[row] < 0 else others[row], secret)
-        what = f"{name}: row {row + 1}: {results.name} has no document with the id{value}"
+        what = f"{name}: row {row + 1}: {there.name} has no document with the id{value}"
         others_out = "`missing`='skip' leaves out those with other ids"
-        if later is not results.ids:
+        if later is not there.ids:
             others_out = f"the truth of two files is pairs of an id of each; {others_out}"
         raise UnknownIdError(what, f"rows are counted without the header; {others_out}")
     # Without two documents there is nothing that it could name.
-    several = min(len(results.ids), len(later)) > (1 if later is results.ids else 0)
+    several = min(len(there.ids), len(later)) > (1 if later is there.ids else 0)
     if unknown.all() and len(unknown) and several:
         found = {first: docs} if groups else {first: docs, second: numbers}
         lost = [column for column, rows in found.items() if (rows < 0).all()]
-        raise _none_known(name, results.name, lost or list(found))
+        raise _none_known(name, there.name, lost or list(found))
     right = _verdicts(name, table, kind)
     known = ~unknown
     skipped = left_out + int(unknown.sum())
     truth = GroundTruth(kind, docs[known], numbers[known], skipped, right[known])
     if kind == "groups":
-        _check_groups(name, truth, results, secret)
+        _check_groups(name, truth, there.ids, secret)
     return truth
 
 
@@ -245,13 +258,13 @@ def _group_numbers(groups: Column) -> np.ndarray:
     return np.asarray(pc.fill_null(encoded.indices, -1).to_numpy(), dtype=np.int64)
 
 
-def _check_groups(name: str, truth: GroundTruth, results: Results, secret: bool) -> None:
+def _check_groups(name: str, truth: GroundTruth, ids: Column, secret: bool) -> None:
     order = np.argsort(truth.docs, kind="stable")
     docs, groups = truth.docs[order], truth.others[order]
     twice = (docs[1:] == docs[:-1]) & (groups[1:] != groups[:-1])
     if twice.any():
         doc = int(docs[int(np.argmax(twice))])
-        which = f"the id{_quoted(results.ids[doc], secret)} of document {doc}"
+        which = f"the id{_quoted(ids[doc], secret)} of document {doc}"
         hint = "each document belongs to one group at most"
         raise InputError(f"{name}: {which} is in two groups", hint)
 

@@ -1,9 +1,9 @@
 """The documents of one cluster, with what each has that the first one has not."""
 
 from neardup.inspect.one_cluster import Cluster, Member
+from neardup.readable import counted
+from neardup.report.compared import marked
 from neardup.report.differences import Difference, Fold, differences, folded
-from neardup.report.numbers import counted
-from neardup.report.views import marked
 from neardup.report.visible import name, visible
 
 #: Equal words that are shown before and after each difference.

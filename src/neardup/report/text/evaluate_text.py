@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from neardup.report.numbers import aligned, counted, labelled, percent, with_interval
+from neardup.readable import aligned, counted, labelled, percent, with_interval
+from neardup.report.view import Row
 
-Line = tuple[str, str]
 _SCORES = ("precision", "recall", "f1")
 _STARS = (
     "A star has the documents that are similar to one kept document: true pairs between "
@@ -23,23 +23,23 @@ def render(result: dict[str, Any]) -> str:
     return "\n\n".join(blocks)
 
 
-def _judged(judged: dict[str, Any]) -> Iterator[Line]:
+def _judged(judged: dict[str, Any]) -> Iterator[Row]:
     pairs = counted(judged["pairs"], "pair")
-    yield "judged", f"{pairs}; the run found {judged['given']:,} of them"
+    yield Row("judged", f"{pairs}; the run found {judged['given']:,} of them")
     share = with_interval(judged, "precision")
-    yield "precision", f"{share}: {judged['true']:,} of those are duplicates"
-    yield "recall", f"{percent(judged['recall'])} of the judged pairs that are duplicates"
+    yield Row("precision", f"{share}: {judged['true']:,} of those are duplicates")
+    yield Row("recall", f"{percent(judged['recall'])} of the judged pairs that are duplicates")
 
 
-def _truth(result: dict[str, Any]) -> Iterator[Line]:
+def _truth(result: dict[str, Any]) -> Iterator[Row]:
     truth = result["truth"]
     named = f"it names {truth['documents']:,} of {counted(result['documents'], 'document')}"
     others = ", the others are left out" if truth["only_named"] else ""
-    yield "truth", f"{counted(truth['pairs'], 'pair')}; {named}{others}"
+    yield Row("truth", f"{counted(truth['pairs'], 'pair')}; {named}{others}")
     if not truth["pairs"]:
-        yield "warning", "no two documents are duplicates by it: all that was found is wrong"
+        yield Row("warning", "no two documents are duplicates by it: all that was found is wrong")
     if truth["skipped"]:
-        yield "skipped", f"{counted(truth['skipped'], 'row')} with ids that the run has not"
+        yield Row("skipped", f"{counted(truth['skipped'], 'row')} with ids that the run has not")
 
 
 def _scores(result: dict[str, Any]) -> str:
@@ -53,16 +53,16 @@ def _scores(result: dict[str, Any]) -> str:
     return aligned(["", "found", "of them true", "precision", "recall", "F1"], rows, left=1)
 
 
-def _blocking(result: dict[str, Any]) -> Iterator[Line]:
+def _blocking(result: dict[str, Any]) -> Iterator[Row]:
     blocking = result["blocking"]
     found = f"{counted(blocking['found'], 'true pair')} in one cluster or an edge"
-    yield "pairs completeness", f"{percent(blocking['pairs_completeness'])}: {found}"
+    yield Row("pairs completeness", f"{percent(blocking['pairs_completeness'])}: {found}")
     if blocking["compared"] is None:
         return
     compared = f"true ones among {counted(blocking['compared'], 'pair')} compared"
-    yield "pairs quality", f"{percent(blocking['pairs_quality'])}: {compared}"
+    yield Row("pairs quality", f"{percent(blocking['pairs_quality'])}: {compared}")
     reduction = percent(blocking["reduction_ratio"])
-    yield "reduction ratio", f"{reduction}: pairs that were not compared"
+    yield Row("reduction ratio", f"{reduction}: pairs that were not compared")
 
 
 def _by_threshold(result: dict[str, Any]) -> str:

@@ -7,9 +7,14 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from neardup.report.numbers import aligned, counted, labelled, percent
+from neardup.frame.run import Run
+from neardup.readable import aligned, counted, labelled, percent
+from neardup.report.view import Row
+from neardup.report.visible import name
 
 WIDTH = 20
+#: Characters of a value that are shown.
+_SHOWN = 30
 _BAR = 40
 _SCORES = ("precision", "recall", "f1")
 
@@ -22,21 +27,21 @@ def render_blocks(counts: dict[str, Any]) -> str:
 def render(summary: dict[str, Any], histogram: bool = True) -> str:
     """Return the summary of a linkage as text."""
     counts, threshold = summary["counts"], summary["threshold"]
-    lines = [*_blocks(counts), ("similarities", about_threshold(threshold))]
+    lines = [*_blocks(counts), Row("similarities", about_threshold(threshold))]
     at = f"{summary['spec']['decide_at']:g}"
-    lines.append(("pairs", f"{counts['pairs']:,} of probability {at} or more"))
+    lines.append(Row("pairs", f"{counts['pairs']:,} of probability {at} or more"))
     clusters = f"{counts['clusters']:,} of two records and more; the largest has"
-    lines.append(("clusters", f"{clusters} {counts['largest']:,}"))
-    lines += [("note", note) for note in summary["notes"]]
+    lines.append(Row("clusters", f"{clusters} {counts['largest']:,}"))
+    lines += [Row("note", note) for note in summary["notes"]]
     shown = [_labelled(lines)]
     if histogram and counts["candidates"]:
         shown.append(draw_histogram(threshold["histogram"], threshold["value"]))
     return "\n\n".join(shown)
 
 
-def _labelled(lines: list[tuple[str, str]]) -> str:
+def _labelled(lines: list[Row]) -> str:
     """Labels are names of blocks too, which may be longer than the others."""
-    return labelled(lines, max(WIDTH, *(len(label) + 2 for label, _ in lines)))
+    return labelled(lines, max(WIDTH, *(len(row.label) + 2 for row in lines)))
 
 
 def draw_histogram(counts: Sequence[int], threshold: float) -> str:
@@ -59,21 +64,23 @@ def draw_histogram(counts: Sequence[int], threshold: float) -> str:
     return "\n".join([head, *rows])
 
 
-def _blocks(counts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _blocks(counts: dict[str, Any]) -> Iterator[Row]:
     files = "of two files" if counts["sources"] > 1 else "of one file"
     if counts["against"] is not None:
         files = f"against {counts['against']:,} of the index"
-    yield "records", f"{counts['records']:,} {files}"
+    yield Row("records", f"{counts['records']:,} {files}")
     if counts["skipped"]:
-        yield "left out", f"{counts['skipped']:,} larger than allowed"
+        yield Row("left out", f"{counts['skipped']:,} larger than allowed")
     each = f"{counts['candidates_per_record']:.1f} per record"
-    yield "candidates", f"{counts['candidates']:,}, {each}"
-    yield "reduction ratio", percent(counts["reduction_ratio"])
+    yield Row("candidates", f"{counts['candidates']:,}, {each}")
+    yield Row("reduction ratio", percent(counts["reduction_ratio"]))
     bands = f"{counts['bands']} bands of {counts['rows']} rows"
     at = f"{percent(counts['recall'])} of the pairs of similarity {counts['block_at']:g}"
-    yield "recall", f"{at}, predicted for {bands}"
+    yield Row("recall", f"{at}, predicted for {bands}")
     for block in counts["blocks"][1:]:
-        yield f"by {block['name']}", f"{block['added']:,} more candidates of {block['pairs']:,}"
+        yield Row(
+            f"by {block['name']}", f"{block['added']:,} more candidates of {block['pairs']:,}"
+        )
 
 
 def about_threshold(threshold: dict[str, Any]) -> str:
@@ -93,6 +100,11 @@ def about_threshold(threshold: dict[str, Any]) -> str:
     return shown
 
 
+def text_of_run(run: Run[Any]) -> str:
+    """Return the summary of a run, without the histogram."""
+    return render(run.summary, histogram=False)
+
+
 def render_evaluation(result: dict[str, Any]) -> str:
     """Return how candidates and decision agree with the truth, each by itself."""
     truth = result["truth"]
@@ -108,13 +120,13 @@ def render_evaluation(result: dict[str, Any]) -> str:
     return "\n\n".join(shown)
 
 
-def _blocking(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _blocking(result: dict[str, Any]) -> Iterator[Row]:
     blocking = result["blocking"]
-    yield "pairs completeness", percent(blocking["pairs_completeness"])
-    yield "pairs quality", percent(blocking["pairs_quality"])
-    yield "reduction ratio", percent(blocking["reduction_ratio"])
+    yield Row("pairs completeness", percent(blocking["pairs_completeness"]))
+    yield Row("pairs quality", percent(blocking["pairs_quality"]))
+    yield Row("reduction ratio", percent(blocking["reduction_ratio"]))
     each = f"{blocking['candidates_per_record']:.1f} per record"
-    yield "candidates", f"{blocking['candidates']:,}, {each}"
+    yield Row("candidates", f"{blocking['candidates']:,}, {each}")
 
 
 def _decision(decision: dict[str, Any]) -> str:
@@ -158,3 +170,84 @@ def _scored(rows: list[list[str]]) -> str:
 def _row(label: str, scores: dict[str, Any]) -> list[str]:
     numbers = [f"{scores[of]:,}" for of in ("given", "true")]
     return [label, *numbers, *(percent(scores[of]) for of in _SCORES)]
+
+
+def render_pair(found: dict[str, Any]) -> str:
+    """Return why two records are one, or are not: a line for each field."""
+    rows = [["prior", "", "", "", _bits(found["prior"])]]
+    rows += [_line_of(line) for line in found["fields"]]
+    rows += [
+        [name, "", "", "", _bits(found[name])]
+        for name in ("dependences", "veto", "labels")
+        if found[name]
+    ]
+    rows.append(["total", "", "", "", _bits(found["total"])])
+    head = ["field", "first", "second", "similarity", "bits"]
+    left = 3
+    if not any("values" in line for line in found["fields"]):
+        head, *rows = ([row[0], *row[3:]] for row in (head, *rows))
+        left = 1
+    table = aligned(head, rows, left)
+    return f"{table}\n\n{labelled(_verdict(found), WIDTH)}"
+
+
+def _line_of(line: dict[str, Any]) -> list[str]:
+    if "similarity" not in line:  # whether they are each other's best
+        return [name(line["field"]), "", "", "", _bits(line["bits"])]
+    similarity = "missing" if line["similarity"] is None else f"{line['similarity']:.2f}"
+    if line["frequency"] is not None:
+        similarity = f"equal, in {line['frequency']:,}"
+    if line["swapped"]:
+        similarity += ", swapped"
+    values = map(_cut, line.get("values", ("", "")))
+    return [name(line["field"]), *values, similarity, _bits(line["bits"])]
+
+
+def _verdict(found: dict[str, Any]) -> Iterator[Row]:
+    sure = f"{'a' if found['match'] else 'no'} match at {found['decide_at']:g}"
+    if not found["candidate"]:
+        sure = "no match, as they were no candidates"
+    at = f"{found['probability']:.6g}, {sure}"
+    yield Row(("score" if found["score"] else "probability"), at)
+    yield Row("similarity", f"{found['similarity']:.3f}")
+    yield Row("cluster", "the same" if found["same_cluster"] else "different ones")
+    is_one = "yes" if found["candidate"] else "no, so they were not compared"
+    yield Row("candidate", is_one)
+    yield Row("blocking similarity", f"{found['block_similarity']:.3f}")
+
+
+def _bits(value: float | None) -> str:
+    return "" if value is None else f"{value:+.2f}"
+
+
+def _cut(value: str) -> str:
+    return name(value if len(value) <= _SHOWN else value[: _SHOWN - 3] + "...")
+
+
+def render_record(found: dict[str, Any]) -> str:
+    """Return a record with its cluster and its candidates."""
+    what = "score" if found["score"] else "probability"
+    head = ["record", what, "match", "cluster", "bits", *map(name, found["fields"])]
+    rows = [
+        [
+            name(str(line["id"])),
+            f"{line['probability']:.4f}",
+            "yes" if line["match"] else "no",
+            "the same" if line["same_cluster"] else "",
+            f"{line['total']:+.2f}",
+            *("" if bits is None else f"{bits:+.2f}" for bits in line["bits"]),
+        ]
+        for line in found["pairs"]
+    ]
+    text = labelled(_of_record(found), WIDTH)
+    return f"{text}\n\n{aligned(head, rows, 1)}" if rows else text
+
+
+def _of_record(found: dict[str, Any]) -> Iterator[Row]:
+    yield Row("record", name(str(found["id"])))
+    members = ", ".join(name(str(id_)) for id_ in found["members"])
+    more = found["size"] - 1 - len(found["members"])
+    members += f" and {more:,} more" if more else ""
+    yield Row("cluster", f"{found['cluster']}, of {found['size']:,}")
+    yield Row("with", members or "no other record")
+    yield Row("candidates", f"{found['candidates']:,}, of which {found['matches']:,} match")

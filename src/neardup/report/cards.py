@@ -6,22 +6,24 @@ escaped.
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import itertools
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.frame.shown import Bar, Chart, Views
-from neardup.report import audit_text, cluster_text, evaluate_text, plan_text, summary_text
+from neardup.frame.shown import Bar, Chart
+from neardup.readable import counted, percent
+from neardup.report.compared import view
 from neardup.report.differences import Difference, Fold, differences, folded
-from neardup.report.numbers import counted, percent
-from neardup.report.views import render, view
+from neardup.report.page.link_page import odds_histogram
+from neardup.report.text import audit_text, cluster_text, link_text, plan_text, summary_text
+from neardup.report.view import Row
 from neardup.report.visible import visible
 
 if TYPE_CHECKING:
+    from neardup.api.finished.link_runs import LinkRun
     from neardup.api.finished.runs import DedupRun
     from neardup.forecast.plan import Plan
     from neardup.frame.run import Run
@@ -38,20 +40,45 @@ _CONTEXT = 20
 _FULL, _LEFT, _HEIGHT = 240, 150, 20  # pixels: the longest bar, its begin, and a row
 
 
-def of_run(run: DedupRun) -> str:
+class Card(NamedTuple):
+    """A verdict, a small table, a chart, and texts as HTML."""
+
+    head: str = ""
+    rows: Sequence[Row] = ()
+    chart: Chart | None = None
+    texts: str = ""
+
+    def html(self) -> str:
+        """Return it as HTML, in which nothing is active."""
+        style = "max-width:60em" if self.rows else "overflow-x:auto"
+        head = f"<b>{_escaped(self.head)}</b>" if self.head else ""
+        # A remark on a number has a cell by itself.
+        numbered = any(row.number for row in self.rows)
+        rows = "".join(f"<tr>{_cells(row, numbered)}</tr>" for row in self.rows)
+        table = f"<table>{rows}</table>" if rows else ""
+        chart = "" if self.chart is None else _chart(*self.chart)
+        return f'<div style="{style}">{head}{table}{chart}{self.texts}</div>'
+
+
+def text_of_run(run: Run[Any]) -> str:
+    """Return the main numbers of a run as the command shows them, in the words of Python."""
+    return _in_python(summary_text.aligned(run.summary))
+
+
+def of_dedup(run: DedupRun) -> Card:
     """Return the verdict of a run, and how similar the removed documents are."""
     counts, spec = run.summary["counts"], run.spec
     removed = counts["removed"]
     head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
     lines = [*summary_text.found(run.summary), summary_text.recall(run.summary)]
-    lines.append(("threshold", f"{spec.threshold:g}", f"by {spec.shingle}"))
+    lines.append(Row("threshold", f"{spec.threshold:g}", f"by {spec.shingle}"))
     equal = int((run.duplicates.column("similarity").to_numpy() == 1).sum())
     if equal != counts.get("exact_duplicates", equal):
-        lines.append(("similarity 1", f"{equal:,}", _EQUAL))
-    return _card(head, _rows(lines), chart_of_run(run) if removed else None)
+        lines.append(Row("similarity 1", f"{equal:,}", _EQUAL))
+    return Card(head, _rows(lines), chart_of_dedup(run) if removed else None)
 
 
-def chart_of_run(run: DedupRun) -> Chart:
+def chart_of_dedup(run: DedupRun) -> Chart:
     """Return how similar the removed documents are."""
     found = run.duplicates.column("similarity").to_numpy()
     limits = np.linspace(run.spec.threshold, 1, 6)
@@ -62,18 +89,18 @@ def chart_of_run(run: DedupRun) -> Chart:
     return Chart("Removed documents by similarity", bars)
 
 
-def of_any(run: Run[Any]) -> str:
-    """Return the main numbers of the run of another command."""
-    return _card(f"neardup {run.command}", _rows(summary_text.rows(run.summary)))
+def of_run(run: Run[Any]) -> Card:
+    """Return the main numbers of a run."""
+    return Card(f"neardup {run.command}", _rows(summary_text.rows(run.summary)))
 
 
-def of_audit(audit: Audit) -> str:
+def of_audit(audit: Audit) -> Card:
     """Return the results of an audit, and the S-curve."""
     values = audit.as_dict()
     left = 0.0 if audit.kept_near_share is None else audit.kept_near_share
     head = f"{percent(left)} of the kept documents still have a near-duplicate among them."
     rows = [*audit_text.kept(values), *audit_text.recall(values), *audit_text.removed(values)]
-    return _card(head, rows, chart_of_audit(audit))
+    return Card(head, rows, chart_of_audit(audit))
 
 
 def chart_of_audit(audit: Audit) -> Chart:
@@ -86,12 +113,12 @@ def chart_of_audit(audit: Audit) -> Chart:
     return Chart("Pairs that share a bucket, by similarity; mark: predicted", bars)
 
 
-def of_plan(plan: Plan) -> str:
+def of_plan(plan: Plan) -> Card:
     """Return the estimates of a plan."""
     rows = [*plan_text.found(plan), *plan_text.taken(plan)]
-    rows += [("warning", "", one.text) for one in plan.warnings]
+    rows += [Row("warning", "", one.text) for one in plan.warnings]
     head = f"{percent(plan.near_duplicates.share)} of the sample are near-duplicates."
-    return _card(head, rows, chart_of_plan(plan))
+    return Card(head, rows, chart_of_plan(plan))
 
 
 def chart_of_plan(plan: Plan) -> Chart:
@@ -102,7 +129,7 @@ def chart_of_plan(plan: Plan) -> Chart:
     return Chart("Shares of the sample", bars)
 
 
-def of_explanation(found: Explanation) -> str:
+def of_explanation(found: Explanation) -> Card:
     """Return why a document was removed or kept, with the differences marked."""
     shown = view(found)
     parts = [_part(part) for part in folded(shown.parts, _CONTEXT)]
@@ -113,7 +140,7 @@ def of_explanation(found: Explanation) -> str:
     texts = "".join(parts) or "".join(map(_escaped, shown.texts[:1]))
     body = f'<div style="white-space:pre-wrap;margin-top:8px">{texts}</div>' if texts else ""
     chart = None if found.comparison is None else chart_of_explanation(found)
-    return _card(shown.head, shown.notes, chart, body)
+    return Card(shown.head, shown.notes, chart, body)
 
 
 def chart_of_explanation(found: Explanation) -> Chart:
@@ -126,16 +153,14 @@ def chart_of_explanation(found: Explanation) -> Chart:
     return Chart("Shares of shingles; mark: the threshold", bars)
 
 
-def of_cluster(found: Cluster) -> str:
+def of_cluster(found: Cluster) -> Card:
     """Return the texts of a cluster side by side, with their differences from the first marked."""
     cells = [(cluster_text.about(one), _side(found, one)) for one in found.members]
     style = "vertical-align:top;text-align:left;min-width:20em"
     heads = "".join(f'<td style="{style}"><b>{_escaped(head)}</b></td>' for head, _ in cells)
     texts = "".join(f'<td style="{style};white-space:pre-wrap">{text}</td>' for _, text in cells)
     table = f"<table><tr>{heads}</tr><tr>{texts}</tr></table>"
-    return (
-        f'<div style="overflow-x:auto"><b>{_escaped(cluster_text.headline(found))}</b>{table}</div>'
-    )
+    return Card(cluster_text.headline(found), texts=table)
 
 
 def _side(found: Cluster, member: Member) -> str:
@@ -156,12 +181,8 @@ _CALLS = {
 }
 
 
-def _rows(rows: Iterable[summary_text.Row]) -> list[tuple[str, ...]]:
-    return [(label, value, _in_python(remark)) for label, value, remark in rows]
-
-
-def _text_of_run(run: Run[Any]) -> str:
-    return _in_python(summary_text.aligned(run.summary))
+def _rows(rows: Iterable[Row]) -> list[Row]:
+    return [row._replace(remark=_in_python(row.remark)) for row in rows]
 
 
 def _in_python(remark: str) -> str:
@@ -170,44 +191,33 @@ def _in_python(remark: str) -> str:
     return remark
 
 
+def in_lines(text: Callable[[Any], str]) -> Callable[[Any], Card]:
+    """Return what shows the text of a result as it is."""
+    return lambda result: Card(texts=_pre(text(result)))
+
+
+def of_linkage(run: LinkRun) -> Card:
+    """Return the main numbers and the histogram, without values of records."""
+    bars = odds_histogram(run._linked)
+    most = max([1.0, *(np.log1p(bar["count"]) for bar in bars)])
+    rects = "".join(
+        f'<rect x="{k * 10}" y="{80 - 80 * np.log1p(bar["count"]) / most:.1f}" width="9" '
+        f'height="{80 * np.log1p(bar["count"]) / most:.1f}" fill="#2a9d8f"/>'
+        for k, bar in enumerate(bars)
+    )
+    return Card(
+        texts=f'{_pre(link_text.text_of_run(run))}<svg width="{10 * len(bars)}" height="80" '
+        f'role="img" aria-label="Candidates by log odds">{rects}</svg>'
+    )
+
+
 def _pre(text: str) -> str:
     return f"<pre>{_escaped(text)}</pre>"
 
 
-def _text_of_explanation(found: Explanation) -> str:
-    return render(dataclasses.replace(view(found), texts=()))
-
-
-#: By class of result: the text that print() and the command show, and the card of a notebook.
-VIEWS = {
-    "Run": Views(_text_of_run, of_any),
-    "DedupRun": Views(_text_of_run, of_run, chart_of_run),
-    "PassageExplanation": Views(lambda found: found.render(), lambda found: _pre(found.render())),
-    "Audit": Views(lambda audit: audit_text.render(audit.as_dict()), of_audit, chart_of_audit),
-    "Plan": Views(plan_text.render, of_plan, chart_of_plan),
-    "Explanation": Views(_text_of_explanation, of_explanation, chart_of_explanation),
-    "Cluster": Views(cluster_text.render, of_cluster),
-    "Evaluation": Views(
-        evaluate_text.render,
-        lambda found: _pre(evaluate_text.render(found)),
-    ),
-}
-
-
-def _card(
-    head: str, rows: Iterable[tuple[str, ...]], chart: Chart | None = None, more: str = ""
-) -> str:
-    cells = "".join(f"<tr>{_cells(*row)}</tr>" for row in rows)
-    return (
-        f'<div style="max-width:60em"><b>{_escaped(head)}</b><table>{cells}</table>'
-        f"{'' if chart is None else _chart(*chart)}{more}</div>"
-    )
-
-
-def _cells(label: str, value: str, remark: str | None = None) -> str:
-    """Return the cells of a row; a remark on a number has a separate cell."""
-    cells = [("left;opacity:.7", label), ("left" if remark is None else "right", value)]
-    cells += [] if remark is None else [("left", remark)]
+def _cells(row: Row, numbered: bool) -> str:
+    cells = [("left;opacity:.7", row.label), ("right", row.number), ("left", row.remark)]
+    del cells[1 : 1 if numbered else 2]
     return "".join(f'<td style="text-align:{how}">{_escaped(what)}</td>' for how, what in cells)
 
 

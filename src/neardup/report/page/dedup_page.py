@@ -1,86 +1,51 @@
 """A finished run as one page that opens in any browser, without network or server."""
 
-import os
+from __future__ import annotations
+
 from collections.abc import Sequence
-from pathlib import Path, PurePath
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.engines.clock import Event, Listener
+from neardup.engines.clock import Event
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.inspect.audit import stored_audit
-from neardup.report.numbers import counted, day
-from neardup.report.outfile import check_file
+from neardup.readable import counted, day
 from neardup.report.page import page_charts, run_words
 from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, to_show
 from neardup.report.page.page_model import Figures, Filters, Heat, Judging, Listing, Page
 from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns, measure
 from neardup.report.page.survey import Survey, chosen, survey
-from neardup.report.page.write import write_page
-from neardup.report.visible import need_jinja
+from neardup.report.view import PageOptions
 from neardup.results.results import Results
 from neardup.tuning import TUNING
+
+if TYPE_CHECKING:
+    from neardup.api.finished.runs import DedupRun
 
 #: Bytes of a page for each cluster shown, and at least.
 _BYTES, _MINIMUM = 8_000, 400_000
 
 
-def write_report(  # noqa: PLR0913 - public, and each is a separate choice
-    results: Results,
-    path: str | os.PathLike[str],
-    *,
-    title: str | None = None,
-    show: Sequence[str] = (),
-    by: str | None = None,
-    texts: bool = True,
-    max_clusters: int = 1000,
-    context: int = 40,
-    overwrite: bool = False,
-    threads: int | None = None,
-    listener: Listener | None = None,
-) -> Path:
-    """Write the results of a run as one HTML file.
-
-    Charts, script and data are in it; it loads nothing, and forbids the browser to. Texts
-    are read from the input of the run again.
-
-    Args:
-        results: The run.
-        path: File to write; it appears when complete, and only its owner can read it.
-        title: Heading of the page; without it, the name of the input.
-        show: Columns of the input that are shown next to ids, such as a title or a source.
-        by: A column, such as a source, for a table of whose documents are duplicates of whose.
-        texts: Whether texts of documents may be in it. Without, the input may be gone.
-        max_clusters: Clusters that are shown with their texts, at most, which bounds the file:
-            8 kB for each. One half are the largest, the others have the lowest similarity.
-            Of the others, ids are in the page, up to 16 MB.
-        context: Equal words that are shown before and after each difference.
-        overwrite: Replace the file if it is there.
-        threads: Threads that read.
-        listener: Called with notes for the user.
-
-    Returns:
-        The path.
+def dedup_page(run: DedupRun, options: PageOptions) -> Page:
+    """Return the clusters of a run as a page, with charts, and texts that are read again.
 
     Raises:
         InputError: A table of the run is damaged; or its input is gone and texts are wanted.
         ColumnError: The input has no such column.
-        OutputError: The file exists, or can't be written.
-        SpecError: ``max_clusters`` or ``context`` is negative.
-        DependencyError: Jinja is not installed.
+        SpecError: ``most`` or ``context`` is negative.
     """
-    for name, value in (("max_clusters", max_clusters), ("context", context)):
+    results, texts, by = run._results, options.texts, options.by
+    for name, value in (("max_clusters", options.most), ("context", options.context)):
         if value < 0:
             raise SpecError(f"`{name}` is {value}; expected 0 or more")
-    if not texts and (show or by):
+    if not texts and (options.show or by):
         raise SpecError("`show` and `by` need texts=True", "leave them out, or show the texts")
-    need_jinja()
-    target = check_file(path, results.inputs, overwrite, results.read_from)
     found = survey(results)
-    show = list(dict.fromkeys([show] if isinstance(show, str) else show))
+    show = list(dict.fromkeys([options.show] if isinstance(options.show, str) else options.show))
     columns = [*show, *([] if by is None or by in show else [by])]
     if results.private_ids and results.id_column in columns:
         raise SpecError(
@@ -90,20 +55,20 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
     try:
         check_columns(results, columns)
         if len(found.members):
-            table = measure(results, found.members, columns, threads)
+            table = measure(results, found.members, columns, options.threads)
     except InputError as error:
         if isinstance(error, ColumnError):
             raise
         if texts:
             error.hint = f"{error.hint}; or make the page with texts=False".removeprefix("; or ")
             raise
-        if listener is not None:
-            listener(Event("report", note=f"{error}; lengths are not measured"))
+        if options.listener is not None:
+            options.listener(Event("report", note=f"{error}; lengths are not measured"))
     heat = None
     if table is not None and by is not None:
         heat = page_charts.heat_map(found, table.column(by), by, results.spec.threshold)
-    full, others = chosen(found, max_clusters)
-    capacity = max(_MINIMUM, _BYTES * max_clusters)
+    full, others = chosen(found, options.most)
+    capacity = max(_MINIMUM, _BYTES * options.most)
     hidden = results.private_ids or (not texts and bool(results.record["secret_ids"]))
     clusters = Clusters(results, found, _measured(found, table, show, heat), hidden, capacity)
     id_bytes, complete = _ids(results)
@@ -111,26 +76,25 @@ def write_report(  # noqa: PLR0913 - public, and each is a separate choice
     read = None
     if texts and shown:
         compared = np.concatenate([one.docs[one.compared] for one in shown])
-        read = beginnings(results, compared, threads)
+        read = beginnings(results, compared, options.threads)
     clusters.add(shown, read)
     clusters.add_ids(others, TUNING.page_ids)
     about = _about(results, found, table)
     judged = complete and not hidden
-    page = Page(
-        title=title or f"Near-duplicates in {about['name']}",
+    return Page(
+        title=options.title or f"Near-duplicates in {about['name']}",
         date=f"Run of {about['date']}",
         verdict=run_words.verdict(about),
         shares=_shares(about["counts"]),
         numbers=list(run_words.numbers(about)),
         remarks=list(run_words.remarks(about)),
         filters=_filters(results, found, heat, about) if clusters.listed else None,
-        listing=_listing(found, clusters, read is not None, judged, show, context),
+        listing=_listing(found, clusters, read is not None, judged, show, options.context),
         steps=list(run_words.steps(about)),
         charts=_charts(about, found),
         judge=_judge(about) if judged else None,
         footer=_footer(about, read is not None, table is not None or not len(found.members)),
     )
-    return write_page(page, target)
 
 
 def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:

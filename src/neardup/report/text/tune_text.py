@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from neardup.forecast.tune import REPORTED, Choice, Tuning
-from neardup.report.numbers import aligned, percent
+from neardup.readable import aligned, percent
 from neardup.sketch.bands import steepest
 
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neardup.arrays import array_of
 from neardup.errors import SpecError
+from neardup.readable import counted, day, percent
 from neardup.records.decision.model import logit
 from neardup.records.explaining import explain_pair
 from neardup.records.link_steps import Blocked, Linked
 from neardup.records.outputs.link_tables import cluster_table, ids_of, weight_table
-from neardup.records.outputs.link_text import about_threshold, render
-from neardup.report.numbers import counted, day, percent
-from neardup.report.outfile import check_file
 from neardup.report.page.page_model import (
     Bars,
     ComparedFields,
@@ -32,11 +27,13 @@ from neardup.report.page.page_model import (
     NumberCell,
     Page,
     PageBar,
-    Row,
     SmallTable,
 )
-from neardup.report.page.write import write_page
-from neardup.report.visible import visible
+from neardup.report.text.link_text import about_threshold
+from neardup.report.view import PageOptions, Row
+
+if TYPE_CHECKING:
+    from neardup.api.finished.link_runs import LinkRun
 
 #: Pairs on each side of the threshold that are shown, clusters, and records of a cluster.
 _SHOWN, _CLUSTERS, _RECORDS = 20, 300, 20
@@ -49,42 +46,26 @@ _HEAVIEST = 20
 _WIDEST, _BINS = 40, 40
 
 
-def write_link_page(
-    linked: Linked,
-    summary: dict[str, Any],
-    path: str | os.PathLike[str],
-    overwrite: bool,
-    evaluation: dict[str, Any] | None = None,
-    texts: bool = True,
-) -> Path:
-    """Write the page; only its owner can read it.
-
-    Args:
-        linked: The linkage.
-        summary: Of it.
-        path: File to write.
-        overwrite: Replace it.
-        evaluation: Result of `LinkRun.evaluate`, if there is a truth.
-        texts: Show the values of the fields; ids are shown in any case.
+def link_page(run: LinkRun, options: PageOptions) -> Page:
+    """Return the page of a linkage.
 
     Raises:
-        OutputError: The file exists, or can't be written.
         SpecError: Values are left out, and the ids are those of a field.
     """
+    linked, summary, texts = run._linked, run.summary, options.texts
     id, spec = linked.blocked.records.id, linked.blocked.spec
     if not texts and id in spec.names:
         raise SpecError(
             f"`texts` leaves out the values of fields, and the ids are those of the field {id!r}",
             "link the records with other ids, or by positions",
         )
-    target = check_file(path, (), overwrite)
     counts, names = summary["counts"], linked.blocked.records.names
     pairs = _around(linked, texts)
     clusters, several = clusters_shown(linked, texts)
     fields = spec.names if texts else ()
     items = [_pair(pair, group) for group, found in enumerate(pairs) for pair in found]
     items += [_cluster(one, fields, counts["sources"] > 1) for one in clusters]
-    page = Page(
+    return Page(
         title=f"Records of {' and '.join(names)}",
         date=f"Run of {day(summary['date'])}" if "date" in summary else "",
         verdict=f"{counted(counts['pairs'], 'pair')} of probability {summary['spec']['decide_at']} "
@@ -93,12 +74,11 @@ def write_link_page(
         numbers=list(_numbers(counts)),
         remarks=summary["notes"],
         figures=Figures(
-            "How it was decided", "Decision", list(_figures(linked, summary, evaluation))
+            "How it was decided", "Decision", list(_figures(linked, summary, options.evaluation))
         ),
         listing=_listing(items, len(clusters), several, texts),
         judge=Judging("The same?", "A match", "No match", "labels.csv", _key(names, summary)),
     )
-    return write_page(page, target)
 
 
 def _key(names: Sequence[str], summary: dict[str, Any]) -> str:
@@ -238,22 +218,6 @@ def _cluster(cluster: dict[str, Any], fields: Sequence[str], sources: bool) -> I
     detail = ComparedFields(heading, about, heads, rows)
     text = " ".join(members[0]["cells"])
     return Item(detail, ids[0], [f"{size:,} records"], text, also=ids[1:], group=2)
-
-
-def card(linked: Linked, summary: dict[str, Any]) -> str:
-    """Return the view in a notebook: a few lines and the histogram, without values of records."""
-    bars = odds_histogram(linked)
-    most = max([1.0, *(np.log1p(bar["count"]) for bar in bars)])
-    rects = "".join(
-        f'<rect x="{k * 10}" y="{80 - 80 * np.log1p(bar["count"]) / most:.1f}" width="9" '
-        f'height="{80 * np.log1p(bar["count"]) / most:.1f}" fill="#2a9d8f"/>'
-        for k, bar in enumerate(bars)
-    )
-    return (
-        f"<pre>{html.escape(visible(render(summary, histogram=False)))}</pre>"
-        f'<svg width="{10 * len(bars)}" height="80" role="img" '
-        f'aria-label="Candidates by log odds">{rects}</svg>'
-    )
 
 
 def odds_histogram(linked: Linked) -> list[dict[str, Any]]:

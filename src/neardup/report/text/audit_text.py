@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from neardup.report.numbers import aligned, counted, interval, labelled, percent
+from neardup.inspect.audit import Audit
+from neardup.readable import aligned, counted, interval, labelled, percent
+from neardup.report.view import Row
 from neardup.report.visible import name
-
-#: A label, a number where there is one, and its unit.
-Line = tuple[str, str, str]
 
 
 def render(audit: dict[str, Any], limit: int = 10) -> str:
@@ -24,39 +23,46 @@ def render(audit: dict[str, Any], limit: int = 10) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-def kept(audit: dict[str, Any]) -> Iterator[Line]:
+def text_of_audit(audit: Audit) -> str:
+    """Return the same of an audit that was just done."""
+    return render(audit.as_dict())
+
+
+def kept(audit: dict[str, Any]) -> Iterator[Row]:
     if audit["kept_near_share"] is None:
-        yield "kept", "", "no document that is not empty is kept"
+        yield Row("kept", "", "no document that is not empty is kept")
         return
     which = f"of the kept documents still have a kept one that reaches {audit['threshold']:g}"
-    yield "kept", percent(audit["kept_near_share"]), f"{interval(audit, 'kept_near')}{which}"
+    yield Row("kept", percent(audit["kept_near_share"]), f"{interval(audit, 'kept_near')}{which}")
     of = f"{audit['kept_documents']:,} that are kept and not empty"
-    yield "", "", f"found for {audit['kept_near']:,} of {audit['kept_sampled']:,} sampled, of {of}"
+    yield Row(
+        "", "", f"found for {audit['kept_near']:,} of {audit['kept_sampled']:,} sampled, of {of}"
+    )
     shared = sum(pair["shared"] for pair in audit["kept_pairs"])
     if shared:
-        yield (
+        yield Row(
             "",
             f"{shared:,}",
             f"{'pair' if shared == 1 else 'pairs'} of them shared a bucket and were not compared",
         )
 
 
-def recall(audit: dict[str, Any]) -> Iterator[Line]:
+def recall(audit: dict[str, Any]) -> Iterator[Row]:
     threshold, bands = f"{audit['threshold']:g}", audit["bands"]
     pairs = counted(audit["pairs"], "pair")
     sampled = f"of {counted(audit['documents'], 'document')}"
     near = f"near-duplicates of similarity {threshold} or more, in {pairs}"
     sampled += f" (seed {audit['seed']}); {audit['with_neighbours']:,} have {near}"
-    yield "sampled", f"{audit['sampled']:,}", sampled
+    yield Row("sampled", f"{audit['sampled']:,}", sampled)
     if audit["recall"] is None:
-        yield "recall", "", f"none: {_without_neighbours(audit)}"
+        yield Row("recall", "", f"none: {_without_neighbours(audit)}")
     else:
         found = f"of all true pairs were found; {percent(audit['expected_recall'])} expected"
-        yield "recall", percent(audit["recall"]), f"{interval(audit, 'recall')}{found}"
+        yield Row("recall", percent(audit["recall"]), f"{interval(audit, 'recall')}{found}")
     how = f"{bands['num_bands']} bands of {bands['rows']} rows" if bands else "an exact join"
     predicted = percent(audit["predicted_recall"])
-    yield "predicted", predicted, f"for a pair exactly at {threshold}, by {how}"
-    yield "missed", f"{audit['missed_pairs']:,}", f"of {pairs}"
+    yield Row("predicted", predicted, f"for a pair exactly at {threshold}, by {how}")
+    yield Row("missed", f"{audit['missed_pairs']:,}", f"of {pairs}")
 
 
 def _without_neighbours(audit: dict[str, Any]) -> str:
@@ -69,11 +75,11 @@ def _without_neighbours(audit: dict[str, Any]) -> str:
     return "no sampled document has a near-duplicate; a larger --sample may have some"
 
 
-def removed(audit: dict[str, Any]) -> Iterator[Line]:
+def removed(audit: dict[str, Any]) -> Iterator[Row]:
     which = f"all but {audit['wrong_removed']:,}" if audit["wrong_removed"] else "each"
     documents = "document" if audit["removed"] == 1 else "documents"
     those = f"{documents}, {which} with a kept one that reaches {audit['threshold']:g}"
-    yield (
+    yield Row(
         "removed",
         f"{audit['removed']:,}",
         f"{those}; {audit['removed_checked']:,} were compared again",

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from neardup.report.numbers import counted, share
+from neardup.readable import counted, share
+from neardup.report.view import Row
 from neardup.result_record import RECORD
 
-Row = tuple[str, str, str]
 #: A warning is due where so many documents have so large a share of duplicates.
 _MANY, _NEARLY_ALL = 20, 0.9
 #: A note, since it may be the wrong input.
@@ -36,8 +36,10 @@ def written(record: dict[str, Any], out: str, width: int = 13) -> str:
 def aligned(record: dict[str, Any]) -> str:
     """Return the same without the files."""
     lines = rows(record)
-    width = max(len(value) for _, value, _ in lines)
-    return "\n".join(f"{name:<13}{value:>{width}}  {text}".rstrip() for name, value, text in lines)
+    width = max(len(row.number) for row in lines)
+    return "\n".join(
+        f"{row.label:<13}{row.number:>{width}}  {row.remark}".rstrip() for row in lines
+    )
 
 
 def rows(record: dict[str, Any]) -> list[Row]:
@@ -56,45 +58,47 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     total, removed, exact = counts["documents"], counts["removed"], counts.get("exact_duplicates")
     few = f", {counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"
     few = "" if shingle["unit"] == "item" else few
-    yield "documents", f"{total:,}", f"{counts['empty']:,} empty{few}"
+    yield Row("documents", f"{total:,}", f"{counts['empty']:,} empty{few}")
     kinds = "exact duplicates and near-duplicates"
     if exact is not None:
         kinds = f"{counted(exact, 'exact duplicate')} and "
         kinds += counted(removed - exact, "near-duplicate")
     yield from _kept_and_removed(counts, kinds)
     largest = f"of two documents or more; the largest has {counts['largest_cluster']:,}"
-    yield "clusters", f"{counts['clusters_of_two_or_more']:,}", largest
+    yield Row("clusters", f"{counts['clusters_of_two_or_more']:,}", largest)
     if not record["spec"]["max_bucket"] and _recall(record) >= _ENOUGH:
-        yield "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
+        yield Row(
+            "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
+        )
     if counts.get("not_compared"):
         what = "pairs in very large buckets; edges may be missing, the kept set is not affected"
         if record["spec"]["max_bucket"]:
             what = "pairs in buckets above --max-bucket; kept documents may still be alike"
-        yield "not compared", f"{counts['not_compared']:,}", what
+        yield Row("not compared", f"{counts['not_compared']:,}", what)
     yield from _of_input(counts)
     yield from _notes(record)
     if counts["short"] > total / 2:
         what = "of the texts are shorter than a shingle; of them only equal ones are found"
-        yield "warning", share(counts["short"], total), what
+        yield Row("warning", share(counts["short"], total), what)
     if total >= _MANY and removed > _NEARLY_ALL * total:
         what = "of the documents are removed: few texts are nearly all; is it the right column?"
-        yield "warning", share(removed, total), what
+        yield Row("warning", share(removed, total), what)
 
 
 def _of_input(counts: dict[str, Any]) -> Iterator[Row]:
     """Yield remarks on an input that not all corpora give a reason for."""
     if counts.get("encoding_replaced"):
         what = "texts that were not UTF-8, and were repaired"
-        yield "replaced", f"{counts['encoding_replaced']:,}", what
+        yield Row("replaced", f"{counts['encoding_replaced']:,}", what)
     if counts.get("skipped"):
-        yield "left out", f"{counts['skipped']:,}", "documents above --max-document"
+        yield Row("left out", f"{counts['skipped']:,}", "documents above --max-document")
     if not counts["documents"]:
-        yield "note", "", NO_DOCUMENTS
+        yield Row("note", "", NO_DOCUMENTS)
 
 
 def _notes(record: dict[str, Any]) -> Iterator[Row]:
     for note in record.get("notes", []):
-        yield "note", "", note
+        yield Row("note", "", note)
 
 
 def _recall(record: dict[str, Any]) -> float:
@@ -105,12 +109,12 @@ def recall(record: dict[str, Any]) -> Row:
     """Return which share of the pairs at the threshold is found."""
     bands = record["bands"]
     if bands is None:
-        return "recall", "1", "of the pairs from the threshold up, by an exact search"
+        return Row("recall", "1", "of the pairs from the threshold up, by an exact search")
     what = f"of the pairs at the threshold, predicted ({counted(bands['num_bands'], 'band')} of "
     what += counted(bands["rows"], "row") + ")"
     if _recall(record) < _ENOUGH:
         what += "; run dedup again at this threshold to find the others"
-    return "recall", f"{_recall(record):.3f}", what
+    return Row("recall", f"{_recall(record):.3f}", what)
 
 
 def _compared(record: dict[str, Any]) -> Iterator[Row]:
@@ -120,8 +124,8 @@ def _compared(record: dict[str, Any]) -> Iterator[Row]:
     runs = f"runs of {counted(shingle['n'], _UNITS[shingle['unit']])}{stems}"
     how = f"pairs, by {'items' if shingle['unit'] == 'item' else runs}, exactly"
     if "pairs_compared" in record["counts"]:
-        yield "compared", f"{record['counts']['pairs_compared']:,}", how
-    yield "threshold", f"{spec['threshold']:g}", "similarity of a near-duplicate (Jaccard)"
+        yield Row("compared", f"{record['counts']['pairs_compared']:,}", how)
+    yield Row("threshold", f"{spec['threshold']:g}", "similarity of a near-duplicate (Jaccard)")
 
 
 def took(record: dict[str, Any]) -> Row:
@@ -129,7 +133,7 @@ def took(record: dict[str, Any]) -> Row:
     seconds = sum(record["seconds"].values())
     rate = record["bytes"].get("text", 0) / 1e6 / seconds if seconds else 0
     memory = f"peak memory {record['peak_memory'] / 1e6:,.0f} MB"
-    return (
+    return Row(
         "took",
         f"{seconds:.1f} s",
         f"{rate:,.0f} MB/s of text, {memory}" if rate >= 1 else memory,
@@ -138,29 +142,29 @@ def took(record: dict[str, Any]) -> Row:
 
 def _kept_and_removed(counts: dict[str, Any], kinds: str) -> Iterator[Row]:
     total = counts["documents"]
-    yield "kept", f"{counts['kept']:,}", share(counts["kept"], total)
-    yield "removed", f"{counts['removed']:,}", f"{share(counts['removed'], total)}: {kinds}"
+    yield Row("kept", f"{counts['kept']:,}", share(counts["kept"], total))
+    yield Row("removed", f"{counts['removed']:,}", f"{share(counts['removed'], total)}: {kinds}")
 
 
 def of_batch(record: dict[str, Any]) -> Iterator[Row]:
     """Return the main numbers of a batch that was compared with an old corpus."""
     counts = record["counts"]
-    yield "documents", f"{counts['documents']:,}", "of the batch"
+    yield Row("documents", f"{counts['documents']:,}", "of the batch")
     kinds = f"{counts['similar_to_old']:,} similar to the old corpus, "
     yield from _kept_and_removed(
         counts, kinds + f"{counts['similar_within']:,} to the batch itself"
     )
     if record["old_only"]:
         there, old = counts["old_documents_found"], counts["old_documents"]
-        yield "matches", f"{counts['matches']:,}", f"pairs; {there:,} of {old:,} old documents"
+        yield Row("matches", f"{counts['matches']:,}", f"pairs; {there:,} of {old:,} old documents")
     largest = (
         f"of two documents or more of the batch; the largest has {counts['largest_cluster']:,}"
     )
-    yield "clusters", f"{counts['clusters_of_two_or_more']:,}", largest
+    yield Row("clusters", f"{counts['clusters_of_two_or_more']:,}", largest)
     yield from _of_input(counts)
     yield from _notes(record)
     if not counts["old_documents"]:
-        yield "note", "", _NO_OLD
+        yield Row("note", "", _NO_OLD)
     yield from _compared(record)
     yield recall(record)
 
@@ -168,39 +172,45 @@ def of_batch(record: dict[str, Any]) -> Iterator[Row]:
 def of_matches(record: dict[str, Any]) -> Iterator[Row]:
     """Return the main numbers of a training corpus that was searched for test items."""
     counts, settings = record["counts"], record["settings"]
-    yield "documents", f"{counts['documents']:,}", "of the training corpus"
+    yield Row("documents", f"{counts['documents']:,}", "of the training corpus")
     if settings["cut"]:
         contaminated = counts["contaminated"]
         yield from _kept_and_removed(counts, "words that match are cut instead")
-        yield "cut", f"{counts['cut_words']:,}", f"words, of {counted(contaminated, 'document')}"
+        yield Row(
+            "cut", f"{counts['cut_words']:,}", f"words, of {counted(contaminated, 'document')}"
+        )
     else:
         yield from _kept_and_removed(counts, "they contain a test item, or a passage of it")
     items, there = counts["test_items"], counts["test_items_found"]
-    yield "test items", f"{items:,}", f"{there:,} of them found, {share(there, items)}"
+    yield Row("test items", f"{items:,}", f"{there:,} of them found, {share(there, items)}")
     files = record["test_files"]
     for file in files[:_FILES] if len(files) > 1 else []:
         where = counted(file["documents"], "document")
         found = f"of {file['test_items']:,} found, in {where}: {file['file']}"
-        yield "", f"{file['test_items_found']:,}", found
+        yield Row("", f"{file['test_items_found']:,}", found)
     if len(files) > _FILES:
-        yield "", f"{len(files) - _FILES:,}", f"more files are in {RECORD}"
+        yield Row("", f"{len(files) - _FILES:,}", f"more files are in {RECORD}")
     size = settings["shingle"]
     if short := counts["test_items_shorter_than_a_shingle"]:
         only = counted(counts["only_by_short_items"], "document")
         what = f"of the test items, shorter than {size}, looked for as they are; {only} for "
-        yield "short", f"{short:,}", what + "them only"
+        yield Row("short", f"{short:,}", what + "them only")
     if short := counts["test_items_too_short"]:
         least = counted(settings["min_words"], "word")
-        yield "too short", f"{short:,}", f"of the test items, of fewer than {least}, not looked for"
+        yield Row(
+            "too short", f"{short:,}", f"of the test items, of fewer than {least}, not looked for"
+        )
     yield from _of_input(counts)
     yield from _notes(record)
     if not items:
-        yield "note", "", _NO_ITEMS
+        yield Row("note", "", _NO_ITEMS)
     yield from _frequent(record)
-    yield "matches", f"{counts['matches']:,}", f"of a document and a test item, by {settings['by']}"
+    yield Row(
+        "matches", f"{counts['matches']:,}", f"of a document and a test item, by {settings['by']}"
+    )
     if settings["threshold"] is not None:
-        yield "threshold", f"{settings['threshold']:g}", f"lowest {settings['by']} of a match"
-    yield "recall", "1", "each document is compared with all test items, exactly"
+        yield Row("threshold", f"{settings['threshold']:g}", f"lowest {settings['by']} of a match")
+    yield Row("recall", "1", "each document is compared with all test items, exactly")
 
 
 def _frequent(record: dict[str, Any]) -> Iterator[Row]:
@@ -212,7 +222,7 @@ def _frequent(record: dict[str, Any]) -> Iterator[Row]:
         what = f"of the documents ({count:,}) have the test item {id_}, of "
         what += counted(words, "word")
         what += f"; --min-words {words + 1} leaves out such short ones" if item["short"] else _LOOK
-        yield "warning", share(count, total), what
+        yield Row("warning", share(count, total), what)
 
 
 def of_passages(record: dict[str, Any]) -> Iterator[Row]:
@@ -221,23 +231,23 @@ def of_passages(record: dict[str, Any]) -> Iterator[Row]:
     words = counts["words"]
     if before := record.get("step_before"):
         removed = f"{before['removed']:,} of them removed as near-duplicates"
-        yield "texts in", f"{before['documents']:,}", f"of {before['folder']}; {removed}"
-    yield "documents", f"{counts['documents']:,}", f"of {words:,} words"
+        yield Row("texts in", f"{before['documents']:,}", f"of {before['folder']}; {removed}")
+    yield Row("documents", f"{counts['documents']:,}", f"of {words:,} words")
     copied, where = counts["copied_words"], counted(counts["documents_with_copies"], "document")
-    yield "copied", f"{copied:,}", f"words, {share(copied, words)}"
+    yield Row("copied", f"{copied:,}", f"words, {share(copied, words)}")
     if counts["boilerplate_words"]:
         where = f"of copied words, in {where}, and of boilerplate"
-        yield "passages", f"{counts['passages']:,}", where
+        yield Row("passages", f"{counts['passages']:,}", where)
         part = share(counts["boilerplate_words"], words)
-        yield "boilerplate", f"{counts['boilerplate_words']:,}", f"words, {part}"
+        yield Row("boilerplate", f"{counts['boilerplate_words']:,}", f"words, {part}")
     else:
-        yield "passages", f"{counts['passages']:,}", f"in {where}"
+        yield Row("passages", f"{counts['passages']:,}", f"in {where}")
     if counts.get("cut_words"):
-        yield "cut", f"{counts['cut_words']:,}", f"words, {share(counts['cut_words'], words)}"
+        yield Row("cut", f"{counts['cut_words']:,}", f"words, {share(counts['cut_words'], words)}")
     if "dropped" in counts:
-        yield "removed", f"{counts['dropped']:,}", "document" + "s" * (counts["dropped"] != 1)
+        yield Row("removed", f"{counts['dropped']:,}", "document" + "s" * (counts["dropped"] != 1))
     yield from _of_input(counts)
-    yield "recall", "1", f"of the runs of {record['spec']['words']} words that occur earlier"
+    yield Row("recall", "1", f"of the runs of {record['spec']['words']} words that occur earlier")
 
 
 #: The rows of each command that are not those of a run.

@@ -22,8 +22,8 @@ from neardup.records.incremental.record_store import RecordStore, open_store
 from neardup.threads import Pool
 
 if TYPE_CHECKING:
+    from neardup.api.finished.link_runs import LinkRun
     from neardup.records.incremental.relinking import Relinked
-    from neardup.records.outputs.link_runs import LinkRun
 
 
 class RecordIndex:
@@ -109,8 +109,8 @@ class RecordIndex:
             SpecError: The two ids are the same.
             UnknownIdError: No record has that id.
         """
+        from neardup.inspect.link_answers import LinkExplanation
         from neardup.records.incremental.record_changes import explain_stored
-        from neardup.records.outputs.link_answers import LinkExplanation
 
         return LinkExplanation(explain_stored(self._store, self._spelled([a, b]), texts))
 
@@ -148,8 +148,8 @@ class RecordIndex:
             SpecError: Ids of the index are positions.
             StoreError: Another process writes.
         """
+        from neardup.api.finished.link_runs import LinkRun
         from neardup.records.incremental.linking_new import link_new
-        from neardup.records.outputs.link_runs import LinkRun
         from neardup.records.record_files import Source
 
         how = options["reading"]
@@ -228,8 +228,8 @@ class RecordIndex:
         Raises:
             InputError: The truth can't be read, or names ids that no record has.
         """
-        from neardup.records.outputs.link_answers import LinkEvaluation
-        from neardup.records.outputs.link_scores import evaluate_clusters
+        from neardup.inspect.link_answers import LinkEvaluation
+        from neardup.inspect.link_scores import evaluate_clusters
 
         found, how = self.clusters, options["reading"]
         return LinkEvaluation(

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +19,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from neardup.arrays import numbers
+from neardup.cluster.agreement import Agreement, b_cubed, pair_counts
 from neardup.errors import FormatError, SpecError
 from neardup.frame.input_tables import read_table
 from neardup.frame.options import Reading
-from neardup.inspect.agreement import Agreement, b_cubed, pair_counts
 from neardup.inspect.evaluate import Judge
-from neardup.inspect.ground_truth import read_truth, truth_ids
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.decision.model import logit
 from neardup.records.decision.model import probability as probability_of
 from neardup.records.outputs.link_tables import COUNTS, Decided
-from neardup.results.results import Results
+from neardup.results.ground_truth import KnownIds, read_truth, truth_ids
 
 #: Probabilities at which the decision is scored, and bounds of the classes of reliability.
 _STEPS = [*(k / 1000 for k in (1, 2, 5)), *(k / 100 for k in range(1, 100)), 0.995, 0.999]
@@ -80,8 +78,8 @@ def _judge(
     how: Reading | None,
 ) -> tuple[Judge, dict[str, Any]]:
     records = sum(map(len, ids))
-    of = SimpleNamespace(ids=ids[0], name="the linkage", record={"secret_ids": True})
-    known = read_truth(cast(Results, of), truth, columns, kind, missing, ids[-1], how)
+    of = KnownIds(ids[0], "the linkage", True, ids[-1])
+    known = read_truth(of, truth, columns, kind, missing, how)
     if known.kind == "judged" or (known.kind == "groups" and len(ids) > 1):
         raise SpecError(
             f"the truth has {known.kind}; expected pairs",

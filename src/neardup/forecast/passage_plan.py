@@ -20,9 +20,7 @@ from neardup.engines.clock import Clock
 from neardup.frame.options import Reading
 from neardup.frame.shown import Shown
 from neardup.io.source import Partition
-from neardup.memory_plan import least_for_passages, show_size
-from neardup.report.numbers import counted, percent
-from neardup.report.summary_text import NO_DOCUMENTS
+from neardup.memory_plan import least_for_passages
 from neardup.tuning import TUNING
 
 #: A run takes between so many times the time of the sample, scaled, and so many seconds to start.
@@ -51,6 +49,8 @@ class PassagePlan(Shown):
         seconds: Range of the time on this machine.
     """
 
+    shown_as = "passages", "plan"
+
     documents: int
     text: int
     words: int
@@ -62,9 +62,6 @@ class PassagePlan(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    def __str__(self) -> str:
-        return render(self)
 
 
 def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits) -> PassagePlan:
@@ -146,21 +143,3 @@ def _estimate(
         disk=(low, high),
         seconds=(fastest, slowest),
     )
-
-
-def render(plan: PassagePlan) -> str:
-    """Return the estimate in a few lines."""
-    low, high = (show_size(size) for size in plan.disk)
-    copied = f"{percent(plan.copied_share)} of the words of {counted(plan.sampled, 'document')}"
-    more = "; more in all, since most sources are not among these"
-    more = "" if plan.sampled >= plan.documents else more
-    rows = [
-        ("documents", f"about {plan.documents:,}, {show_size(plan.text)}, {plan.words:,} words"),
-        ("copied", copied + more),
-        ("memory", f"at most {show_size(plan.memory)}"),
-        ("disk", f"{low} of temporary files, {high} if all words are copied"),
-        ("time", f"{plan.seconds[0]:,.0f} to {plan.seconds[1]:,.0f} s"),
-    ]
-    if not plan.documents:
-        rows.append(("note", NO_DOCUMENTS))
-    return "\n".join(f"{name:<11} {value}" for name, value in rows)

@@ -1,1 +1,0 @@
-"""A page of copied passages, for any browser, and one document in the terminal."""
