@@ -43,28 +43,23 @@ class Found {
   bar(low, high, number) {
     const exact = low === 1;
     const name = exact ? "similarity 1" : `similarity ${trimmed(low)} to ${trimmed(high)}`;
-    const button = make(
-      "button",
-      {
-        type: "button",
-        class: exact ? "bar-button exact" : "bar-button",
-        "aria-pressed": "false",
-        "aria-label": `${name}: ${counted(number, "removed document")}`,
-        disabled: number === 0,
-        on: {
-          click: () => {
-            const { selection } = this;
-            selection.bar = selection.bar?.[0] === low ? null : [low, high, name];
-            this.update(selection.bar !== null);
-          },
-        },
-      },
+    const face = [
       make("span", { class: "number" }, number ? compact(number) : ""),
       " ",
       make("span", { class: "column" }, drawn("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" })),
       make("span", { class: "tick" }, trimmed(low)),
-    );
-    return { low, high, number, exact, button };
+    ];
+    const choose = () => {
+      const { selection } = this;
+      selection.bar = selection.bar?.[0] === low ? null : [low, high, name];
+      this.update(selection.bar !== null);
+    };
+    const chosen = button(face, choose, {
+      class: exact ? "bar-button exact" : "bar-button near",
+      "aria-label": `${name}: ${counted(number, "removed document")}`,
+      disabled: number === 0,
+    });
+    return { low, high, number, exact, button: chosen };
   }
 
   /** Show what is looked at; go to the list if something was chosen in it. */
@@ -91,28 +86,18 @@ class Found {
       button.setAttribute("aria-pressed", String(selection.cell?.[0] === Number(button.dataset.cell)));
     }
     const active = [];
-    const drop = (label, clear) =>
-      make(
-        "button",
-        {
-          type: "button",
-          class: "filter",
-          "aria-label": `Stop showing only ${label}`,
-          on: { click: () => (clear(), this.update(), document.getElementById("search").focus()) },
-        },
-        quoted(label),
-        " ✕",
-      );
-    if (selection.step) {
-      active.push(
-        drop(`similarity from ${trimmed(threshold)}`, () => {
-          selection.step = 0;
-          parts.cutoff.value = "0";
-        }),
-      );
-    }
-    if (selection.bar) active.push(drop(selection.bar[2], () => (selection.bar = null)));
-    if (selection.cell) active.push(drop(selection.cell[1], () => (selection.cell = null)));
+    const drop = (name, none, label) => {
+      const clear = () => {
+        selection[name] = none;
+        parts.cutoff.value = String(selection.step);
+        this.update();
+        document.getElementById("search").focus();
+      };
+      active.push(button([quoted(label), " ✕"], clear, { class: "small filter", "aria-label": `Stop showing only ${label}` }));
+    };
+    if (selection.step) drop("step", 0, `similarity from ${trimmed(threshold)}`);
+    if (selection.bar) drop("bar", null, selection.bar[2]);
+    if (selection.cell) drop("cell", null, selection.cell[1]);
     parts.filters.replaceChildren("Only ", ...active);
     parts.filters.hidden = !active.length;
     this.changed(Boolean(go));

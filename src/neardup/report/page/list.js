@@ -69,14 +69,8 @@ class List {
   }
 
   drawPages() {
-    const turn = (name, label, page) => {
-      const there = page >= 0 && page < this.pages;
-      return make(
-        "button",
-        { type: "button", "aria-label": label, disabled: !there, on: { click: () => this.turn(page) } },
-        name,
-      );
-    };
+    const turn = (name, label, page) =>
+      button(name, () => this.turn(page), { "aria-label": label, disabled: page < 0 || page >= this.pages });
     this.parts.pages.replaceChildren(
       turn("«", "First page", this.page > 0 ? 0 : -1),
       turn("‹", "Page before", this.page - 1),
@@ -103,20 +97,14 @@ class List {
     const [says, flag] = item.foot(this.selection);
     const foot = says.map((one) => make("span", {}, one));
     if (flag) foot.push(make("span", { class: "flag" }, flag));
-    body.push(make("span", { class: "row-foot" }, foot.flatMap((part) => [part, " "])));
-    const button = make(
-      "button",
-      {
-        type: "button",
-        class: "row",
-        tabindex: row === this.marked ? "0" : "-1",
-        "data-item": String(item.at),
-        "aria-current": this.open === k ? "true" : null,
-        on: { click: () => this.opened(k, button) },
-      },
-      body.flatMap((part) => [part, " "]),
-    );
-    return make("li", {}, button);
+    body.push(make("span", { class: "quiet line" }, foot.flatMap((part) => [part, " "])));
+    const opens = button(body.flatMap((part) => [part, " "]), () => this.opened(k, opens), {
+      class: "row",
+      tabindex: row === this.marked ? "0" : "-1",
+      "data-item": item.at,
+      "aria-current": this.open === k ? "true" : null,
+    });
+    return make("li", {}, opens);
   }
 
   button(row) {

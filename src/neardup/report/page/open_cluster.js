@@ -1,3 +1,10 @@
+// A cluster that is open: what its texts share, its documents, and two of them side by side.
+
+/** In place of a value without words. */
+function nothing() {
+  return make("span", { class: "none soft" }, "nothing");
+}
+
 class OpenCluster extends Opened {
   constructor(context, item) {
     super(context, item);
@@ -56,8 +63,8 @@ class OpenCluster extends Opened {
     }
     return make(
       "dl",
-      { class: "cluster-facts" },
-      found.map(([name, value]) => make("div", {}, make("dt", {}, name), " ", make("dd", {}, value), " ")),
+      { class: "cluster-facts line" },
+      found.map(([name, value]) => make("div", {}, make("dt", { class: "quiet" }, name), " ", make("dd", {}, value), " ")),
       settings.texts && !cluster.texts.length ? make("p", { class: "quiet" }, "Its texts are not in the page, to keep it small.") : null,
     );
   }
@@ -97,17 +104,10 @@ class OpenCluster extends Opened {
 
   /** A button in place of equal words, which shows them. */
   fold(text, words) {
-    const button = make(
-      "button",
-      {
-        type: "button",
-        class: "fold",
-        "aria-label": `${count(words)} words that do not differ; show them`,
-        on: { click: () => button.replaceWith(make("span", { class: "shared" }, text)) },
-      },
-      `${count(words)} words`,
-    );
-    return button;
+    const unfold = () => folded.replaceWith(make("span", { class: "shared" }, text));
+    const label = `${count(words)} words that do not differ; show them`;
+    const folded = button(`${count(words)} words`, unfold, { class: "fold", "aria-label": label });
+    return folded;
   }
 
   slot([, distinct, values]) {
@@ -116,31 +116,27 @@ class OpenCluster extends Opened {
     const label = (value) =>
       value.trim()
         ? quoted(value.length > 40 ? cutAt(value, 40) + "…" : value)
-        : make("span", { class: "none" }, "nothing");
+        : nothing();
     const face = shown.flatMap((value, k) => [
-      k ? make("span", { class: "or", "aria-label": " or " }, " | ") : null,
+      k ? make("span", { class: "soft", "aria-label": " or " }, " | ") : null,
       label(value),
     ]);
-    if (rest > 0) face.push(make("span", { class: "or" }, ` +${count(rest)}`));
+    if (rest > 0) face.push(make("span", { class: "soft" }, ` +${count(rest)}`));
     const toggle = () => {
-      const open = button.getAttribute("aria-expanded") === "true";
-      button.setAttribute("aria-expanded", String(!open));
-      if (open) button.nextSibling.remove();
-      else button.after(this.values(distinct, values));
+      const open = opens.getAttribute("aria-expanded") === "true";
+      opens.setAttribute("aria-expanded", String(!open));
+      if (open) opens.nextSibling.remove();
+      else opens.after(this.values(distinct, values));
     };
-    const button = make("button", { type: "button", class: "slot", "aria-expanded": "false", on: { click: toggle } }, face);
-    return make("span", { class: "slot-box" }, button);
+    const opens = button(face, toggle, { class: "slot", "aria-expanded": "false" });
+    return make("span", { class: "slot-box" }, opens);
   }
 
   values(distinct, values) {
-    const items = values.map(([value, many]) =>
-      make(
-        "span",
-        { role: "listitem" },
-        make("span", { class: "many" }, `${count(many)}×`),
-        value.trim() ? quoted(value) : make("span", { class: "none" }, "nothing"),
-      ),
-    );
+    const items = values.map(([value, many]) => {
+      const times = make("span", { class: "many soft" }, `${count(many)}×`);
+      return make("span", { role: "listitem" }, times, value.trim() ? quoted(value) : nothing());
+    });
     const rest = distinct - values.length;
     if (rest > 0) items.push(make("span", { class: "quiet", role: "listitem" }, `and ${counted(rest, "other value")}`));
     return make("span", { class: "values", role: "list", "aria-label": "Values" }, items);
@@ -153,10 +149,9 @@ class OpenCluster extends Opened {
     const columns = cluster.shown ? settings.columns : [];
     const heads = ["Document", ...columns, "Similarity", measured ? "Characters" : null, ""];
     this.rows = [];
-    const rows = [];
     cluster.members.forEach((member, place) => {
       if (member[COPY_OF] >= 0) return;
-      const name = make("div", { class: "name" }, shownId(member[ID]), this.fate(member));
+      const name = make("div", { class: "name line" }, shownId(member[ID]), this.fate(member));
       name.style.paddingInlineStart = `${Math.min(6, Math.max(0, member[DEPTH] - 1))}rem`;
       const copies = this.copies(place);
       if (copies) name.append(copies);
@@ -170,18 +165,11 @@ class OpenCluster extends Opened {
         make("td", { class: "wide" }, member[NEAR] === null ? "" : similarityBar(member[NEAR])),
       ];
       if (measured) cells.push(make("td", { class: "number" }, count(member[CHARACTERS])));
-      const open = { type: "button", class: "small", on: { click: () => this.show(place, true) } };
-      cells.push(make("td", { class: "action" }, this.pairs.includes(place) ? make("button", open, "Compare") : null));
-      const row = make("tr", {}, cells);
-      this.rows[place] = row;
-      rows.push(row);
+      cells.push(make("td", { class: "action" }, this.pairs.includes(place) ? small("Compare", () => this.show(place, true)) : null));
+      this.rows[place] = make("tr", {}, cells);
     });
-    const table = make(
-      "table",
-      { class: "grid" },
-      make("thead", {}, make("tr", {}, heads.filter((head) => head !== null).map((head) => make("th", { scope: "col" }, head)))),
-      make("tbody", {}, rows),
-    );
+    const titles = heads.filter((head) => head !== null).map((head) => make("th", { scope: "col" }, head));
+    const table = tableOf("grid", titles, this.rows.filter(Boolean));
     const left = cluster.documents - cluster.members.length - (cluster.copies || 0);
     const made = section(
       "members",
@@ -189,7 +177,7 @@ class OpenCluster extends Opened {
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Documents of the cluster" }, table),
       left > 0 || cluster.more.length ? this.others(left) : null,
       settings.judge
-        ? make("button", { type: "button", class: "small save", on: { click: () => this.save() } }, left > 0 && !cluster.more.length ? "Save the listed ones as CSV" : "Save as CSV")
+        ? button(left > 0 && !cluster.more.length ? "Save the listed ones as CSV" : "Save as CSV", () => this.save(), { class: "small save" })
         : null,
     );
     this.dim();
@@ -233,7 +221,7 @@ class OpenCluster extends Opened {
 
   fate(member) {
     if (member[SIMILARITY] === null) return make("span", { class: "badge kept" }, "kept");
-    const removed = make("span", { class: "badge removed" }, "removed");
+    const removed = make("span", { class: "badge near" }, "removed");
     if (member[TARGET] === null) return removed;
     return make("span", {}, removed, " as a duplicate of ", shownId(member[TARGET]), ` (${similarityText(member[SIMILARITY])})`);
   }
@@ -278,12 +266,8 @@ class OpenCluster extends Opened {
     this.after = small("›", () => this.turn(1), { "aria-label": "Next pair" });
     this.place = make("span", { class: "quiet" });
     this.result = make("div", { class: "result", "aria-live": "polite" });
-    const controls = make(
-      "div",
-      { class: "controls" },
-      make("span", { class: "group" }, this.before, this.place, this.after),
-      this.judging(),
-    );
+    const turning = make("span", { class: "line" }, this.before, this.place, this.after);
+    const controls = make("div", { class: "controls line" }, turning, this.judging());
     const sample = pairs.length < others ? `A sample: ${count(pairs.length)} of ${counted(others, "different document")}.` : null;
     const made = section("sides", "Side by side", sample && make("p", { class: "quiet" }, sample), controls, this.result);
     this.show(this.first);
@@ -297,7 +281,7 @@ class OpenCluster extends Opened {
     this.number();
     this.showJudged();
     this.rows.forEach((row, k) => row?.classList.toggle("open", k === place));
-    const says = make("p", { class: "pair" }, make("span", {}, "Exact similarity "), similarityBar(other[NEAR]));
+    const says = make("p", { class: "pair line" }, make("span", {}, "Exact similarity "), similarityBar(other[NEAR]));
     const held = this.item.hasText(place);
     const parts = held ? this.item.parts(place) : [];
     if (held && parts.every((part) => part.equal)) {
@@ -321,11 +305,12 @@ class OpenCluster extends Opened {
   /** Both texts in rows: around each difference some words, and folded ones between. */
   table(one, other, parts) {
     const head = [one, other].map((member) => make("th", { scope: "col" }, shownId(member[ID])));
-    const body = make("tbody", {});
-    let cells = [make("td", { dir: "auto" }), make("td", { dir: "auto" })];
+    const rows = [];
+    const two = () => [make("td", { dir: "auto" }), make("td", { dir: "auto" })];
+    let cells = two();
     const close = () => {
-      if (cells[0].textContent.trim() || cells[1].textContent.trim()) body.append(make("tr", { class: "changed" }, cells));
-      cells = [make("td", { dir: "auto" }), make("td", { dir: "auto" })];
+      if (cells.some((cell) => cell.textContent.trim())) rows.push(make("tr", { class: "changed" }, cells));
+      cells = two();
     };
     parts.forEach(({ equal, a, b }, k) => {
       if (!equal) {
@@ -346,22 +331,21 @@ class OpenCluster extends Opened {
           return;
         }
         close();
-        body.append(this.gap(words, [text, both[1][piece][0]]));
+        rows.push(this.gap(words, [text, both[1][piece][0]]));
       });
     });
     close();
-    return make("table", { class: "compared" }, make("thead", {}, make("tr", {}, head)), body);
+    return tableOf("compared", head, rows);
   }
 
   /** A row in place of equal words, which shows them. */
   gap(words, texts) {
     const unfold = () => {
       const cells = texts.map((text) => make("td", { dir: "auto" }, text.trim()));
-      const shown = make("tr", { class: "same" }, cells);
-      row.replaceWith(shown);
+      row.replaceWith(make("tr", { class: "same" }, cells));
     };
-    const button = make("button", { type: "button", class: "fold", on: { click: unfold } }, `${count(words)} equal words`);
-    const row = make("tr", { class: "gap" }, make("td", { colspan: "2" }, button));
+    const folded = button(`${count(words)} equal words`, unfold, { class: "fold" });
+    const row = make("tr", { class: "gap" }, make("td", { colspan: "2" }, folded));
     return row;
   }
 

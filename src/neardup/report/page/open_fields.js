@@ -10,15 +10,14 @@ class OpenFields extends Opened {
     const { about, heads, rows, numbers, soft } = this.item;
     const number = (column) => (numbers.includes(column) ? "number" : null);
     const cells = (row) => row.map((cell, column) => make(column ? "td" : "th", { class: number(column), scope: column ? null : "row" }, quoted(cell)));
-    const table = make(
-      "table",
-      { class: "grid" },
-      make("thead", {}, make("tr", {}, heads.map((head, column) => make("th", { scope: "col", class: number(column) }, quoted(head))))),
-      make("tbody", {}, rows.map((row, k) => make("tr", { class: k >= rows.length - soft ? "quiet" : null }, cells(row)))),
+    const table = tableOf(
+      "grid",
+      heads.map((head, column) => make("th", { scope: "col", class: number(column) }, quoted(head))),
+      rows.map((row, k) => make("tr", { class: k >= rows.length - soft ? "quiet" : null }, cells(row))),
     );
     const controls = onPaper ? null : this.judging();
     if (controls) this.showJudged();
     const says = make("p", { class: "quiet" }, about);
-    return [says, controls && make("div", { class: "controls" }, controls), make("div", { class: "scroll fields", tabindex: "0", role: "region", "aria-label": "Values" }, table)];
+    return [says, controls && make("div", { class: "controls line" }, controls), make("div", { class: "scroll fields", tabindex: "0", role: "region", "aria-label": "Values" }, table)];
   }
 }

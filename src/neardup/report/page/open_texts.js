@@ -49,7 +49,7 @@ class OpenTexts extends Opened {
     const items = [...names].slice(0, NAMED).map(([name, mark]) => make("li", {}, this.coloured(shownId(name), mark)));
     if (names.size > NAMED) items.push(make("li", {}, `and ${counted(names.size - NAMED, "more source")}`));
     if (this.item.parts?.some((part) => part[2])) items.push(make("li", {}, make("span", { class: "changed" }, "changed words")));
-    return items.length ? make("ul", { class: "legend" }, items) : null;
+    return items.length ? make("ul", { class: "legend line" }, items) : null;
   }
 
   /** Where marks are, without texts. */

@@ -9,8 +9,8 @@ function section(name, title, ...children) {
   );
 }
 
-function small(label, action, more) {
-  return make("button", { type: "button", class: "small", on: { click: action }, ...more }, label);
+function small(label, click, more) {
+  return button(label, click, { class: "small", ...more });
 }
 
 class Opened {
@@ -22,8 +22,8 @@ class Opened {
   /** What is shown; close is called by its button. */
   draw(close) {
     const heading = make("h3", { tabindex: "-1" }, this.heading());
-    const back = { type: "button", class: "close", "aria-label": `Close this ${this.settings.one}`, on: { click: close } };
-    const head = make("div", { class: "item-head" }, heading, make("button", back, "✕"));
+    const back = button("✕", close, { class: "close", "aria-label": `Close this ${this.settings.one}` });
+    const head = make("div", { class: "item-head" }, heading, back);
     return [head, ...this.body()].filter(Boolean);
   }
 
@@ -50,7 +50,7 @@ class Opened {
     if (!judge || !this.pair) return null;
     this.right = small("✓ " + judge.right, () => this.judge(true), { title: "y" });
     this.wrong = small("✗ " + judge.wrong, () => this.judge(false), { title: "n" });
-    return make("span", { class: "group judge", role: "group", "aria-label": judge.question }, judge.question, this.right, this.wrong);
+    return make("span", { class: "line judge", role: "group", "aria-label": judge.question }, judge.question, this.right, this.wrong);
   }
 
   showJudged() {

@@ -2,15 +2,11 @@
 
 const find = (id) => document.getElementById(id);
 
-// Theme: the rules for dark screens are in one media rule, whose condition is changed here.
-const dark = [...document.styleSheets]
-  .flatMap((sheet) => [...sheet.cssRules])
-  .find((rule) => rule instanceof CSSMediaRule && rule.media.mediaText.includes("dark"));
-const THEMES = { auto: "screen and (prefers-color-scheme: dark)", light: "not all", dark: "screen" };
+const THEMES = { auto: "light dark", light: "light", dark: "dark" };
 const themeButton = find("theme");
 
 function setTheme(name) {
-  dark.media.mediaText = THEMES[name];
+  document.documentElement.style.colorScheme = THEMES[name];
   document.documentElement.dataset.theme = name;
   const [sign, label] = { auto: "◐ Auto", light: "☀ Light", dark: "☾ Dark" }[name].split(" ");
   themeButton.replaceChildren(sign, make("span", { class: "label" }, " " + label));

@@ -40,7 +40,7 @@ class Review {
     this.box.replaceChildren(
       make("span", { role: "status" }, `${counted(judged.length, "pair")} judged: ${count(right)} ${yes.toLowerCase()}, ${count(judged.length - right)} ${no.toLowerCase()}`),
       " ",
-      make("button", { type: "button", class: "small", on: { click: () => this.save() } }, `Save ${file}`),
+      button(`Save ${file}`, () => this.save(), { class: "small" }),
     );
   }
 

@@ -45,6 +45,16 @@ function make(tag, attributes, ...children) {
   return made;
 }
 
+/** Make a button; more are its attributes. */
+function button(label, click, more) {
+  return make("button", { type: "button", on: { click }, ...more }, label);
+}
+
+/** Make a table of rows below their heads; both have their cells already. */
+function tableOf(name, heads, rows) {
+  return make("table", { class: name }, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows));
+}
+
 /** Make an element of a picture. */
 function drawn(tag, attributes) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
