@@ -18,6 +18,7 @@ from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.inspect.compare import compare
 from neardup.inspect.explain import Explanation
 from neardup.report.compared import render, view
+from neardup.report.view import Row
 from neardup.results.results import Results, open_results
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
@@ -159,7 +160,7 @@ def test_the_edge_of_a_copy_is_listed_for_another(kernels: None) -> None:
     ):
         found = listed.explain(id, other)
         assert (found.edge, found.edge_of) == (says != "none", of)
-        assert ("edge", says) in view(found).notes
+        assert Row("edge", remark=says) in view(found).notes
     twice = neardup.dedup([second, *[first] * 3], cluster="components").explain(2, 3)
     assert twice.edge and twice.edge_of == (1,)
 

@@ -336,7 +336,7 @@ def test_what_was_not_compared(star_run: DedupRun, path_run: DedupRun, tmp_path:
 
 def remarks_of(run: DedupRun, path: Path) -> str:
     page = run.report(path, texts=False).read_text(encoding="utf-8")
-    return page.partition('<section id="found"')[0].partition('<ul class="remarks">')[2]
+    return page.partition('<section id="found"')[0].partition('<ul class="remarks apart">')[2]
 
 
 def test_copies_of_removed_documents_are_explained(tmp_path: Path, kernels: None) -> None:

@@ -29,12 +29,9 @@ function restOf(what) {
 function chosenClusters(clusters) {
   const withTexts = [...clusters.keys()].filter((k) => clusters[k].hasText(0));
   const differ = withTexts.filter((k) => clusters[k].lowest !== 1);
-  const chosen = new Set(differ.slice(0, EXAMPLES / 2));
-  for (const k of [...differ].sort((p, q) => clusters[p].key("lowest") - clusters[q].key("lowest"))) {
-    if (chosen.size < EXAMPLES) chosen.add(k);
-  }
-  for (const k of withTexts) if (chosen.size < EXAMPLES) chosen.add(k);
-  return [...chosen].sort((p, q) => p - q);
+  const lowest = [...differ].sort((p, q) => clusters[p].key("lowest") - clusters[q].key("lowest"));
+  const chosen = new Set([...differ.slice(0, EXAMPLES / 2), ...lowest, ...withTexts]);
+  return [...chosen].slice(0, EXAMPLES).sort((p, q) => p - q);
 }
 
 /** The first ones of each group. */

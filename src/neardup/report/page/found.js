@@ -3,15 +3,10 @@
 class Found {
   /** changed is called when something else is looked at. */
   constructor(data, selection, { clusters }, changed) {
-    const names = { value: "cutoff-value", says: "cutoff-says" };
-    const parts = {};
-    for (const name of ["similarities", "broken", "cutoff", "value", "says", "bars", "filters"]) {
-      parts[name] = document.getElementById(names[name] || name);
-    }
-    Object.assign(this, { data, selection, total: clusters, parts, changed });
-    parts.cutoff.max = String(data.slider.at.length - 1);
-    parts.cutoff.addEventListener("input", () => {
-      selection.step = Number(parts.cutoff.value);
+    Object.assign(this, { data, selection, total: clusters, changed });
+    find("cutoff").max = String(data.slider.at.length - 1);
+    find("cutoff").addEventListener("input", () => {
+      selection.step = Number(find("cutoff").value);
       this.update();
     });
     this.bars = data.histogram.map(([low, high, number]) => this.bar(low, high, number));
@@ -23,9 +18,9 @@ class Found {
     for (const { button, number, exact } of this.bars) {
       button.querySelector("svg").append(...shapes(Math.max(2, (100 * number) / top), number, broken && exact));
     }
-    parts.bars.classList.toggle("crowded", this.bars.length > 8);
-    parts.bars.replaceChildren(...this.bars.flatMap(({ button }) => [button, " "]));
-    parts.broken.textContent = broken
+    find("bars").classList.toggle("crowded", this.bars.length > 8);
+    find("bars").replaceChildren(...this.bars.flatMap(({ button }) => [button, " "]));
+    find("broken").textContent = broken
       ? ` The bar at 1 is broken: on the scale of the others it would be ${count(Math.round(atOne / most))} times as high as the highest of them.`
       : "";
     this.cells = [...document.querySelectorAll("[data-cell]")];
@@ -36,7 +31,7 @@ class Found {
         this.update(selection.cell !== null);
       });
     }
-    parts.similarities.hidden = false;
+    find("similarities").hidden = false;
     this.update();
   }
 
@@ -64,17 +59,17 @@ class Found {
 
   /** Show what is looked at; go to the list if something was chosen in it. */
   update(go) {
-    const { selection, parts, data, total } = this;
+    const { selection, data, total } = this;
     const { slider } = data;
     const threshold = selection.threshold;
     const [removed, clusters] = [slider.removed[selection.step], slider.clusters[selection.step]];
-    parts.value.textContent = trimmed(threshold);
-    parts.cutoff.setAttribute("aria-valuetext", trimmed(threshold));
+    find("cutoff-value").textContent = trimmed(threshold);
+    find("cutoff").setAttribute("aria-valuetext", trimmed(threshold));
     const says = `${count(removed)} of ${counted(slider.removed[0], "removed document")}, in ${count(clusters)} of ${counted(total, "cluster")}.`;
     const hint = selection.step
       ? ` With the threshold ${trimmed(threshold)} about as many would be removed; neardup recluster --threshold ${trimmed(threshold)} finds exactly which.`
       : " Move the slider to see what a higher threshold would leave.";
-    parts.says.replaceChildren(make("strong", {}, says), hint);
+    find("cutoff-says").replaceChildren(make("strong", {}, says), hint);
     for (const { low, high, button } of this.bars) {
       button.classList.toggle("below", low < 1 && high <= threshold + 1e-9);
       button.setAttribute("aria-pressed", String(selection.bar?.[0] === low));
@@ -89,17 +84,17 @@ class Found {
     const drop = (name, none, label) => {
       const clear = () => {
         selection[name] = none;
-        parts.cutoff.value = String(selection.step);
+        find("cutoff").value = String(selection.step);
         this.update();
-        document.getElementById("search").focus();
+        find("search").focus();
       };
       active.push(button([quoted(label), " ✕"], clear, { class: "small filter", "aria-label": `Stop showing only ${label}` }));
     };
     if (selection.step) drop("step", 0, `similarity from ${trimmed(threshold)}`);
     if (selection.bar) drop("bar", null, selection.bar[2]);
     if (selection.cell) drop("cell", null, selection.cell[1]);
-    parts.filters.replaceChildren("Only ", ...active);
-    parts.filters.hidden = !active.length;
+    find("filters").replaceChildren("Only ", ...active);
+    find("filters").hidden = !active.length;
     this.changed(Boolean(go));
   }
 }

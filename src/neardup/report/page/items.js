@@ -121,29 +121,19 @@ function termsOf(query) {
 /** A piece of a text around the first term that is in it, with terms marked. */
 function snippet(text, terms, length) {
   const flat = text.replace(/\s+/g, " ").trim();
-  const lower = flat.toLowerCase();
-  const sameLength = lower.length === flat.length;
-  const hits = sameLength ? terms.map((term) => lower.indexOf(term)).filter((at) => at >= 0) : [];
-  let from = hits.length ? Math.max(0, Math.min(...hits) - 30) : 0;
-  let to = Math.min(flat.length, from + length);
+  const any = terms.map((term) => term.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|");
+  const hits = any ? [...flat.matchAll(new RegExp(any, "giu"))] : [];
+  let at = hits.length ? Math.max(0, hits[0].index - 30) : 0;
+  let to = Math.min(flat.length, at + length);
   // Never between the two halves of a character.
-  if (/[\udc00-\udfff]/.test(flat[from] || "")) from++;
+  if (/[\udc00-\udfff]/.test(flat[at] || "")) at++;
   if (/[\ud800-\udbff]/.test(flat[to - 1] || "")) to--;
-  const out = make("bdi", {});
-  if (from > 0) out.append("…");
-  let at = from;
-  while (sameLength && at < to) {
-    let next = null;
-    for (const term of terms) {
-      const place = lower.indexOf(term, at);
-      if (place >= 0 && place < to && (next === null || place < next[0])) {
-        next = [place, Math.min(to, place + term.length)];
-      }
-    }
-    if (next === null) break;
-    putText(out, flat.slice(at, next[0]));
-    out.append(make("mark", {}, flat.slice(...next)));
-    at = next[1];
+  const out = make("bdi", {}, at > 0 ? "…" : null);
+  for (const { index, 0: hit } of hits) {
+    if (index < at || index >= to) continue;
+    putText(out, flat.slice(at, index));
+    at = Math.min(to, index + hit.length);
+    out.append(make("mark", {}, flat.slice(index, at)));
   }
   putText(out, flat.slice(at, to));
   if (to < flat.length) out.append("…");

@@ -147,24 +147,14 @@ class List {
     const row = [...this.parts.rows.children].findIndex((item) => item.contains(event.target));
     const last = this.parts.rows.children.length - 1;
     if (row < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
-    let to = null;
-    if (event.key === "ArrowDown") {
-      if (row < last) to = row + 1;
-      else if (this.page < this.pages - 1) this.turn(this.page + 1);
-      else return;
-    } else if (event.key === "ArrowUp") {
-      if (row > 0) to = row - 1;
-      else if (this.page > 0) {
-        this.turn(this.page - 1);
-        to = PER_PAGE - 1;
-      } else return;
-    } else if (event.key === "Home") to = 0;
-    else if (event.key === "End") to = last;
-    else if (event.key === "PageDown" && this.page < this.pages - 1) this.turn(this.page + 1);
-    else if (event.key === "PageUp" && this.page > 0) this.turn(this.page - 1);
-    else return;
+    const keys = { ArrowDown: row + 1, ArrowUp: row - 1, Home: 0, End: last, PageDown: last + 1, PageUp: -1 };
+    const to = keys[event.key];
+    const page = this.page + (to > last) - (to < 0);
+    if (to === undefined || page < 0 || page >= this.pages) return;
     event.preventDefault();
-    if (to !== null) this.mark(to, true);
+    if (page !== this.page) this.turn(page);
+    if (to >= 0 && to <= last) this.mark(to, true);
+    else if (event.key === "ArrowUp") this.mark(PER_PAGE - 1, true);
   }
 
   /** Show which item is open. */

@@ -177,7 +177,7 @@ class OpenCluster extends Opened {
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Documents of the cluster" }, table),
       left > 0 || cluster.more.length ? this.others(left) : null,
       settings.judge
-        ? button(left > 0 && !cluster.more.length ? "Save the listed ones as CSV" : "Save as CSV", () => this.save(), { class: "small save" })
+        ? button(left > 0 && !cluster.more.length ? "Save the listed ones as CSV" : "Save as CSV", () => this.save(), { class: "small save apart" })
         : null,
     );
     this.dim();
@@ -197,7 +197,7 @@ class OpenCluster extends Opened {
     };
     const these = copies ? `, ${count(copies)} of them copies of the first one` : "";
     const summary = make("summary", {}, `and ${counted(more.length, "more document")}, by id${these}`);
-    const details = make("details", { class: "copies others", on: { toggle: fill } }, summary);
+    const details = make("details", { class: "copies others apart", on: { toggle: fill } }, summary);
     return details;
   }
 

@@ -11,24 +11,14 @@ function setTheme(name) {
   const [sign, label] = { auto: "◐ Auto", light: "☀ Light", dark: "☾ Dark" }[name].split(" ");
   themeButton.replaceChildren(sign, make("span", { class: "label" }, " " + label));
   themeButton.setAttribute("aria-label", `Colours: ${name}. Change`);
-  try {
-    localStorage.setItem("neardup-theme", name);
-  } catch {
-    // A page from a file may have no storage; then the choice lasts as long as the page.
-  }
+  store("neardup-theme", name);
 }
 
 themeButton.addEventListener("click", () => {
   const names = Object.keys(THEMES);
   setTheme(names[(names.indexOf(document.documentElement.dataset.theme) + 1) % names.length]);
 });
-let stored = null;
-try {
-  stored = localStorage.getItem("neardup-theme");
-} catch {
-  stored = null;
-}
-setTheme(Object.hasOwn(THEMES, stored) ? stored : "auto");
+setTheme(Object.hasOwn(THEMES, stored("neardup-theme")) ? stored("neardup-theme") : "auto");
 themeButton.hidden = false;
 
 /** The list, what is open, and what of it is looked at. */

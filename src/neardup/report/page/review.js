@@ -4,12 +4,8 @@ class Review {
   /** judge says what is saved, see `neardup.report.page.page_model`; box is where numbers are shown. */
   constructor(judge, library, box) {
     Object.assign(this, { judge, key: "neardup-review-" + judge?.key, library, box });
-    this.pairs = new Map(); // numbers of both documents, as text: whether it is right
-    try {
-      this.pairs = new Map(JSON.parse((judge && localStorage.getItem(this.key)) || "[]"));
-    } catch {
-      // A page from a file may have no storage; then what is judged lasts as long as the page.
-    }
+    // Numbers of both documents, as text: whether it is right.
+    this.pairs = new Map(JSON.parse((judge && stored(this.key)) || "[]"));
     this.draw();
   }
 
@@ -23,11 +19,7 @@ class Review {
     const key = `${one},${other}`;
     if (right === undefined) this.pairs.delete(key);
     else this.pairs.set(key, right);
-    try {
-      localStorage.setItem(this.key, JSON.stringify([...this.pairs]));
-    } catch {
-      // As above.
-    }
+    store(this.key, JSON.stringify([...this.pairs]));
     this.draw();
   }
 

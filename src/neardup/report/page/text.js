@@ -83,9 +83,9 @@ function similarityText(value) {
 
 /** A similarity as a bar and a number. */
 function similarityBar(value) {
-  const bar = make("span", { class: "bar", "aria-hidden": "true" }, make("span", {}));
-  bar.firstChild.style.width = 100 * (value || 0) + "%";
-  return make("span", { class: "similarity" }, bar, make("span", {}, similarityText(value)));
+  const bar = drawn("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+  bar.append(drawn("rect", { width: 100 * (value || 0), height: 10 }));
+  return make("span", { class: "similarity line" }, bar, make("span", {}, similarityText(value)));
 }
 
 /** An id, without its middle where it is long: ends distinguish ids. */
@@ -103,6 +103,24 @@ function cutAt(text, length) {
 function tailOf(text, length) {
   const tail = text.slice(-length);
   return /^[\udc00-\udfff]/.test(tail) ? tail.slice(1) : tail;
+}
+
+/** What this browser keeps under a name; a page from a file may have no storage. */
+function stored(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** Keep a text in this browser, or else as long as the page. */
+function store(name, text) {
+  try {
+    localStorage.setItem(name, text);
+  } catch {
+    // As above.
+  }
 }
 
 /** Save a text as a file. */
