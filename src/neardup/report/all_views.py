@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.errors import OutputError
-from neardup.output.outfile import check_file
+from neardup.output.outfile import check_file, write_file
 from neardup.report import cards
 from neardup.report.compared import explained
 from neardup.report.page.dedup_page import dedup_page
@@ -16,7 +16,7 @@ from neardup.report.page.index_page import index_page
 from neardup.report.page.link_page import link_page
 from neardup.report.page.listed_page import listed_page
 from neardup.report.page.passages_page import passages_page
-from neardup.report.page.write import write_page
+from neardup.report.page.write import html_of
 from neardup.report.text import (
     audit_text,
     cluster_text,
@@ -95,4 +95,4 @@ def write_report(
         )
     page = VIEWS[result.shown_as].page
     assert page is not None
-    return write_page(page(result, options), target)
+    return write_file(target, html_of(page(result, options)).encode())

@@ -198,12 +198,11 @@ def in_lines(text: Callable[[Any], str]) -> Callable[[Any], Card]:
 
 def of_linkage(run: LinkRun) -> Card:
     """Return the main numbers and the histogram, without values of records."""
-    bars = odds_histogram(run._linked)
-    most = max([1.0, *(np.log1p(bar["count"]) for bar in bars)])
+    counts = np.log1p([count for _, count in odds_histogram(run._linked)])
+    bars = 80 * counts / max(1.0, counts.max())
     rects = "".join(
-        f'<rect x="{k * 10}" y="{80 - 80 * np.log1p(bar["count"]) / most:.1f}" width="9" '
-        f'height="{80 * np.log1p(bar["count"]) / most:.1f}" fill="#2a9d8f"/>'
-        for k, bar in enumerate(bars)
+        f'<rect x="{k * 10}" y="{80 - bar:.1f}" width="9" height="{bar:.1f}" fill="#2a9d8f"/>'
+        for k, bar in enumerate(bars.tolist())
     )
     return Card(
         texts=f'{_pre(link_text.text_of_run(run))}<svg width="{10 * len(bars)}" height="80" '

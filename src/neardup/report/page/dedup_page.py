@@ -16,7 +16,7 @@ from neardup.inspect.audit import stored_audit
 from neardup.readable import counted, day
 from neardup.report.page import page_charts, run_words
 from neardup.report.page.page_clusters import LONGEST_ID, Clusters, Measured, to_show
-from neardup.report.page.page_model import Figures, Filters, Heat, Judging, Listing, Page
+from neardup.report.page.page_model import Figures, Filters, HeatMap, Judging, Listing, Page
 from neardup.report.page.page_texts import CHARACTERS, beginnings, check_columns, measure
 from neardup.report.page.survey import Survey, chosen, survey
 from neardup.report.view import PageOptions
@@ -80,36 +80,39 @@ def dedup_page(run: DedupRun, options: PageOptions) -> Page:
     clusters.add(shown, read)
     clusters.add_ids(others, TUNING.page_ids)
     about = _about(results, found, table)
+    counts = about["counts"]
+    near = counts["removed"] - counts["exact_duplicates"]
     judged = complete and not hidden
     return Page(
         title=options.title or f"Near-duplicates in {about['name']}",
         date=f"Run of {about['date']}",
         verdict=run_words.verdict(about),
-        shares=_shares(about["counts"]),
+        shares=[("kept", counts["kept"]), ("near", near), ("exact", counts["exact_duplicates"])],
         numbers=list(run_words.numbers(about)),
         remarks=list(run_words.remarks(about)),
         filters=_filters(results, found, heat, about) if clusters.listed else None,
         listing=_listing(found, clusters, read is not None, judged, show, options.context),
         steps=list(run_words.steps(about)),
-        charts=_charts(about, found),
-        judge=_judge(about) if judged else None,
+        charts=Figures(
+            "Charts for developers",
+            "Charts",
+            list(page_charts.developer_charts(about, found)),
+            "Clusters, bands, buckets and time",
+        ),
+        judge=Judging("A duplicate?", "Right", "Wrong", "review.csv", about["asked"][:12])
+        if judged
+        else None,
         footer=_footer(about, read is not None, table is not None or not len(found.members)),
     )
 
 
-def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
-    exact = counts["exact_duplicates"]
-    return [("kept", counts["kept"]), ("near", counts["removed"] - exact), ("exact", exact)]
-
-
 def _filters(
-    results: Results, found: Survey, heat: page_charts.HeatMap | None, about: dict[str, Any]
+    results: Results, found: Survey, heat: HeatMap | None, about: dict[str, Any]
 ) -> Filters:
     bars, steps = page_charts.histogram(results, found), heat.steps if heat else {}
     data = {"slider": page_charts.slider(results, found), "histogram": bars, "heat": steps}
     says = run_words.at_one(about, int(bars[-1][2]))
-    shown = None if heat is None else Heat(heat.column, heat.names, heat.counts.tolist())
-    return Filters(data, says, shown)
+    return Filters(data, says, heat)
 
 
 def _listing(
@@ -179,15 +182,6 @@ def _lead(found: Survey, clusters: Clusters, judged: bool) -> str:
     return says
 
 
-def _charts(about: dict[str, Any], found: Survey) -> Figures:
-    shown = list(page_charts.developer_charts(about, found))
-    return Figures("Charts for developers", "Charts", shown, "Clusters, bands, buckets and time")
-
-
-def _judge(about: dict[str, Any]) -> Judging:
-    return Judging("A duplicate?", "Right", "Wrong", "review.csv", about["asked"][:12])
-
-
 def _footer(about: dict[str, Any], texts: bool, measured: bool) -> str:
     says = "The input could not be read again; lengths are missing."
     if measured:
@@ -196,7 +190,7 @@ def _footer(about: dict[str, Any], texts: bool, measured: bool) -> str:
 
 
 def _measured(
-    found: Survey, table: pa.Table | None, show: Sequence[str], heat: page_charts.HeatMap | None
+    found: Survey, table: pa.Table | None, show: Sequence[str], heat: HeatMap | None
 ) -> Measured:
     """Return measures of the documents of clusters, as far as their texts were read."""
     characters, rows, cells = (np.full(len(found.base), value) for value in (0, -1, -1))

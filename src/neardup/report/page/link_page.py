@@ -104,7 +104,7 @@ def _figures(
     linked: Linked, summary: dict[str, Any], evaluation: dict[str, Any] | None
 ) -> Iterator[Bars | Histogram | SmallTable]:
     says = "In bits; the scale of the bars is logarithmic. From the line on, two records are one."
-    bars = [(f"from {bar['from']:g} bits on", bar["count"]) for bar in odds_histogram(linked)]
+    bars = [(f"from {low:g} bits on", count) for low, count in odds_histogram(linked)]
     ticks = [str(at) for at in (-_WIDEST, 0, _WIDEST)]
     yield Histogram("Candidates by log odds", says, bars, ticks, 0.5)
     if weights := field_weights_shown(linked):
@@ -220,14 +220,11 @@ def _cluster(cluster: dict[str, Any], fields: Sequence[str], sources: bool) -> I
     return Item(detail, ids[0], [f"{size:,} records"], text, also=ids[1:], group=2)
 
 
-def odds_histogram(linked: Linked) -> list[dict[str, Any]]:
+def odds_histogram(linked: Linked) -> list[tuple[float, int]]:
     """Return the candidates by log odds, in bits; the first and the last class are open."""
     bits = np.clip(linked.decision.log_odds / np.log(2), -_WIDEST, _WIDEST - 1e-9)
     counts, edges = np.histogram(bits, _BINS, (-_WIDEST, _WIDEST))
-    return [
-        {"from": float(low), "count": count}
-        for low, count in zip(edges[:-1], counts.tolist(), strict=True)
-    ]
+    return list(zip(edges[:-1].tolist(), counts.tolist(), strict=True))
 
 
 def field_weights_shown(linked: Linked) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Charts of a page: similarities, and whose documents are duplicates of whose."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from neardup.io.columns import Column
 from neardup.readable import percent, short
-from neardup.report.page.page_model import Bars
+from neardup.report.page.page_model import Bars, HeatMap
 from neardup.report.page.survey import Survey, from_each_step, rounded, steps_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
@@ -19,16 +19,6 @@ _BARS, _WIDTHS = 15, (0.01, 0.02, 0.05, 0.1)
 #: Values of a column that have a separate row and column.
 _VALUES = 8
 _OTHER, _NONE = "other values", "no value"
-
-
-class HeatMap(NamedTuple):
-    """Whose documents are duplicates of whose."""
-
-    column: str  # whose values are compared
-    names: list[str]  # the commonest values, and the label of the others
-    counts: np.ndarray  # int64[names, names]: documents by the values of the removed and kept one
-    cells: np.ndarray  # int64[documents]: ``100 * removed + kept`` of each removed one; -1 else
-    steps: dict[int, list[int]]  # removed ones of each cell, from each step of the slider on
 
 
 def slider(results: Results, found: Survey) -> dict[str, list[Any]]:
@@ -74,7 +64,7 @@ def heat_map(found: Survey, values: Column, column: str, threshold: float) -> He
     for cell in np.unique(cells[cells >= 0]).tolist():
         steps[cell] = from_each_step(found.similarity[cells == cell], threshold)
         counts[divmod(cell, 100)] = steps[cell][0]
-    return HeatMap(column, names, counts, cells, steps)
+    return HeatMap(column, names, counts.tolist(), cells, steps)
 
 
 def cluster_sizes(found: Survey) -> list[tuple[str, int]]:

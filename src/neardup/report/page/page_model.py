@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from neardup.report.view import Row
 
@@ -71,12 +73,16 @@ class Figures(NamedTuple):
     folded: str = ""
 
 
-class Heat(NamedTuple):
-    """Numbers whose cells filter the list: rows by columns of the same names."""
+class HeatMap(NamedTuple):
+    """Whose documents are duplicates of whose; its numbers filter the list."""
 
-    column: str
-    names: Sequence[str]
-    counts: Sequence[Sequence[int]]
+    column: str  # whose values are compared
+    names: list[str]  # the commonest values, and the label of the others
+    counts: Sequence[
+        Sequence[int]
+    ]  # [names, names]: documents by the values of the removed and kept one
+    cells: np.ndarray  # int64[documents]: ``100 * removed + kept`` of each removed one; -1 else
+    steps: dict[int, list[int]]  # removed ones of each cell, from each step of the slider on
 
 
 class Filters(NamedTuple):
@@ -84,15 +90,7 @@ class Filters(NamedTuple):
 
     data: Mapping[str, Any]  # as the script takes it, see `neardup.report.page.page_charts`
     says: str  # a remark below the bars
-    heat: Heat | None = None
-
-
-class Detail(Protocol):
-    """An item of the list when it is open."""
-
-    def data(self) -> dict[str, Any]:
-        """Return it as the script takes it."""
-        ...
+    heat: HeatMap | None = None
 
 
 class Mark(NamedTuple):
@@ -184,7 +182,7 @@ class Item:
         sort: Its key in orders but the first, ascending.
     """
 
-    detail: Detail
+    detail: Texts | ComparedFields
     name: str = ""
     says: Sequence[str] = ()
     text: str = ""

@@ -2,12 +2,9 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 from neardup import __version__
-from neardup.files.given_path import GivenPath
-from neardup.output.outfile import write_file
 from neardup.report.page.page_model import Listing, Page
 from neardup.report.visible import html_page
 
@@ -31,23 +28,11 @@ _SCRIPTS = (
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
-def write_page(page: Page, target: GivenPath) -> Path:
-    """Write a page; only its owner can read it.
-
-    Args:
-        page: The page. Without anything in its list it has no script.
-        target: Of `neardup.output.outfile.check_file`.
-
-    Returns:
-        The path.
-
-    Raises:
-        DependencyError: Jinja is not installed.
-        OutputError: The file can't be written.
-    """
+def html_of(page: Page) -> str:
+    """Return a page as one HTML file; without anything in its list it has no script."""
     data = _data(page, page.listing) if page.listing else {}
     with_script = bool(data and (data["items"] or data.get("brief")))
-    shown = html_page(
+    return html_page(
         "page/page.html.jinja",
         [f"page/{name}.css" for name in _STYLES],
         [f"page/{name}.js" for name in _SCRIPTS] if with_script else [],
@@ -56,7 +41,6 @@ def write_page(page: Page, target: GivenPath) -> Path:
         with_script=with_script,
         data=as_json(data),
     )
-    return write_file(target, shown.encode())
 
 
 def _data(page: Page, listing: Listing) -> dict[str, Any]:

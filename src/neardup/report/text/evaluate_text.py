@@ -43,13 +43,21 @@ def _truth(result: dict[str, Any]) -> Iterator[Row]:
 
 
 def _scores(result: dict[str, Any]) -> str:
-    clusters = result["clusters"]
-    rows = [_row("removed documents", result["removed"])]
+    rows = [score_row("removed documents", result["removed"])]
     if result["edges"] is not None:
-        rows.append(_row("edges", result["edges"]))
-    rows.append(_row("pairs within clusters", clusters["pairwise"]))
-    b_cubed = [percent(clusters["b_cubed"][of]) for of in _SCORES]
-    rows.append(["B-cubed of clusters", "", "", *b_cubed])
+        rows.append(score_row("edges", result["edges"]))
+    return scored([*rows, *cluster_rows(result["clusters"])])
+
+
+def cluster_rows(clusters: dict[str, Any]) -> list[list[str]]:
+    """Return the rows of the scores of clusters."""
+    b_cubed = (percent(clusters["b_cubed"][of]) for of in _SCORES)
+    pairs = score_row("pairs within clusters", clusters["pairwise"])
+    return [pairs, ["B-cubed of clusters", "", "", *b_cubed]]
+
+
+def scored(rows: list[list[str]]) -> str:
+    """Return a table of scores."""
     return aligned(["", "found", "of them true", "precision", "recall", "F1"], rows, left=1)
 
 
@@ -69,7 +77,7 @@ def _by_threshold(result: dict[str, Any]) -> str:
     lines, of = result["by_threshold"]["lines"], result["by_threshold"]["of"]
     heads = [f"{of} from", "pairs", "of them true", "precision", "recall", "F1"]
     steps = [line for line in lines[1:] if round(line["threshold"] * 100) % 5 == 0]
-    rows = [_row(f"{line['threshold']:g}", line) for line in (*lines[:1], *steps)]
+    rows = [score_row(f"{line['threshold']:g}", line) for line in (*lines[:1], *steps)]
     best = result["best"]
     if best is None:
         return aligned(heads, rows)
@@ -79,6 +87,7 @@ def _by_threshold(result: dict[str, Any]) -> str:
     return f"{aligned(heads, rows)}\nThe best F1, {percent(best['f1'])}, is at {at}, {rest}."
 
 
-def _row(name: str, scores: dict[str, Any]) -> list[str]:
+def score_row(name: str, scores: dict[str, Any]) -> list[str]:
+    """Return a row of a table of scores."""
     numbers = [f"{scores[of]:,}" for of in ("given", "true")]
     return [name, *numbers, *(percent(scores[of]) for of in _SCORES)]

@@ -9,6 +9,7 @@ from typing import Any
 
 from neardup.frame.run import Run
 from neardup.readable import aligned, counted, labelled, percent
+from neardup.report.text.evaluate_text import cluster_rows, score_row, scored
 from neardup.report.view import Row
 from neardup.report.visible import name
 
@@ -16,7 +17,6 @@ WIDTH = 20
 #: Characters of a value that are shown.
 _SHOWN = 30
 _BAR = 40
-_SCORES = ("precision", "recall", "f1")
 
 
 def render_blocks(counts: dict[str, Any]) -> str:
@@ -116,7 +116,7 @@ def render_evaluation(result: dict[str, Any]) -> str:
     if "decision" in result:
         shown.append("Decision\n" + _decision(result["decision"]))
     if "clusters" in result:
-        shown.append("Clusters\n" + _scored(_clusters(result["clusters"])))
+        shown.append("Clusters\n" + scored(cluster_rows(result["clusters"])))
     return "\n\n".join(shown)
 
 
@@ -130,8 +130,8 @@ def _blocking(result: dict[str, Any]) -> Iterator[Row]:
 
 
 def _decision(decision: dict[str, Any]) -> str:
-    pairs = _row(f"pairs from {decision['decide_at']:g}", decision["pairs"])
-    shown = _scored([pairs, *_clusters(decision["clusters"])])
+    pairs = score_row(f"pairs from {decision['decide_at']:g}", decision["pairs"])
+    shown = scored([pairs, *cluster_rows(decision["clusters"])])
     best = decision["best"]
     if best is None:
         return shown
@@ -154,22 +154,6 @@ def _reliability(lines: list[dict[str, Any]]) -> str:
         if line["pairs"]
     ]
     return aligned(["probability", "candidates", "predicted", "true"], rows, left=1)
-
-
-def _clusters(clusters: dict[str, Any]) -> list[list[str]]:
-    return [
-        _row("pairs within clusters", clusters["pairwise"]),
-        ["B-cubed of clusters", "", "", *(percent(clusters["b_cubed"][of]) for of in _SCORES)],
-    ]
-
-
-def _scored(rows: list[list[str]]) -> str:
-    return aligned(["", "found", "of them true", "precision", "recall", "F1"], rows, left=1)
-
-
-def _row(label: str, scores: dict[str, Any]) -> list[str]:
-    numbers = [f"{scores[of]:,}" for of in ("given", "true")]
-    return [label, *numbers, *(percent(scores[of]) for of in _SCORES)]
 
 
 def render_pair(found: dict[str, Any]) -> str:
