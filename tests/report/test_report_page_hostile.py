@@ -20,7 +20,7 @@ from neardup.api.dedup import dedup
 SHOWN = """() => {
     const texts = (selector) =>
         [...document.querySelectorAll('#detail ' + selector)].map((e) => e.innerText);
-    const made = [...document.querySelectorAll('#panes *, .heat *')];
+    const made = [...document.querySelectorAll('#panes *:not(.bar, .bar *), .heat *')];
     const names = made.flatMap((e) => [...e.attributes].map((a) => a.name));
     return {
         template: texts('.template .note')[0],

@@ -78,9 +78,7 @@ class HeatMap(NamedTuple):
 
     column: str  # whose values are compared
     names: list[str]  # the commonest values, and the label of the others
-    counts: Sequence[
-        Sequence[int]
-    ]  # [names, names]: documents by the values of the removed and kept one
+    counts: Sequence[Sequence[int]]  # documents, by the values of the removed and the kept one
     cells: np.ndarray  # int64[documents]: ``100 * removed + kept`` of each removed one; -1 else
     steps: dict[int, list[int]]  # removed ones of each cell, from each step of the slider on
 
