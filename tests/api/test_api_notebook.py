@@ -96,8 +96,8 @@ def test_what_is_printed(run: neardup.DedupRun) -> None:
 
 
 def test_exact_copies_are_one_number(run: neardup.DedupRun) -> None:
-    from neardup.report.compared import view
-    from neardup.report.view import Row
+    from neardup.views.compared import view
+    from neardup.views.view import Row
 
     found = run.explain("<b>5</b>")
     assert found.exact_copies == found.duplicates_count == 20

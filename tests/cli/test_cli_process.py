@@ -58,7 +58,7 @@ AS_NOBODY = [
     sys.executable,
     "-c",
     "import os\n"
-    "import difflib, neardup.api.running, neardup.report.text.summary_text\n"
+    "import difflib, neardup.api.running, neardup.views.text.summary_text\n"
     "import neardup.cli.commands.command_dedup, neardup.io.formats.jsonl\n"
     "from neardup.cli import main\n"
     "if os.geteuid() == 0:\n"

@@ -23,8 +23,8 @@ from neardup.forecast.advice import one_word_changed
 from neardup.forecast.plan import Plan
 from neardup.frame.options import Reading
 from neardup.intervals import wilson
-from neardup.report.text.plan_text import render
 from neardup.spec import ShingleSpec, Spec, preset
+from neardup.views.text.plan_text import render
 
 SEED = 11
 

@@ -24,12 +24,12 @@ from neardup.inspect.audit import Audit, stored_audit
 from neardup.inspect.audit_counts import COUNTER_BYTES, PairList, Tally, class_limits
 from neardup.intervals import wilson
 from neardup.recipe import Recipe
-from neardup.report.text.audit_text import render
 from neardup.results.results import Results, open_results
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
 from neardup.testing import definition
+from neardup.views.text.audit_text import render
 
 MEASURED = ("seconds", "peak_private_memory", "run")
 

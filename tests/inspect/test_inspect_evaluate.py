@@ -22,9 +22,9 @@ from neardup.cluster.agreement import Agreement, b_cubed, pair_counts
 from neardup.errors import ColumnError, InputError, NeardupError, SpecError
 from neardup.inspect.evaluate import evaluate
 from neardup.intervals import wilson
-from neardup.report.text.evaluate_text import render
 from neardup.results.results import Results
 from neardup.spec import Spec
+from neardup.views.text.evaluate_text import render
 
 WORDS = [f"w{k}" for k in range(40)]
 

@@ -17,11 +17,11 @@ import neardup
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.inspect.compare import compare
 from neardup.inspect.explain import Explanation
-from neardup.report.compared import render, view
-from neardup.report.view import Row
 from neardup.results.results import Results, open_results
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
+from neardup.views.compared import render, view
+from neardup.views.view import Row
 
 #: 40 bands of 4, so that what reaches 0.7 is found.
 SPEC = Spec(shingle=ShingleSpec(n=1), threshold=0.7, num_bands=40, rows=4)

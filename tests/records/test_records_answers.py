@@ -18,7 +18,7 @@ from made_records import NAMES
 import neardup
 from common import Command
 from neardup.cli.showing import on_run
-from neardup.report.text.link_text import draw_histogram
+from neardup.views.text.link_text import draw_histogram
 
 People = tuple[pa.Table, pa.Table]
 

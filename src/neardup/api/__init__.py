@@ -7,7 +7,7 @@ from neardup.frame import shown
 
 
 def _views() -> Mapping[tuple[str, str], Any]:
-    from neardup.report.all_views import VIEWS
+    from neardup.views.all_views import VIEWS
 
     return VIEWS
 

@@ -169,8 +169,8 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
             InputError: The input is gone or has changed, and texts are wanted.
             OutputError: The file exists, or can't be written.
         """
-        from neardup.report.all_views import write_report
-        from neardup.report.view import PageOptions
+        from neardup.views.all_views import write_report
+        from neardup.views.view import PageOptions
 
         options = PageOptions(title, texts, max_clusters)
         return write_report(self, path, options, overwrite, self._results.inputs)

@@ -195,8 +195,8 @@ class PassagesRun(Run[PassageTable]):
             InputError: The input has changed, or can't be read again.
             OutputError: The file exists, or can't be written.
         """
-        from neardup.report.all_views import write_report
-        from neardup.report.view import PageOptions
+        from neardup.views.all_views import write_report
+        from neardup.views.view import PageOptions
 
         return write_report(self, path, PageOptions(title, texts, max_documents), overwrite)
 

@@ -91,8 +91,8 @@ class DecontaminateRun(Run[Literal["matches", "cuts"]]):
         overwrite: bool = False,
     ) -> Path:
         """Write the matches as one page; as for `neardup.AgainstRun`, whose arguments it has."""
-        from neardup.report.all_views import write_report
-        from neardup.report.view import PageOptions
+        from neardup.views.all_views import write_report
+        from neardup.views.view import PageOptions
 
         options = PageOptions(title, texts, max_clusters)
         return write_report(self, path, options, overwrite, self._storage.inputs)

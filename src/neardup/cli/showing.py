@@ -18,7 +18,7 @@ from neardup.errors import InputError, SpecError
 
 if TYPE_CHECKING:
     from neardup.engines.clock import Event, Listener
-    from neardup.report.compared import Compared
+    from neardup.views.compared import Compared
 
     AnyPath = str | os.PathLike[str]
 
@@ -42,7 +42,7 @@ def show_record(record: dict[str, Any], out: str, as_json: bool, quiet: bool) ->
     if as_json:
         click.echo(json.dumps(record, indent=2))
     elif not quiet:
-        from neardup.report.text.summary_text import render
+        from neardup.views.text.summary_text import render
 
         click.echo(render(record, out), err=True)
 
@@ -131,7 +131,7 @@ class Pager(NamedTuple):
         """Refuse, before any work, a page that can't or must not be written."""
         if self.html is not None:
             from neardup.output.outfile import check_file
-            from neardup.report.visible import need_jinja
+            from neardup.views.visible import need_jinja
 
             need_jinja()
             check_file(self.html, inputs, self.overwrite, given)
@@ -139,7 +139,7 @@ class Pager(NamedTuple):
     def show(self, view: "Compared", values: dict[str, Any]) -> None:
         """Print a view, or the same values for programs as JSON, and write it as a page."""
         from neardup.json_values import plain_id
-        from neardup.report.compared import page, render
+        from neardup.views.compared import page, render
 
         if self.html is not None:
             from neardup.output.outfile import write_file

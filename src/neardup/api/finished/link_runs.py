@@ -377,8 +377,8 @@ class LinkRun(Run[LinkTable]):
             OutputError: The file exists, or can't be written.
             SpecError: Values are left out, and the ids are those of a field.
         """
-        from neardup.report.all_views import write_report
-        from neardup.report.view import PageOptions
+        from neardup.views.all_views import write_report
+        from neardup.views.view import PageOptions
 
         with hint_instead(_TRUTH_HINT):
             found = None if truth is None else self.evaluate(truth)

@@ -286,8 +286,8 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges"]]):
             SpecError: ``max_clusters`` or ``context`` is negative.
             DependencyError: Jinja is not installed.
         """
-        from neardup.report.all_views import write_report
-        from neardup.report.view import PageOptions
+        from neardup.views.all_views import write_report
+        from neardup.views.view import PageOptions
 
         storage, results = self._storage, self._results
         if isinstance(storage, PartsStorage):

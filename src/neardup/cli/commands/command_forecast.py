@@ -64,7 +64,7 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
         options["clean"] = False  # nothing is written
         _check(o.request_of(inputs, options, Clock()).job(), json_)
         return
-    from neardup.report.text.plan_text import render
+    from neardup.views.text.plan_text import render
 
     found = plan(o.request_of(inputs, options, Clock()).job())
     warnings = (replace(one, text=as_options(one.text)) for one in found.warnings)
@@ -78,7 +78,7 @@ def _plan_passages(
     from neardup.corpora.corpus import InputCorpus
     from neardup.engines.clock import Clock
     from neardup.forecast.passage_plan import PassageLimits, plan_passages
-    from neardup.report.text.plan_text import render_passages
+    from neardup.views.text.plan_text import render_passages
 
     names = ("order_by", "stem", "keep_case", "nfkc", "strip_accents")
     asked = {name: options[name] for name in names} | dict(zip(_GROUPS, groups, strict=True))
@@ -147,7 +147,7 @@ def tune(points: tuple[str, ...], similarities: tuple[float, ...], **options: An
     if similarities and points:
         raise SpecError("`similarity` and `at` ask for different tables", "leave one of them out")
     from neardup.forecast.tune import by_bands, tune
-    from neardup.report.text.tune_text import render, render_by_bands
+    from neardup.views.text.tune_text import render, render_by_bands
 
     if similarities:
         found = by_bands(similarities, num_hashes, tuple(zip(bands, rows, strict=True)))

@@ -45,8 +45,8 @@ def explain(
     from neardup.inspect.explain import Explanation
     from neardup.inspect.one_document import PassageExplanation
     from neardup.json_values import plain_id
-    from neardup.report.compared import view
-    from neardup.report.text.passage_text import render
+    from neardup.views.compared import view
+    from neardup.views.text.passage_text import render
 
     page = Pager.of(options)
     opened = open_records(run) or open_run(run, "explain")
@@ -88,7 +88,7 @@ def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool
     """
     from neardup.files.private_files import replacing
     from neardup.output.outfile import check_file
-    from neardup.report.spreadsheet import csv_rows
+    from neardup.views.spreadsheet import csv_rows
 
     found = open_run(run, "pairs")
     found.require("pairs")
@@ -130,8 +130,8 @@ def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **optio
     page, spec = Pager.of(options), o.spec_of(options)
     page.check((file1, file2))
     from neardup.inspect.compare import compare
-    from neardup.report.compared import view_of_pair
     from neardup.sketch.baskets import sorted_lines
+    from neardup.views.compared import view_of_pair
 
     a, b = (_text(name, encoding_errors) for name in (file1, file2))
     if spec.shingle.unit == "item":  # a line is an item, and lines have no order

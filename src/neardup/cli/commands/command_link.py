@@ -99,8 +99,8 @@ def link(
 
 def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
     """Show the summary of a linkage in its folder, and its record as JSON."""
-    from neardup.report.text.link_text import WIDTH, render
-    from neardup.report.text.summary_text import took, written
+    from neardup.views.text.link_text import WIDTH, render
+    from neardup.views.text.summary_text import took, written
 
     if as_json:
         click.echo(json.dumps(run.summary, indent=2))
@@ -155,7 +155,7 @@ def blocks(
     if json_:
         click.echo(json.dumps({**found.summary, "notes": found.notes}, indent=2))
     if not quiet:
-        from neardup.report.text.link_text import render_blocks
+        from neardup.views.text.link_text import render_blocks
 
         click.echo(render_blocks(found.summary), err=True)
         for note in found.notes:
@@ -176,7 +176,7 @@ def evaluate_links_of(
         raise SpecError("`only_named` is for runs of neardup dedup", "leave it out")
     from neardup.api.indexes.record_index import RecordIndex
     from neardup.inspect.link_scores import evaluate_pairs
-    from neardup.report.text.link_text import render_evaluation
+    from neardup.views.text.link_text import render_evaluation
 
     if run.is_file():
         how = o.group_of(Reading, options)

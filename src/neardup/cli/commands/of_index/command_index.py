@@ -283,8 +283,8 @@ def stats(folder: Path, json_: bool) -> None:
 
 def report_index(folder: Path, out: Path, title: str | None, overwrite: bool) -> Path:
     """Write the page of an index."""
-    from neardup.report.all_views import write_report
-    from neardup.report.view import PageOptions
+    from neardup.views.all_views import write_report
+    from neardup.views.view import PageOptions
 
     if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):
         raise SpecError(f"`{given[0]}` does not apply to an index", "leave it out")

@@ -1,0 +1,98 @@
+"""The views of all results in one table, and their pages as files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from neardup.errors import OutputError
+from neardup.output.outfile import check_file, write_file
+from neardup.views import cards
+from neardup.views.compared import explained
+from neardup.views.page.dedup_page import dedup_page
+from neardup.views.page.index_page import index_page
+from neardup.views.page.link_page import link_page
+from neardup.views.page.listed_page import listed_page
+from neardup.views.page.passages_page import passages_page
+from neardup.views.page.write import html_of
+from neardup.views.text import (
+    audit_text,
+    cluster_text,
+    evaluate_text,
+    link_text,
+    passage_text,
+    plan_text,
+)
+from neardup.views.view import PageOptions, View
+from neardup.views.visible import need_jinja
+
+#: Endings that no page has.
+_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
+
+_DEDUP = View(cards.text_of_run, cards.of_dedup, cards.chart_of_dedup, dedup_page)
+_PASSAGES = View(cards.text_of_run, cards.of_run, page=passages_page)
+_LISTED = View(cards.text_of_run, cards.of_run, page=listed_page)
+
+#: By command and kind of result.
+VIEWS: dict[tuple[str, str], View] = {
+    ("dedup", "run"): _DEDUP,
+    ("recluster", "run"): _DEDUP,
+    ("spark", "run"): _DEDUP._replace(page=listed_page),
+    ("dedup --against", "run"): _LISTED,
+    ("decontaminate", "run"): _LISTED,
+    ("passages", "run"): _PASSAGES,
+    ("spark --passages", "run"): _PASSAGES,
+    ("link", "run"): View(link_text.text_of_run, cards.of_linkage, page=link_page),
+    ("index", "run"): View(page=index_page),
+    ("dedup", "plan"): View(plan_text.render, cards.of_plan, cards.chart_of_plan),
+    ("passages", "plan"): View(plan_text.render_passages),
+    ("dedup", "audit"): View(audit_text.text_of_audit, cards.of_audit, cards.chart_of_audit),
+    ("dedup", "evaluate"): View(evaluate_text.render, cards.in_lines(evaluate_text.render)),
+    ("dedup", "explain"): View(explained, cards.of_explanation, cards.chart_of_explanation),
+    ("dedup", "cluster"): View(cluster_text.render, cards.of_cluster),
+    ("passages", "explain"): View(passage_text.render, cards.in_lines(passage_text.render)),
+    ("link", "explain"): View(link_text.render_pair),
+    ("link", "record"): View(link_text.render_record),
+    ("link", "evaluate"): View(link_text.render_evaluation),
+}
+
+
+def write_report(
+    result: Any,
+    path: str | os.PathLike[str],
+    options: PageOptions,
+    overwrite: bool = False,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    given: Iterable[str | os.PathLike[str]] = (),
+) -> Path:
+    """Write the page of a result; only its owner can read it.
+
+    Args:
+        result: A run, or an index.
+        path: File to write; it appears when complete.
+        options: Its content.
+        overwrite: Replace the file.
+        inputs: Files that are never replaced.
+        given: Files and folders that were read, in which nothing is written.
+
+    Returns:
+        The path.
+
+    Raises:
+        DependencyError: Jinja is not installed.
+        InputError: A table is damaged; or the input is gone, or has changed, and is needed.
+        OutputError: The file exists, or can't be written.
+        SpecError: A setting is out of range, or does not apply.
+    """
+    need_jinja()
+    target = check_file(path, inputs, overwrite, given)
+    if Path(path).suffix.lower() in _FILES:
+        raise OutputError(
+            f"{path} is named as a file of another kind; expected an HTML page",
+            "name it .html; a browser prints it as PDF",
+        )
+    page = VIEWS[result.shown_as].page
+    assert page is not None
+    return write_file(target, html_of(page(result, options)).encode())

@@ -1,0 +1,302 @@
+"""A linkage as one page that opens in any browser, without network or server."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neardup.arrays import array_of
+from neardup.errors import SpecError
+from neardup.readable import counted, day, percent
+from neardup.records.decision.model import logit
+from neardup.records.explaining import explain_pair
+from neardup.records.link_steps import Blocked, Linked
+from neardup.records.outputs.link_tables import cluster_table, ids_of, weight_table
+from neardup.views.page.page_model import (
+    Bars,
+    ComparedFields,
+    Figures,
+    Histogram,
+    Item,
+    Judging,
+    Listing,
+    NumberCell,
+    Page,
+    PageBar,
+    SmallTable,
+)
+from neardup.views.text.link_text import about_threshold
+from neardup.views.view import PageOptions, Row
+
+if TYPE_CHECKING:
+    from neardup.api.finished.link_runs import LinkRun
+
+#: Pairs on each side of the threshold that are shown, clusters, and records of a cluster.
+_SHOWN, _CLUSTERS, _RECORDS = 20, 300, 20
+_GROUPS = ("Just above the threshold", "Just below it", "Clusters")
+#: Summands next to the weights of the fields, and their sum.
+_SUMS = ("prior", "dependences", "veto", "labels", "total")
+#: Bits of the longest bar of a weight.
+_HEAVIEST = 20
+#: Log odds at the ends of the histogram, in bits, and its classes.
+_WIDEST, _BINS = 40, 40
+
+
+def link_page(run: LinkRun, options: PageOptions) -> Page:
+    """Return the page of a linkage.
+
+    Raises:
+        SpecError: Values are left out, and the ids are those of a field.
+    """
+    linked, summary, texts = run._linked, run.summary, options.texts
+    id, spec = linked.blocked.records.id, linked.blocked.spec
+    if not texts and id in spec.names:
+        raise SpecError(
+            f"`texts` leaves out the values of fields, and the ids are those of the field {id!r}",
+            "link the records with other ids, or by positions",
+        )
+    counts, names = summary["counts"], linked.blocked.records.names
+    pairs = _around(linked, texts)
+    clusters, several = clusters_shown(linked, texts)
+    fields = spec.names if texts else ()
+    items = [_pair(pair, group) for group, found in enumerate(pairs) for pair in found]
+    items += [_cluster(one, fields, counts["sources"] > 1) for one in clusters]
+    return Page(
+        title=f"Records of {' and '.join(names)}",
+        date=f"Run of {day(summary['date'])}" if "date" in summary else "",
+        verdict=f"{counted(counts['pairs'], 'pair')} of probability {summary['spec']['decide_at']} "
+        f"or more, and {counted(counts['clusters'], 'cluster')} of two records and more. "
+        f"Similarities: {about_threshold(summary['threshold'])}.",
+        numbers=list(_numbers(counts)),
+        remarks=summary["notes"],
+        figures=Figures(
+            "How it was decided", "Decision", list(_figures(linked, summary, options.evaluation))
+        ),
+        listing=_listing(items, len(clusters), several, texts),
+        judge=Judging("The same?", "A match", "No match", "labels.csv", _key(names, summary)),
+    )
+
+
+def _key(names: Sequence[str], summary: dict[str, Any]) -> str:
+    """Return a key of marks that is equal for the same records and settings."""
+    about = json.dumps([list(names), summary["spec"], summary["counts"]], default=str)
+    return hashlib.sha256(about.encode()).hexdigest()[:12]
+
+
+def _numbers(counts: dict[str, Any]) -> Iterator[Row]:
+    against = "in all"
+    if counts["against"] is not None:
+        against = f"against {counts['against']:,} of an index"
+    yield Row("Records", f"{counts['records']:,}", against)
+    each = f"{counts['candidates_per_record']:.1f} per record"
+    yield Row("Candidates", f"{counts['candidates']:,}", f"pairs that were compared; {each}")
+    says = f"of the pairs of similarity {counts['block_at']} are candidates"
+    yield Row("Recall", percent(counts["recall"]), says)
+    says = "of all pairs were not compared"
+    yield Row("Reduction ratio", percent(counts["reduction_ratio"]), says)
+
+
+def _figures(
+    linked: Linked, summary: dict[str, Any], evaluation: dict[str, Any] | None
+) -> Iterator[Bars | Histogram | SmallTable]:
+    says = "In bits; the scale of the bars is logarithmic. From the line on, two records are one."
+    bars = [(f"from {low:g} bits on", count) for low, count in odds_histogram(linked)]
+    ticks = [str(at) for at in (-_WIDEST, 0, _WIDEST)]
+    yield Histogram("Candidates by log odds", says, bars, ticks, 0.5)
+    if weights := field_weights_shown(linked):
+        says = "Bits that equal values, and values that have nothing in common, count for and "
+        says += "against a match; rare values count more."
+        yield SmallTable(
+            "Match weights", says, ["field", "against", "for", ""], list(map(_weight, weights))
+        )
+    if evaluation is not None and (decision := evaluation.get("decision")):
+        yield _reliability(decision)
+    rows: list[list[str | int]] = [
+        [block["name"], block["pairs"], block["added"]] for block in summary["counts"]["blocks"]
+    ]
+    yield SmallTable("Candidates by block", "", ["block", "candidates", "added"], rows)
+    lines = summary["probabilities"]
+    yield SmallTable(
+        "Other probabilities",
+        "Pairs that there would be at another one.",
+        ["probability", "pairs"],
+        [[str(line["probability"]), line["pairs"]] for line in lines],
+    )
+
+
+def _weight(line: dict[str, Any]) -> list[str | NumberCell | PageBar]:
+    low, high = line["low"], line["high"]
+    lengths = (min(1.0, max(0.0, bits / _HEAVIEST)) for bits in (high, -low))
+    return [line["field"], NumberCell(f"{low:.1f}"), NumberCell(f"{high:.1f}"), PageBar(*lengths)]
+
+
+def _reliability(decision: dict[str, Any]) -> SmallTable:
+    says = f"F1 of the pairs {percent(decision['pairs']['f1'])}, of the clusters "
+    says += f"{percent(decision['clusters']['pairwise']['f1'])}."
+    if decision["brier"] is not None:
+        says = f"Brier score {decision['brier']:.4f}; {says}"
+    rows = [
+        [
+            f"{line['from']} to {line['to']}",
+            line["pairs"],
+            NumberCell(f"{line['predicted']:.3f}"),
+            NumberCell(f"{line['true']:.3f}"),
+        ]
+        for line in decision["reliability"]
+        if line["pairs"]
+    ]
+    heads = ["probability", "candidates", "predicted", "true"]
+    return SmallTable("Reliability", says, heads, rows)
+
+
+def _listing(items: list[Item], clusters: int, several: int, texts: bool) -> Listing:
+    lead = (
+        "Pairs on both sides of the threshold, of which a person can say whether they match, and "
+    )
+    lead += (
+        f"all {several:,} clusters."
+        if clusters == several
+        else (f"the {clusters:,} largest of {several:,} clusters.")
+    )
+    return Listing(
+        title="Pairs and clusters",
+        one="entry",
+        many="entries",
+        lead=f"{lead} The file that is saved is for --labels.",
+        search="Search ids and values" if texts else "Search ids",
+        nothing="Open a pair to see why it is a match, or a cluster to see its records.",
+        items=[item.data() for item in items],
+        groups=[("", "All"), *((str(k), title) for k, title in enumerate(_GROUPS))],
+        examples="The first ones on each side of the threshold, and the largest clusters.",
+    )
+
+
+def _pair(pair: dict[str, Any], group: int) -> Item:
+    """Return two records: each field with both values, their similarity and its weight."""
+    ids = [id for _, id in pair["pair"]]
+    heads, numbers = ["field", *ids, "similarity", "bits"], (3, 4)
+    rows = [_field(field) for field in pair["fields"]]
+    sums = [name for name in _SUMS if pair[name]]
+    rows += [[name, "", "", "", f"{pair[name]:+.1f}"] for name in sums]
+    if not any("values" in field for field in pair["fields"]):
+        heads, numbers = ["field", "similarity", "bits"], (1, 2)
+        rows = [[row[0], *row[3:]] for row in rows]
+    says = f"probability {pair['probability']:.3f}, similarity {pair['similarity']:.3f}"
+    first = [field["values"] for field in pair["fields"] if "values" in field]
+    text = " / ".join(" ".join(values) for values in zip(*first, strict=True))
+    about = f"{_GROUPS[group]}: {says}."
+    heading = f"{ids[0]} and {ids[1]}"
+    detail = ComparedFields(heading, about, heads, rows, numbers, len(sums), pair["pair"])
+    return Item(detail, heading, [says], text, also=ids, group=group)
+
+
+def _field(field: dict[str, Any]) -> list[str]:
+    similarity = ""
+    if "similarity" in field:
+        value = field["similarity"]
+        similarity = "missing" if value is None else f"{value:.2f}"
+        similarity += ", swapped" if field["swapped"] else ""
+    bits = "" if field["bits"] is None else f"{field['bits']:+.1f}"
+    return [field["field"], *field.get("values", ("", "")), similarity, bits]
+
+
+def _cluster(cluster: dict[str, Any], fields: Sequence[str], sources: bool) -> Item:
+    """Return the records of a cluster below each other."""
+    size, members = cluster["size"], cluster["members"]
+    heads = [*(["file"] if sources else []), "id", *fields]
+    rows = [
+        [*([str(line["source"])] if sources else []), line["id"], *line["cells"]]
+        for line in members
+    ]
+    about = f"The first {len(members)} of them." if size > len(members) else "All of them."
+    ids = [line["id"] for line in members]
+    heading = f"{size:,} records like {ids[0]}"
+    detail = ComparedFields(heading, about, heads, rows)
+    text = " ".join(members[0]["cells"])
+    return Item(detail, ids[0], [f"{size:,} records"], text, also=ids[1:], group=2)
+
+
+def odds_histogram(linked: Linked) -> list[tuple[float, int]]:
+    """Return the candidates by log odds, in bits; the first and the last class are open."""
+    bits = np.clip(linked.decision.log_odds / np.log(2), -_WIDEST, _WIDEST - 1e-9)
+    counts, edges = np.histogram(bits, _BINS, (-_WIDEST, _WIDEST))
+    return list(zip(edges[:-1].tolist(), counts.tolist(), strict=True))
+
+
+def field_weights_shown(linked: Linked) -> list[dict[str, Any]]:
+    """Return the weights of the lowest and the highest agreement of each field, in bits."""
+    found: dict[str, list[list[float]]] = {}
+    views: dict[tuple[str, str], list[float]] = {}
+    for row in weight_table(linked).to_pylist():
+        views.setdefault((row["field"], row["view"]), []).append(row["bits"])
+    for (field, _), bits in views.items():
+        found.setdefault(field, []).append(bits)
+    return [
+        {"field": field, "low": float(mean[0]), "high": float(mean[-1])}
+        for field, bits in found.items()
+        for mean in [np.mean(bits, axis=0)]
+    ]
+
+
+def clusters_shown(linked: Linked, texts: bool = True) -> tuple[list[dict[str, Any]], int]:
+    """Return the largest clusters with the values of their records, and how many there are."""
+    table, blocked = cluster_table(linked), linked.blocked
+    columns = blocked.records.columns if texts else ()
+    labels = linked.clusters[blocked.new :]
+    order = np.argsort(labels, kind="stable")
+    starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    sizes = np.diff(np.append(starts, len(order)))
+    several = np.flatnonzero(sizes > 1)
+    picked = several[np.lexsort((starts[several], -sizes[several]))][:_CLUSTERS]
+    shown = []
+    for k in picked.tolist():
+        rows = order[starts[k] : starts[k] + min(sizes[k], _RECORDS)]
+        ids = table.take(array_of(rows)).to_pylist()
+        if blocked.records.private_ids:
+            names = [_row(blocked, row) for row in rows.tolist()]
+            ids = [{**line, "id": name} for line, name in zip(ids, names, strict=True)]
+        members = [
+            {
+                "source": line["source"],
+                "id": str(line["id"]),
+                "cells": [str(column[row + blocked.new]) for column in columns],
+            }
+            for row, line in zip(rows.tolist(), ids, strict=True)
+        ]
+        cluster = int(labels[order[starts[k]]])
+        shown.append({"cluster": cluster, "size": int(sizes[k]), "members": members})
+    return shown, len(several)
+
+
+def _around(linked: Linked, texts: bool) -> list[list[dict[str, Any]]]:
+    """Return explanations of the pairs that are closest to the threshold, above and below it."""
+    found, log_odds = linked.blocked.candidates, linked.decision.log_odds
+    order = np.argsort(log_odds, kind="stable")
+    middle = int(np.searchsorted(log_odds[order], logit(linked.blocked.spec.decide_at)))
+    above, below = order[middle : middle + _SHOWN], order[max(0, middle - _SHOWN) : middle][::-1]
+    return [
+        [_explained(linked, int(found.a[k]), int(found.b[k]), texts) for k in rows]
+        for rows in (above, below)
+    ]
+
+
+def _explained(linked: Linked, a: int, b: int, texts: bool) -> dict[str, Any]:
+    blocked = linked.blocked
+    ids = [
+        str(ids_of(blocked, np.array([doc]), second)[0]) for doc, second in ((a, False), (b, True))
+    ]
+    if blocked.records.private_ids:
+        ids = [_row(blocked, doc - blocked.new) for doc in (a, b)]
+    return {**explain_pair(linked, a, b, texts), "pair": list(zip((a, b), ids, strict=True))}
+
+
+def _row(blocked: Blocked, row: int) -> str:
+    """Return the name of a record whose id is private: its row in its file, or in the index."""
+    if row < 0:
+        return "a record of the index"
+    several = len(blocked.records.ids) > 1
+    return f"row {row - blocked.records.first if several and row >= blocked.records.first else row}"

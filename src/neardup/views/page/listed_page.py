@@ -1,0 +1,245 @@
+"""Matches, duplicates of an old corpus, and the output of Spark, each as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.frame.run import Run
+from neardup.readable import counted, day, share
+from neardup.results.results import Results, rows_as_ids
+from neardup.views.page.page_charts import counted_bars
+from neardup.views.page.page_model import (
+    Bars,
+    Figures,
+    Item,
+    Listing,
+    Mark,
+    NumberCell,
+    Page,
+    SmallTable,
+    Texts,
+)
+from neardup.views.text.summary_text import rows as summary_rows
+from neardup.views.view import PageOptions
+from neardup.views.visible import name
+
+#: Characters of a text before and after a passage, and of a document without one.
+_AROUND, _BEGINNING = 120, 400
+#: Characters of a longer passage that are shown, and how many of them are its end.
+_PASSAGE, _PASSAGE_END = 600, 200
+#: Sizes of clusters that are shown.
+_SIZES = 40
+_REMARKS = ("note", "warning", "replaced", "left out", "not compared")
+#: Numbers that have the colours of the parts of the bar.
+_KINDS = {"kept": "kept", "removed": "near"}
+_GROUPS = [("", "All"), ("0", "Duplicates of the old corpus"), ("1", "Duplicates within the batch")]
+_TITLES = {
+    "decontaminate": "Test items in the training corpus",
+    "dedup --against": "A batch against an old corpus",
+    "spark": "Near-duplicates, found on Apache Spark",
+}
+
+
+def listed_page(run: Run[Any], options: PageOptions) -> Page:
+    """Return the page of a run of one of the commands above.
+
+    Raises:
+        InputError: The input is gone or has changed, and texts are wanted.
+    """
+    results = Results(run._storage)
+    record = results.record
+    command = record["command"]
+    rows = summary_rows(record)
+    total, listed = _LISTS[command](results, options)
+    return Page(
+        title=options.title or f"{_TITLES[command]}: {Path(results.name).name}",
+        date=f"Run of {day(record['date'])}",
+        verdict=_verdict(record["counts"], command),
+        shares=_shares(record["counts"]),
+        numbers=[
+            row._replace(label=row.label.capitalize(), kind=_KINDS.get(row.label, ""))
+            for row in rows
+            if row.label not in ("", *_REMARKS)
+        ],
+        remarks=[f"{row.number} {row.remark}".strip() for row in rows if row.label in _REMARKS],
+        figures=_figures(results),
+        listing=_listing(command, total, listed, options.texts and command != "spark"),
+    )
+
+
+def _verdict(counts: dict[str, Any], command: str) -> str:
+    removed, total = counts["removed"], counts["documents"]
+    if command == "decontaminate":
+        found = counts["contaminated"]
+        of = f"{found:,} of {counted(total, 'document')} ({share(found, total)})"
+        return f"{of} {'has' if found == 1 else 'have'} a test item, or a passage of one."
+    of = f"{removed:,} of {counted(total, 'document')} ({share(removed, total)})"
+    return f"{of} {'is' if removed == 1 else 'are'} removed, as near-duplicates of others."
+
+
+def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
+    return [("kept", counts["kept"]), ("near", counts["removed"])]
+
+
+def _figures(results: Results) -> Figures | None:
+    """Return the counts of each file of test items, or of clusters that Spark made."""
+    record = results.record
+    if files := record.get("test_files", []):
+        heads = ["file", "items", "found", "", "documents", "matches"]
+        rows = [
+            [
+                file["file"],
+                file["test_items"],
+                file["test_items_found"],
+                NumberCell(share(file["test_items_found"], file["test_items"])),
+                file["documents"],
+                file["matches"],
+            ]
+            for file in files
+        ]
+        table = SmallTable("By file of test items", "", heads, rows, broad=True)
+        return Figures("Where it was found", "Files", [table])
+    if record["command"] == "spark" and (bars := list(_sizes(results))):
+        return Figures("How large clusters are", "Sizes", bars)
+    return None
+
+
+def _listing(command: str, total: int, listed: list[Item], texts: bool) -> Listing:
+    one, many, what = "document", "documents", "the lowest similarity"
+    title = "Removed documents"
+    if command == "decontaminate":
+        one, many, title, what = "match", "matches", "Matches", "the longest passages"
+    lead = f"All {total:,} are listed." if total else "There are none."
+    if len(listed) < total:
+        lead = f"{len(listed):,} of {total:,} are listed: those with {what}."
+    return Listing(
+        title=title,
+        one=one,
+        many=many,
+        lead=lead,
+        search="Search ids and texts" if texts else "Search ids",
+        nothing=f"Open a {one} to see it.",
+        items=[item.data() for item in listed],
+        orders=[
+            ("first", f"{what.removeprefix('the ').capitalize()} first"),
+            ("input", "As in the input"),
+        ],
+        groups=_GROUPS if command == "dedup --against" else (),
+        examples=f"Those with {what}." if listed else "",
+    )
+
+
+def _matches(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
+    """Return the matches with the longest passages, each with its passage."""
+    table = results.table("matches")
+    order = pc.sort_indices(table, [("passage", "descending"), ("train_doc", "ascending")])
+    chosen: Any = table.take(order.slice(0, options.most))
+    docs = chosen.column("train_doc").to_numpy()
+    texts = _texts(results, docs, options)
+    # The folder has the ids of these documents only.
+    names: Any = chosen.column("train_id").to_pylist()
+    if results.private_ids:
+        names = rows_as_ids(results.documents).take(pa.array(docs)).to_pylist()
+    items = []
+    for row, train, text in zip(chosen.to_pylist(), names, texts, strict=True):
+        item = f"row {row['test_doc']}" if results.private_ids else name(row["test_id"])
+        how = {"item": "the complete item; ", "similarity": "similar; "}.get(row["by"], "")
+        says = f"{how}{row['passage']:,} words in a row"
+        says += "" if row["by"] == "item" else f", containment {row['containment']:.3f}"
+        span = row["train_start"], row["train_end"]
+        parts = None if text is None or None in span else _around(text, *span)
+        detail = _detail(f"{name(train)} has the test item {item}", says, parts)
+        shown = [f"test item {item}", says]
+        sort = {"input": row["train_doc"]}
+        items.append(Item(detail, name(train), shown, also=[item], sort=sort))
+    return table.num_rows, items
+
+
+def _removed(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
+    """Return removed documents, those of the old corpus first, then by similarity."""
+    table = results.table("clusters")
+    removed = table.filter(pc.invert(table.column("kept")))
+    by_old = "in_old" in table.column_names
+    keys: list[Any] = [("similarity", "ascending"), ("doc", "ascending")]
+    if by_old:
+        keys.insert(0, ("in_old", "descending"))
+    chosen: Any = removed.take(pc.sort_indices(removed, keys).slice(0, options.most))
+    docs = chosen.column("doc").to_numpy()
+    # Only Spark has read its input.
+    known = results.record["command"] != "spark"
+    texts = _texts(results, docs, options if known else options._replace(texts=False))
+    items = []
+    for row, doc, text in zip(chosen.to_pylist(), _names(results, docs), texts, strict=True):
+        other = "a document" if by_old and results.private_ids else name(row["duplicate_of"])
+        where = ", of the old corpus" if row.get("in_old") else ", of the batch" if by_old else ""
+        says = f"similarity {row['similarity']:.3f}"
+        parts = None if text is None else _around(text, 0, 0)
+        detail = _detail(f"{doc} is a duplicate of {other}{where}", says, parts)
+        items.append(
+            Item(
+                detail,
+                doc,
+                [f"{says}{where}"],
+                also=[other],
+                group=int(not row.get("in_old")),
+                sort={"input": row["doc"]},
+            )
+        )
+    return removed.num_rows, items
+
+
+def _detail(heading: str, says: str, parts: tuple[str, str, str] | None) -> Texts:
+    """Return a text of which the second part is marked."""
+    mark = Mark("", "", "", "match")
+    shown = None
+    if parts is not None:
+        numbered = zip(parts, (-1, 0, -1), strict=True)
+        shown = [(text, number, False) for text, number in numbered if text]
+    return Texts(heading, f"{says[0].upper()}{says[1:]}.", shown, [mark])
+
+
+_Lists = Callable[[Results, PageOptions], tuple[int, list[Item]]]
+_LISTS: dict[str, _Lists] = {
+    "decontaminate": _matches,
+    "dedup --against": _removed,
+    "spark": _removed,
+}
+
+
+def _names(results: Results, docs: np.ndarray) -> Iterator[str]:
+    ids: Any = results.public_ids.take(pa.array(docs))
+    return (name(value) for value in ids.to_pylist())
+
+
+def _texts(results: Results, docs: np.ndarray, options: PageOptions) -> list[str | None]:
+    if not options.texts or not len(docs):
+        return [None] * len(docs)
+    found: list[str | None] = [*results.texts(docs)]
+    return found
+
+
+def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
+    """Return a passage with some characters before and after it."""
+    low = max(0, start - _AROUND)
+    high = min(len(text), end + (_AROUND if end else _BEGINNING))
+    passage = text[start:end]
+    if len(passage) > _PASSAGE:
+        passage = f"{passage[: _PASSAGE - _PASSAGE_END]} … {passage[-_PASSAGE_END:]}"
+    before = ("…" if low else "") + text[low:start]
+    after = text[end:high] + ("…" if high < len(text) else "")
+    return before, passage, after
+
+
+def _sizes(results: Results) -> Iterator[Bars]:
+    """Yield how many clusters have how many documents."""
+    sizes = np.bincount(results.array("cluster"))
+    values, counts = np.unique(sizes[sizes > 1], return_counts=True)
+    rows = zip(values[:_SIZES].tolist(), counts[:_SIZES].tolist(), strict=True)
+    items = [(counted(size, "document"), count) for size, count in rows]
+    yield from counted_bars("Clusters by number of documents", "", items)

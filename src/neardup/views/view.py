@@ -1,0 +1,64 @@
+"""Views of a result: in a terminal, in a notebook, as a chart and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from neardup.frame.shown import Chart
+
+if TYPE_CHECKING:
+    from neardup.engines.clock import Listener
+    from neardup.views.cards import Card
+    from neardup.views.page.page_model import Page
+
+
+class Row(NamedTuple):
+    """A number with its name and a remark; ``kind`` is that of a share, whose colour it has."""
+
+    label: str
+    number: str = ""
+    remark: str = ""
+    kind: str = ""
+
+
+class PageOptions(NamedTuple):
+    """Content of a page.
+
+    Attributes:
+        title: Heading; by the input or the folder without it.
+        texts: Whether texts of documents may be in it.
+        most: Items that are listed with all that is known of them, at most.
+        show: Columns of the input that are shown next to ids.
+        by: A column for a table of whose documents are duplicates of whose.
+        context: Equal words before and after each difference.
+        threads: Threads that read.
+        listener: Called with notes for the user.
+        evaluation: How the result agrees with a truth.
+    """
+
+    title: str | None = None
+    texts: bool = True
+    most: int = 300
+    show: Sequence[str] = ()
+    by: str | None = None
+    context: int = 40
+    threads: int | None = None
+    listener: Listener | None = None
+    evaluation: dict[str, Any] | None = None
+
+
+class View(NamedTuple):
+    """The looks of a kind of result.
+
+    Attributes:
+        text: In a terminal, as ``print`` and the command show it.
+        card: In a notebook.
+        chart: As ``plot`` draws it.
+        page: In a browser.
+    """
+
+    text: Callable[[Any], str] | None = None
+    card: Callable[[Any], Card] | None = None
+    chart: Callable[[Any], Chart] | None = None
+    page: Callable[[Any, PageOptions], Page] | None = None

@@ -1,0 +1,104 @@
+"""Texts of strangers, made safe to look at: on a terminal, and in pages that load nothing.
+
+Terminals obey escape sequences, and both terminals and browsers let some characters change the
+order of others or hide them. What `visible` returns has none of these. `html_page` escapes all
+values, and its policy lets the browser load nothing and run only our scripts.
+"""
+
+import base64
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+from neardup.errors import DependencyError
+from neardup.json_values import plain_id
+
+#: Controls but newline and tab; marks of direction; characters of no width, but the joiners that
+#: some scripts are written with; separators that break lines; halves of surrogate pairs, which
+#: can't be written.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e"
+    "\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+    "\ud800-\udfff]"
+)
+#: Characters of a name that are shown.
+_LONGEST = 100
+
+
+def visible(text: str) -> str:
+    r"""Return a text with every character but newline and tab visible and at its position.
+
+    >>> visible("a\x1b[2Jb\x00\u202ec")
+    'a␛[2Jb␀⟨U+202E⟩c'
+    """
+    return _UNSEEN.sub(_spelled, text)
+
+
+def name(value: Any, longest: int = _LONGEST) -> str:
+    r"""Return an id or the name of a file in one line, shortened to so many characters.
+
+    >>> name("two\nlines"), name(7)
+    ('two␊lines', '7')
+    """
+    shown = visible(str(plain_id(value))).replace("\n", "␊").replace("\t", "␉")
+    return shown if len(shown) <= longest else shown[: longest - 3] + "..."
+
+
+def _spelled(match: re.Match[str]) -> str:
+    point = ord(match[0])
+    if point < 0x20:
+        return chr(0x2400 + point)
+    return "␡" if point == 0x7F else f"⟨U+{point:04X}⟩"
+
+
+def need_jinja() -> None:
+    """Refuse, before any work, what ends in a page if Jinja is not installed."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise DependencyError("pages need Jinja", "pip install 'neardup[report]'") from error
+
+
+def html_page(path: str, styles: Sequence[str], scripts: Sequence[str] = (), **values: Any) -> str:
+    """Render the page of a template, that needs nothing else.
+
+    Its policy names the one script and the one style sheet that are in it by their digests.
+    Templates, styles and scripts are files of this folder; values are escaped and made visible.
+    """
+    need_jinja()
+    import jinja2
+
+    style = "\n".join(map(_asset, styles))
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_asset, scripts)) + "})();\n"
+    policy = ["default-src 'none'", f"style-src {_digest(style)}"]
+    if scripts:
+        policy += [f"script-src {_digest(script)}", "require-trusted-types-for 'script'"]
+    policy += ["img-src data:", "base-uri 'none'", "form-action 'none'"]
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+        loader=jinja2.FunctionLoader(_asset),
+    )
+    environment.filters |= {"log1p": math.log1p, "number": "{:,}".format, "unbroken": _unbroken}
+    values |= {"policy": "; ".join(policy), "style": style, "script": script}
+    return environment.get_template(path).render(values)
+
+
+def _asset(path: str) -> str:
+    return resources.files("neardup.views").joinpath(path).read_text(encoding="utf-8")
+
+
+def _digest(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+def _unbroken(text: str) -> str:
+    """Keep numbers and their units on one line."""
+    # Escapes stay.
+    return type(text)(re.sub(r"(?<=\d) (?=%|B\b|[kMGT]B\b)", "\u00a0", text))
