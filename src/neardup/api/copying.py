@@ -164,8 +164,7 @@ class PassagesRun(Run[PassageTable]):
         Raises:
             InputError: There is no document of that id; or the input can't be read again.
         """
-        from neardup.inspect.one_document import PassageExplanation, show
-        from neardup.inspect.without_ids import public
+        from neardup.inspect.one_document import PassageExplanation, public, show
 
         position = np.array([position_of(self._questions, id)])
         (found,) = show(public(self._questions), position, texts)

@@ -44,11 +44,15 @@ VIEWS: dict[tuple[str, str], View] = {
     ("decontaminate", "run"): _LISTED,
     ("passages", "run"): _PASSAGES,
     ("spark --passages", "run"): _PASSAGES,
-    ("link", "run"): View(link_text.text_of_run, cards.of_linkage, page=link_page),
+    ("link", "run"): View(
+        lambda run: link_text.render(run.summary, False), cards.of_linkage, page=link_page
+    ),
     ("index", "run"): View(page=index_page),
     ("dedup", "plan"): View(plan_text.render, cards.of_plan, cards.chart_of_plan),
     ("passages", "plan"): View(plan_text.render_passages),
-    ("dedup", "audit"): View(audit_text.text_of_audit, cards.of_audit, cards.chart_of_audit),
+    ("dedup", "audit"): View(
+        lambda audit: audit_text.render(audit.as_dict()), cards.of_audit, cards.chart_of_audit
+    ),
     ("dedup", "evaluate"): View(evaluate_text.render, cards.in_lines(evaluate_text.render)),
     ("dedup", "explain"): View(explained, cards.of_explanation, cards.chart_of_explanation),
     ("dedup", "cluster"): View(cluster_text.render, cards.of_cluster),

@@ -204,10 +204,10 @@ def of_linkage(run: LinkRun) -> Card:
         f'<rect x="{k * 10}" y="{80 - bar:.1f}" width="9" height="{bar:.1f}" fill="#2a9d8f"/>'
         for k, bar in enumerate(bars.tolist())
     )
-    return Card(
-        texts=f'{_pre(link_text.text_of_run(run))}<svg width="{10 * len(bars)}" height="80" '
-        f'role="img" aria-label="Candidates by log odds">{rects}</svg>'
-    )
+    text = _pre(link_text.render(run.summary, False))
+    size = f'width="{10 * len(bars)}" height="80"'
+    chart = f'<svg {size} role="img" aria-label="Candidates by log odds">{rects}</svg>'
+    return Card(texts=text + chart)
 
 
 def _pre(text: str) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from neardup.inspect.audit import Audit
 from neardup.readable import aligned, counted, interval, labelled, percent
 from neardup.views.view import Row
 from neardup.views.visible import name
@@ -21,11 +20,6 @@ def render(audit: dict[str, Any], limit: int = 10) -> str:
         _curve(audit),
     )
     return "\n\n".join(filter(None, blocks))
-
-
-def text_of_audit(audit: Audit) -> str:
-    """Return the same of an audit that was just done."""
-    return render(audit.as_dict())
 
 
 def kept(audit: dict[str, Any]) -> Iterator[Row]:

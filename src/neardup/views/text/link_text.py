@@ -7,7 +7,6 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from neardup.frame.run import Run
 from neardup.readable import aligned, counted, labelled, percent
 from neardup.views.text.evaluate_text import cluster_rows, score_row, scored
 from neardup.views.view import Row
@@ -98,11 +97,6 @@ def about_threshold(threshold: dict[str, Any]) -> str:
         low, high = threshold["modes"]
         shown += f" between its modes at {low:.2f} and {high:.2f}"
     return shown
-
-
-def text_of_run(run: Run[Any]) -> str:
-    """Return the summary of a run, without the histogram."""
-    return render(run.summary, histogram=False)
 
 
 def render_evaluation(result: dict[str, Any]) -> str:
