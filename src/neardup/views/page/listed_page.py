@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -217,11 +217,8 @@ def _names(results: Results, docs: np.ndarray) -> Iterator[str]:
     return (name(value) for value in ids.to_pylist())
 
 
-def _texts(results: Results, docs: np.ndarray, options: PageOptions) -> list[str | None]:
-    if not options.texts or not len(docs):
-        return [None] * len(docs)
-    found: list[str | None] = [*results.texts(docs)]
-    return found
+def _texts(results: Results, docs: np.ndarray, options: PageOptions) -> Sequence[str | None]:
+    return results.texts(docs) if options.texts and len(docs) else [None] * len(docs)
 
 
 def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
