@@ -38,7 +38,7 @@ def wrong(texts: list[str], index: neardup.Index, run: neardup.DedupRun) -> None
     neardup.against(texts, texts, keep_run=True)  # type: ignore[call-arg]
     neardup.passages(texts, word=3)  # type: ignore[call-arg]
     neardup.passages(texts, store="sqlite:keys")  # type: ignore[call-arg]
-    neardup.decontaminate(texts, texts, resume=True)  # type: ignore[call-arg]
+    neardup.decontaminate(texts, texts, keep_run=True)  # type: ignore[call-arg]
     neardup.plan(texts, out="out")  # type: ignore[call-arg]
     neardup.link({"a": texts}, fields="a", text="a")  # type: ignore[call-arg]
     neardup.save_signatures(texts, "file", private_ids="yes")  # type: ignore[arg-type]

@@ -125,7 +125,7 @@ def test_a_run_has_its_folder_before_it_reads(
         raise InputError("enough")
 
     monkeypatch.setattr(HowRead, "open", look)
-    monkeypatch.setattr(record_files, "read_counted", look)
+    monkeypatch.setattr(record_files, "open_table", look)
     calls = {name: call for name, call in SECOND.items() if "-o OUT" in call}
     for name in ("dedup", "against", "passages", "decontaminate", "link"):
         assert "enough" in command(*words(calls[name])).error

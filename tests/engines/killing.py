@@ -372,9 +372,14 @@ def _serve() -> None:
     import tempfile
 
     for name in (
+        "api.against",
         "api.copying",
+        "api.decontaminating",
+        "api.linking",
         "api.running",
+        "cli.commands.command_decontaminate",
         "cli.commands.command_dedup",
+        "cli.commands.command_link",
         "cli.commands.command_passages",
         "report.summary_text",
     ):

@@ -16,7 +16,7 @@ import neardup
 from bench.notes import SynthSpec, write
 from common import Tune
 from neardup import plan
-from neardup.api.running import Request
+from neardup.api.running import DedupRequest
 from neardup.errors import ColumnError, SpecError
 from neardup.forecast import plan as module
 from neardup.forecast.advice import one_word_changed
@@ -95,7 +95,7 @@ def test_bands_disk_and_time(size: str, request: pytest.FixtureRequest) -> None:
 
 def test_as_a_run_that_is_given_the_same(large: Both) -> None:
     """A job has the partitions of the run; settings that can't be are refused."""
-    job = Request(large.source, Reading(id="id")).job()
+    job = DedupRequest(large.source, Reading(id="id")).job()
     found = module.plan(job)
     assert found.documents == pytest.approx(large.plan.documents, rel=0.02)
     assert (found.num_bands, found.rows) == (large.plan.num_bands, large.plan.rows)

@@ -84,7 +84,7 @@ def test_what_a_batch_against_an_index_writes(command: Command, tmp_path: Path) 
     (clean,) = (tmp_path / "out" / "clean").iterdir()
     assert set(pq.read_table(clean).column("id").to_pylist()) == kept
     assert len(neardup.Index.open(tmp_path / "i")) == there  # it was only read
-    for more in (["--threshold", "0.9"], ["--keep", "longest"], ["--resume"], ["--no-clean"]):
+    for more in (["--threshold", "0.9"], ["--keep", "longest"], ["--no-clean"]):
         answer = command(*args, *more)
         assert answer.code == 2 and "does not go with" in answer.error
     assert "neither an index nor" in command(*args[:3], tmp_path, *args[4:], "--overwrite").error
@@ -107,8 +107,6 @@ def test_what_does_not_apply_to_a_batch_is_refused(tmp_path: Path) -> None:
     assert len(neardup.against(["a"], old, progress=False)) == 1
     with pytest.raises(SpecError, match="`old` is of type int"):
         neardup.against(["a"], 3)  # type: ignore[arg-type]
-    with pytest.raises(OutputError, match="expected a local path"):
-        neardup.against(["a"], old, out="s3://bucket/out")
     found = neardup.against(["a", "a", "One two three four five six"], old)
     assert repr(found) == "<AgainstRun: 3 documents, 1 kept, 1 similar to the old corpus, 1 within>"
     assert found.labels.tolist() == [0, 0, -1]

@@ -226,9 +226,7 @@ def test_commands_that_write_to_this_machine(notes: Path, command: Command) -> N
     """Refused before anything is read."""
     url = f"s3://{BUCKET}/x"
     for args in (
-        ("decontaminate", "none.jsonl", "--against", notes, "-o", url),
-        ("dedup", "none.jsonl", "--against", "none.index", "-o", url),
-        ("link", notes, "--id", "id", "--fields", "text", "-o", url),
+        ("blocks", notes, "--fields", "text", "-o", f"{url}.csv"),
         ("index", "create", url),
         ("synth", "-n", "10", "-o", f"{url}.jsonl"),
         ("report", "none", "-o", f"{url}.html"),

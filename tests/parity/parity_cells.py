@@ -17,25 +17,5 @@ CELLS = {
     "threads": "two at the same time",
     "private_ids": "private ids",
 }
-_STARTS_AGAIN = "an interrupted one starts again: it has no state between its steps"
-_NO_URL = "its output folder is local"
 #: What a command has not, by cell: the command and the reason.
-LACKS: dict[str, dict[str, str]] = {
-    "url": {
-        "against": _NO_URL,
-        "decontaminate": _NO_URL,
-        "link": _NO_URL,
-    },
-    "resume_killed": {
-        "recluster": _STARTS_AGAIN,
-        "against": _STARTS_AGAIN,
-        "decontaminate": _STARTS_AGAIN,
-        "link": _STARTS_AGAIN,
-    },
-    "resume_complete": {
-        "recluster": "no --resume",
-        "against": "--resume does not apply",
-        "decontaminate": "no --resume",
-        "link": "no --resume",
-    },
-}
+LACKS: dict[str, dict[str, str]] = {}

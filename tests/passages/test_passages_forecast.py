@@ -13,11 +13,13 @@ import neardup
 from common import Command, Tune, write_lines
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
-from neardup.copies.passage_running import MEMORY, PassageRequest
+from neardup.copies.passage_steps import MEMORY, PassageSteps
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.clock import Clock
 from neardup.errors import SpecError
+from neardup.frame.command import Means
 from neardup.frame.options import Reading
+from neardup.memory_plan import PrivatePeak
 
 
 @pytest.fixture
@@ -126,9 +128,9 @@ def test_many_threads_need_more_than_the_default(tmp_path: Path, tune: Tune) -> 
     tune(searching_bytes=10**9)
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"text": "some words of a long text " * 10**6}))
-    asked = PassageRequest(
+    asked = PassageSteps(
         Inputs(InputCorpus.open(path, Reading())), PassageSpec(), CutSpec(), threads=300
     )
     assert asked.least(300) > MEMORY
-    with asked.work(Clock()) as given:
+    with PrivatePeak() as peak, asked.searching(Means(Clock(), peak)) as given:
         assert given.memory == asked.least(300)

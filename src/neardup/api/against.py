@@ -7,20 +7,20 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
 
+from neardup import __version__
 from neardup.api.dedup import make_spec
 from neardup.api.finished.documents_run import DocumentsRun
 from neardup.api.indexes.index_folders import settings_of_run
 from neardup.api.indexes.indexing import Index
 from neardup.api.indexes.old_corpora import about_old, is_corpus, old_texts, open_corpus, opened_old
 from neardup.api.progress import show_progress
-from neardup.api.removed_documents import check_added, check_out, form_of_removed
 from neardup.cluster.methods import counts_of
 from neardup.corpora.against_index import OldIndex, decide
 from neardup.corpora.corpus import InputCorpus, naming
@@ -28,46 +28,43 @@ from neardup.corpora.decided import Decided
 from neardup.corpora.old_documents import EarlierDocuments
 from neardup.corpora.old_first import Both
 from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
+from neardup.corpora.removed_documents import check_added, form_of_removed
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.engines.job import Job, needed_columns
 from neardup.errors import InputError, SpecError
-from neardup.files.given_path import GivenPath
 from neardup.frame.arguments import by_preset, expanded, is_given
+from neardup.frame.command import Command, Made, Means, Request, Steps, TableParts
+from neardup.frame.execute import execute
 from neardup.frame.how_read import how_read
 from neardup.frame.options import (
     CallOptions,
     FormatOptions,
     OldOptions,
     OutputOptions,
-    Reading,
     Resources,
+    ResumeOptions,
     Writing,
     another,
 )
-from neardup.frame.storage import SOURCE, FolderStorage, MemoryStorage, Storage
-from neardup.io.opening import accepted
+from neardup.frame.storage import SOURCE
+from neardup.inspect.pair_texts import pairs_of_batch
+from neardup.io.opening import accepted, given_paths
 from neardup.io.outputs import check_output
-from neardup.io.remote import local_target
-from neardup.io.writers import write_tables
+from neardup.json_values import JSON
 from neardup.memory_plan import MemoryPlan, plan_against
-from neardup.output.clean import CLEAN, REMOVED, Form
-from neardup.output.record import about_clock
-from neardup.result_record import RECORD
+from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form
 from neardup.results.results import Results
 from neardup.sketch.bands import recipe_for
 from neardup.spec import ShingleSpec, Spec
 from neardup.state.about_work import bands_of
-from neardup.state.output_folder import Write, locked_folder, write_record
-from neardup.state.run_state import RUN_FOLDER
+from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
 if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus, OldCorpus
 
-COMMAND = "dedup --against"
-#: Files of an output folder.
-_AGAINST = (CLEAN, REMOVED, "clusters.parquet", "matches.parquet", RECORD)
+AGAINST = Command("dedup --against", "begin", ("clusters", "matches"), (CLEAN, REMOVED))
 #: Columns that removed documents have.
 _ADDED = ["duplicate_of", "similarity", "in_old"]
 
@@ -79,7 +76,7 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
     the old corpus; then ``cluster`` is null. What needs the texts of the old corpus is not there.
     """
 
-    commands = (COMMAND,)
+    commands = (AGAINST.name,)
     tables: ClassVar[Mapping[str, str]] = {
         "clusters": "",
         "duplicates": "",
@@ -133,7 +130,6 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
         return pa.concat_tables(self._pairs(texts, warnings.warn))
 
     def _pairs(self, texts: bool, note: Callable[[str], object]) -> Iterator[pa.Table]:
-        from neardup.inspect.pair_texts import pairs_of_batch
 
         with ExitStack() as opened:
             old: OldTexts | None = None
@@ -176,7 +172,9 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
         return write_report(self, path, options, overwrite, self._results.inputs)
 
 
-class AgainstOptions(CallOptions, FormatOptions, OutputOptions, OldOptions, total=False):
+class AgainstOptions(
+    CallOptions, FormatOptions, OutputOptions, ResumeOptions, OldOptions, total=False
+):
     """Options of `against`; those of the old corpus are for `another`."""
 
     removed: bool
@@ -227,6 +225,7 @@ def against(
     Raises:
         InputError: The batch or the old corpus can't be used; its subclasses say why.
         OutputError: The output folder exists, or can't be written.
+        ResumeError: The run to resume has other settings or inputs, or is damaged.
         SpecError: A setting is out of range, or does not apply; or the memory does not suffice.
 
     Examples:
@@ -235,7 +234,7 @@ def against(
         >>> against(["one two three four five six", "y", "y"], run).keep_mask.tolist()
         [False, True, False]
     """
-    given, old = {**locals(), **options}, accepted(old)
+    given, new, old = {**locals(), **options}, accepted(new), accepted(old)
     plain = is_corpus(old)
     if not plain:
         _refuse_settings(given)
@@ -245,23 +244,32 @@ def against(
     if plain:
         asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by)
         asked = asked.replace(**ignored(ignore, stop_passages))
-    with show_progress(resources.progress) as listener:
-        call = _Call(
-            new,
-            old,
-            asked,
-            reading,
-            another(reading, options, "old_", "text", "id", "delimiter", "skip_large"),
-            writing,
-            None if writing.out is None else local_target(writing.out),
-            old_only,
-            resources,
-            Clock(listener),
-        )
-        if call.out is None:
-            return call.run(None)
-        with locked_folder(call.out, writing.overwrite, _AGAINST) as write:
-            return call.run(write)
+    reading_old = another(reading, options, "old_", "text", "id", "delimiter", "skip_large")
+    paths = given_paths(new) or []
+    with show_progress(resources.progress) as listener, ExitStack() as opened:
+        clock, made = Clock(listener), list[_AgainstSteps]()
+
+        def steps(state: RunState | None) -> Steps:
+            with clock.stage("begin"):
+                before = opened_old(old, opened) if asked is None else None
+                settings = asked or before.spec  # type: ignore[union-attr]
+                items = settings.shingle.unit == "item"
+                how, columns = how_read(reading, items), needed_columns(settings, None)
+                corpus = InputCorpus.open(new, how, columns, state)
+                check_output(corpus.reader.source, writing.format)
+                if writing.removed:
+                    check_added(corpus, writing.format, _ADDED)
+                first = open_corpus(old, how_read(reading_old, items), state) if plain else None
+            either = before if first is None else first
+            assert either is not None
+            made.append(
+                _AgainstSteps(corpus, old, either, settings, old_only, resources, writing, clock)
+            )
+            return made[-1]
+
+        run = AgainstRun(execute(Request(AGAINST, paths, writing, clock, steps)))
+        run._old = made[-1].old_texts() if made else None
+    return run
 
 
 #: Settings that those of an index or a run replace.
@@ -281,82 +289,100 @@ def _refuse_settings(given: dict[str, Any]) -> None:
 
 
 @dataclasses.dataclass
-class _Call:
-    """The arguments of a call, checked and grouped."""
+class _AgainstSteps(Steps):
+    """A batch and an old corpus, both open."""
 
-    new: Any
-    old: Any
-    spec: Spec | None  # where the old corpus is files or a frame
-    reading: Reading
-    reading_old: Reading
-    writing: Writing
-    out: GivenPath | None
+    corpus: InputCorpus
+    old: Any  # as it was given
+    opened: Index | Results | InputCorpus
+    spec: Spec
     only: bool
     resources: Resources
+    writing: Writing
     clock: Clock
 
-    def run(self, write: Write | None) -> AgainstRun:
-        """Compare, and write the result to the output folder, which is locked, if there is one."""
-        out, writing, clock = self.out, self.writing, self.clock
-        with ExitStack() as opened:
-            with clock.stage("begin"):
-                before = opened_old(self.old, opened) if self.spec is None else None
-                spec = self.spec or before.spec  # type: ignore[union-attr]
-                items = spec.shingle.unit == "item"
-                reading = how_read(self.reading, items)
-                corpus = InputCorpus.open(self.new, reading, needed_columns(spec, None))
-                check_output(corpus.reader.source, writing.format)
-                if writing.removed:
-                    check_added(corpus, writing.format, _ADDED)
-                first: InputCorpus | None = None
-                if before is None:
-                    first = open_corpus(self.old, how_read(self.reading_old, items))
-                if out is not None:
-                    check_out(out, corpus, *([] if first is None else [first]))
-                existing = before if first is None else first
-                assert existing is not None
-                plan, decide = self._decider(corpus, existing, spec)
-            found = decide()
-        if write is None:
-            corpus.reader.cached.clear()
-        about = {
-            "spec": spec.as_dict(),
-            "recipe": found.recipe.as_dict(),
-            "bands": bands_of(found.recipe, spec.threshold),
-            "old_only": self.only,
-            "counts": _counts(found, corpus),
-            "notes": found.notes,
-            "old": about_old(self.old, first),
-            **corpus.record(format=writing.format, removed=writing.removed),
-        }
-        source = corpus.input()
-        if out is None or write is None:
-            made = {"clusters": found.table}
-            if found.matches is not None:
-                made["matches"] = found.matches
-            values = {"command": COMMAND, **about, **about_clock(clock)}
-            return _with_old(MemoryStorage(values, made, {SOURCE: source}), self.old, first)
-        with write() as folder, Pool(plan.threads) as pool:
-            kept, table = found.kept, found.table
-            with clock.stage("write clean corpus", len(kept)) as advance:
-                corpus.write(kept, folder / CLEAN, Form(writing.format), pool, advance)
-            if writing.removed:
-                with clock.stage("write removed documents", len(kept)) as advance:
-                    rows = np.arange(len(kept))
-                    form = form_of_removed(writing.format, table.select(_ADDED), rows)
-                    corpus.write(~kept, folder / REMOVED, form, pool, advance)
-            with clock.stage("write tables"):
-                write_tables(folder / "clusters.parquet", [table])
-                if found.matches is not None:
-                    write_tables(folder / "matches.parquet", [found.matches])
-            record = write_record(folder, COMMAND, about | about_clock(clock))
-        corpus.reader.cached.clear()
-        return _with_old(FolderStorage(out, record, source), self.old, first)
+    @property
+    def first(self) -> InputCorpus | None:
+        """The old corpus, where it is sketched first."""
+        return self.opened if isinstance(self.opened, InputCorpus) else None
 
-    def _decider(
-        self, corpus: InputCorpus, old: Index | Results | InputCorpus, spec: Spec
-    ) -> tuple[MemoryPlan, Callable[[], Decided]]:
+    @property
+    def jobs(self) -> Sequence[Job]:
+        return [self.corpus.job, *([] if self.first is None else [self.first.job])]
+
+    @property
+    def comparable(self) -> bool:
+        in_memory = isinstance(self.opened, Index) and self.opened.path is None
+        return super().comparable and not in_memory
+
+    def manifest(self) -> dict[str, JSON]:
+        return {
+            "neardup": __version__,
+            "spec": self.spec.as_dict(),
+            "old_only": self.only,
+            "output": self.writing.as_dict(),
+            "inputs": [job.identity() for job in self.jobs],
+            "old": self._identity(),
+        }
+
+    def _identity(self) -> list[JSON]:
+        """Return the state of an index, or the identity of a run."""
+        if isinstance(self.opened, Index):
+            with self.opened._core.reading() as state:
+                return [state.generation, *state.sums]
+        if isinstance(self.opened, Results):
+            return [self.opened.record[name] for name in ("asked", "texts_digest", "date")]
+        return []
+
+    @contextmanager
+    def work(self, means: Means) -> Iterator[Made]:
+        corpus, writing = self.corpus, self.writing
+        with self.clock.stage("begin"):
+            plan, decide = self._decider(means.folder)
+        found = decide()
+        with self.clock.stage("make tables"):
+            counts = _counts(found, corpus)
+            about = {
+                "spec": self.spec.as_dict(),
+                "recipe": found.recipe.as_dict(),
+                "bands": bands_of(found.recipe, self.spec.threshold),
+                "old_only": self.only,
+                "counts": counts,
+                "notes": found.notes,
+                "old": about_old(self.old, self.first),
+                **corpus.record(format=writing.format, removed=writing.removed),
+            }
+        tables = {"clusters": TableParts(lambda each: [found.table])}
+        if (matches := found.matches) is not None:
+            tables["matches"] = TableParts(lambda each: [matches])
+        with Pool(plan.threads) as pool:
+            corpora = {} if writing.out is None else self._corpora(found, pool)
+            inputs = {SOURCE: corpus.input()}
+            yield Made(tables, lambda: about, pool, corpora, inputs=inputs)
+        corpus.reader.cached.clear()
+
+    def _corpora(self, found: Decided, pool: Pool) -> dict[str, CleanCorpus]:
+        kept, format = found.kept, self.writing.format
+        corpora = {CLEAN: self.corpus.chosen(kept, Form(format), pool)}
+        if self.writing.removed:
+            rows = np.arange(len(kept))
+            form = form_of_removed(format, found.table.select(_ADDED), rows)
+            corpora[REMOVED] = self.corpus.chosen(~kept, form, pool)
+        return corpora
+
+    def old_texts(self) -> Callable[[], OldTexts] | None:
+        """Return what opens the texts of an old corpus in memory, or one that was sketched."""
+        if self.first is not None:
+            return functools.partial(of_corpus, self.first)
+        if isinstance(self.old, Index):
+            return functools.partial(of_index, self.old._core)
+        if isinstance(self.old, DocumentsRun):
+            return functools.partial(of_run, self.old._results)
+        return None
+
+    def _decider(self, folder: Path | None) -> tuple[MemoryPlan, Callable[[], Decided]]:
         """Return how the memory is divided, which suffices, and what compares."""
+        corpus, old, spec = self.corpus, self.opened, self.spec
         resources, clock = self.resources, self.clock
         if isinstance(old, Index):
             plan = plan_against(corpus.workload(resources.threads, spec.shingle), resources.bytes)
@@ -381,7 +407,6 @@ class _Call:
         job = Job(source, spec, resources, how, clock)
         both = Both(job, corpus, documents, recipe, self.only)
         plan = both.plan()
-        folder = None if self.out is None else self.out.path / RUN_FOLDER
         return plan, functools.partial(both.decide, plan, folder)
 
 
@@ -400,15 +425,3 @@ def _counts(found: Decided, corpus: InputCorpus) -> dict[str, int]:
         counts["matches"] = found.matches.num_rows
         counts["old_documents_found"] = found.old_found
     return counts
-
-
-def _with_old(storage: Storage, old: Any, first: InputCorpus | None) -> AgainstRun:
-    """Have a result read texts of an old corpus that is in memory, or that was sketched first."""
-    found = AgainstRun(storage)
-    if first is not None:
-        found._old = functools.partial(of_corpus, first)
-    elif isinstance(old, Index):
-        found._old = functools.partial(of_index, old._core)
-    elif isinstance(old, DocumentsRun):
-        found._old = functools.partial(of_run, old._results)
-    return found

@@ -15,29 +15,32 @@ from neardup.api.progress import show_progress
 from neardup.copies.asked import CutSpec, PassageSpec, words_of
 from neardup.copies.cuts.records import check_changer
 from neardup.copies.finding import Inputs
-from neardup.copies.passage_results import PassageResults, in_memory, position_of
-from neardup.copies.passage_running import PassageRequest, Target, run_in_folder, run_in_memory
-from neardup.copies.result import ADDED, COMMAND
+from neardup.copies.passage_results import PassageResults, position_of
+from neardup.copies.passage_steps import PassageSteps
+from neardup.copies.result import ADDED, PASSAGES
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.frame.arguments import expanded, of_specs
+from neardup.frame.command import Request, Steps
 from neardup.frame.dataframes import as_pandas, as_polars
+from neardup.frame.execute import execute
 from neardup.frame.options import (
     CallOptions,
     CorpusOptions,
     OldOptions,
+    OutputOptions,
     Reading,
     ResumeOptions,
     another,
 )
 from neardup.frame.run import Run
-from neardup.io.opening import accepted
+from neardup.io.opening import accepted, given_paths
 from neardup.io.outputs import check_output
-from neardup.io.remote import local_target, located
 from neardup.result_record import RECORD, read_record
+from neardup.state.run_state import RunState
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +59,7 @@ PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"
 class PassagesRun(Run[PassageTable]):
     """Result of `neardup.passages`, in memory or in its folder, also on Apache Spark."""
 
-    commands = (COMMAND, "spark --passages")
+    commands = (PASSAGES.name, "spark --passages")
     tables: ClassVar[Mapping[str, str]] = {
         "passages": "",
         "documents": "",
@@ -204,7 +207,9 @@ class PassagesRun(Run[PassageTable]):
         return PassageResults(self._storage)
 
 
-class PassageOptions(CallOptions, CorpusOptions, ResumeOptions, OldOptions, total=False):
+class PassageOptions(
+    CallOptions, CorpusOptions, OutputOptions, ResumeOptions, OldOptions, total=False
+):
     """Options of `passages`."""
 
 
@@ -281,8 +286,7 @@ def passages(
     reading, resources, writing = options["reading"], options["resources"], options["writing"]
     writing.require_out()
     annotate = annotate or writing.annotate
-    target = None if writing.out is None else located(writing.out)
-    source, against = accepted(source), accepted(against)
+    source, against = accepted(source), _clean_of(accepted(against))
     spec = PassageSpec(
         words_of(words, preset),
         order_by,
@@ -304,31 +308,23 @@ def passages(
         raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")
     columns = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
 
-    def request() -> PassageRequest:
-        old = _old(against, another(reading, options, "old_", *_AS_NEW), spec)
-        inputs = Inputs(InputCorpus.open(source, reading, columns), old)
+    def steps(state: RunState | None) -> Steps:
+        old = _old(against, another(reading, options, "old_", *_AS_NEW), spec, state)
+        inputs = Inputs(InputCorpus.open(source, reading, columns, state), old)
         opened, added = inputs.new.reader.source, ADDED if annotate else None
         check_output(opened, writing.format, added, compression=writing.compression)
         if cutting.cuts:
             check_changer(opened)
         form, limits = (writing.format, writing.compression), (resources.bytes, resources.threads)
-        return PassageRequest(inputs, spec, cutting, by, *form, *limits)
+        return PassageSteps(inputs, spec, cutting, by, *form, *limits)
 
     with show_progress(resources.progress) as listener:
-        clock = Clock(listener)
-        if target is None:
-            return PassagesRun(in_memory(run_in_memory(request(), clock)))
-        folder = None if writing.work is None else local_target(writing.work)
-        where = Target(target, writing.overwrite, writing.resume, folder)
-        run_in_folder(request, where, clock)
-    return PassagesRun.open(target)
+        given = given_paths(source) or []
+        return PassagesRun(execute(Request(PASSAGES, given, writing, Clock(listener), steps)))
 
 
-def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | None:
-    """Open the corpus that comes first."""
-    if against is None:
-        return None
-    columns = tuple(name for name in (spec.within, spec.across) if name)
+def _clean_of(against: object) -> object:
+    """Return the clean corpus of an output folder; anything else as it is."""
     if isinstance(against, GivenPath):
         folder = against
         record = read_record(folder.path)
@@ -345,8 +341,18 @@ def _old(against: object, reading: Reading, spec: PassageSpec) -> InputCorpus | 
                 f"{folder / RECORD}: not readable, or damaged",
                 "run the command again, or name the files that are compared with",
             )
+    return against
+
+
+def _old(
+    against: object, reading: Reading, spec: PassageSpec, state: RunState | None
+) -> InputCorpus | None:
+    """Open the corpus that comes first."""
+    if against is None:
+        return None
+    columns = tuple(name for name in (spec.within, spec.across) if name)
     with naming("old_"):
-        return InputCorpus.open(against, reading, columns)
+        return InputCorpus.open(against, reading, columns, state, "old-inputs")
 
 
 @expanded

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from neardup.api.finished.runs import DedupRun
 from neardup.api.progress import show_progress
-from neardup.api.running import Request, run_in_folder, run_in_memory, sketch_into_store
+from neardup.api.running import DedupRequest, sketch_into_store
 from neardup.corpora.stop_passages import ignored
 from neardup.engines.clock import Clock
 from neardup.errors import SpecError
@@ -21,7 +21,6 @@ from neardup.frame.options import (
 )
 from neardup.io.frames import gives_baskets
 from neardup.io.opening import given_paths
-from neardup.results.results import in_memory
 from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
 from neardup.state.shards import Shard
@@ -123,10 +122,8 @@ def dedup(
     asked = asked.replace(**ignored(ignore, stop_passages))
     writing.require_out()
     with show_progress(resources.progress) as listener:
-        request = Request(source, reading, asked, resources, writing, Clock(listener))
-        if writing.out is None:
-            return DedupRun(in_memory(*run_in_memory(request)).storage)
-        return DedupRun(run_in_folder(request, writing.out))
+        request = DedupRequest(source, reading, asked, resources, writing, Clock(listener))
+        return DedupRun(request.run())
 
 
 @expanded
@@ -161,7 +158,7 @@ def plan(
     asked = make_spec(spec, preset, threshold, recall, shingle, keep)
     asked = asked.replace(**ignored(ignore, stop_passages))
     with show_progress(resources.progress) as listener:
-        request = Request(source, reading, asked, resources, clock=Clock(listener))
+        request = DedupRequest(source, reading, asked, resources, clock=Clock(listener))
         return forecast.plan(request.job())
 
 
@@ -202,5 +199,5 @@ def sketch_corpus(
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     resources = options["resources"]
     with show_progress(resources.progress) as listener:
-        request = Request(source, options["reading"], asked, resources, clock=Clock(listener))
+        request = DedupRequest(source, options["reading"], asked, resources, clock=Clock(listener))
         return sketch_into_store(request, share)

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
+from neardup import __version__
 from neardup.api.finished.link_runs import Blocks, LinkRun
 from neardup.api.progress import show_progress
+from neardup.engines.clock import Clock
+from neardup.engines.job import Job
 from neardup.errors import SpecError
 from neardup.frame.arguments import expanded, of_specs
-from neardup.frame.options import OutputOptions, ResourceOptions, TableOptions
-from neardup.io.remote import local_target
+from neardup.frame.command import Made, Means, Request, Steps
+from neardup.frame.execute import execute
+from neardup.frame.options import (
+    OutputOptions,
+    ResourceOptions,
+    Resources,
+    ResumeOptions,
+    TableOptions,
+)
+from neardup.io.opening import given_paths
+from neardup.io.remote import located
+from neardup.json_values import JSON
 from neardup.records.fields import Field, LinkSpec, fields_of
-from neardup.records.link_steps import block, decide
+from neardup.records.link_steps import Linked, block, block_records, decide, read
 from neardup.records.outputs.label_files import read_labels
-from neardup.records.outputs.link_files import WRITES, BlocksFile
+from neardup.records.outputs.link_files import BlocksFile
+from neardup.records.outputs.link_made import LINK, made_of
 from neardup.records.record_files import Source
-from neardup.state.output_folder import Write, locked_folder
+from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
 if TYPE_CHECKING:
     from neardup.api.indexes.record_index import RecordIndex
 
 
-class LinkOptions(TableOptions, ResourceOptions, OutputOptions, total=False):
-    """Options of `link` and `blocks`."""
+class BlocksOptions(TableOptions, ResourceOptions, OutputOptions, total=False):
+    """Options of `blocks`."""
+
+
+class LinkOptions(BlocksOptions, ResumeOptions, total=False):
+    """Options of `link`."""
 
 
 #: Represents the fields of an index.
@@ -74,7 +92,8 @@ def link(
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Candidates that do
             not fit go to temporary files. Where it does not suffice for the records, the linkage is
             refused before they are compared. Half of the free memory by default.
-        out: Folder for the result, as `LinkRun.save` writes it; `LinkRun.path` is that folder then.
+        out: Folder for the result, or URL of one, as `LinkRun.save` writes it; `LinkRun.path` is
+            that folder then.
         overwrite: Replace the output of an earlier linkage in ``out``.
 
     Returns:
@@ -83,6 +102,7 @@ def link(
     Raises:
         InputError: A file can't be used; its subclasses say why.
         OutputError: ``out`` exists, or can't be written; before any work, if that is possible.
+        ResumeError: The linkage to resume has other settings or inputs, or is damaged.
         SpecError: A setting is out of range, or contradicts the index.
         StoreError: The index can't be read or written.
 
@@ -99,10 +119,8 @@ def link(
         >>> link(new, against=index).clusters.select(["id", "cluster"]).to_pylist()
         [{'id': 3, 'cluster': 3}, {'id': 4, 'cluster': 0}]
     """
-    begin = time.monotonic()
     reading, resources, writing = options["reading"], options["resources"], options["writing"]
     writing.require_out()
-    folder = None if writing.out is None else local_target(writing.out)
     if one_to_one and b is None:
         raise SpecError("`one_to_one` is for two files, and there is one", "leave it out")
     spec = LinkSpec(
@@ -129,28 +147,81 @@ def link(
             "with `against`, one file of records is linked with the settings of the index",
             "leave out all settings but `id`, and how files are read",
         )
-    with ExitStack() as stack:
-        write: Write | None = None
-        if folder is not None:
-            write = stack.enter_context(locked_folder(folder, writing.overwrite, WRITES))
-        stack.enter_context(show_progress(resources.progress))
-        pool = stack.enter_context(Pool(resources.threads))
-        if against is None:
-            blocked = block(given, spec, pool, resources.bytes)
-            known = None if labels is None else read_labels(labels, blocked.records)
-            found = decide(blocked, pool, known)
-        else:
-            from neardup.api.indexes.record_index import RecordIndex
-            from neardup.records.incremental.linking_new import link_new
+    made: list[_LinkSteps] = []
 
-            index = against if isinstance(against, RecordIndex) else RecordIndex.open(against)
-            if index is not against:
-                stack.enter_context(index)
-            found = link_new(index._store, given, pool, memory=resources.bytes)
-        run = LinkRun._of(found, time.monotonic() - begin)
-        if write is None or folder is None:
-            return run
-        return run._saved(write, folder)
+    def steps(state: RunState | None) -> Steps:
+        made.append(_LinkSteps(given.open(state), spec, resources, labels, against))
+        return made[-1]
+
+    paths = [path for one in given.given for path in given_paths(one) or ()]
+    with show_progress(resources.progress) as listener:
+        run = LinkRun(execute(Request(LINK, paths, writing, Clock(listener), steps)))
+    if made and made[-1].linked is not None:
+        run._storage.made = made[-1].linked
+    return run
+
+
+@dataclass
+class _LinkSteps(Steps):
+    """Records that are open, and the index or labels that they are linked with."""
+
+    given: Source
+    spec: LinkSpec
+    resources: Resources
+    labels: object
+    against: str | os.PathLike[str] | RecordIndex | None
+    linked: Linked | None = None
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        return self.given.jobs()
+
+    @property
+    def comparable(self) -> bool:
+        named = (str, os.PathLike, type(None))
+        others = isinstance(self.against, named) and isinstance(self.labels, named)
+        return super().comparable and others
+
+    def manifest(self) -> dict[str, JSON]:
+        found: dict[str, JSON] = {
+            "neardup": __version__,
+            "link": self.spec.as_dict(),
+            "inputs": [job.identity() for job in self.jobs],
+        }
+        if isinstance(self.labels, str | os.PathLike):
+            found["labels"] = Source(self.labels).open().jobs()[0].inputs
+        if isinstance(self.against, str | os.PathLike):
+            found["against"] = os.fspath(located(self.against))
+        return found
+
+    @contextmanager
+    def work(self, means: Means) -> Iterator[Made]:
+        clock, memory = means.clock, self.resources.bytes
+        with Pool(self.resources.threads) as pool:
+            if self.against is None:
+                with clock.stage("read records"):
+                    records = read(self.given, self.spec, pool, memory)
+                with clock.stage("find candidates"):
+                    blocked = block_records(records, self.spec, pool)
+                with clock.stage("decide"):
+                    known = None if self.labels is None else read_labels(self.labels, records)
+                    self.linked = decide(blocked, pool, known)
+            else:
+                with clock.stage("link"):
+                    self.linked = self._link_new(pool, memory)
+        with made_of(self.linked) as made:
+            yield made
+
+    def _link_new(self, pool: Pool, memory: int | None) -> Linked:
+        from neardup.api.indexes.record_index import RecordIndex
+        from neardup.records.incremental.linking_new import link_new
+
+        with ExitStack() as opened:
+            index = self.against
+            if not isinstance(index, RecordIndex):
+                assert index is not None
+                index = opened.enter_context(RecordIndex.open(index))
+            return link_new(index._store, self.given, pool, memory=memory)
 
 
 @expanded
@@ -163,7 +234,7 @@ def blocks(
     recall: float = 0.99,
     tagged: bool = False,
     seed: int = 0,
-    **options: Unpack[LinkOptions],
+    **options: Unpack[BlocksOptions],
 ) -> Blocks:
     """Find candidates only: pairs of records for a tool that scores them.
 

@@ -16,7 +16,7 @@ from neardup.frame.options import Reading, Resources, Writing, described
 from neardup.spec import PRESETS, ShingleSpec, Spec, one_of, preset
 
 if TYPE_CHECKING:
-    from neardup.api.running import Request
+    from neardup.api.running import DedupRequest
     from neardup.engines.clock import Clock
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -342,15 +342,15 @@ def second_options(prefix: str, of: str) -> Callable[[F], F]:
     return all_of(*(shared(Reading, name, prefix=prefix, help=what[name]) for name in what))
 
 
-def request_of(inputs: Sequence[str], options: dict[str, Any], clock: "Clock") -> "Request":
+def request_of(inputs: Sequence[str], options: dict[str, Any], clock: "Clock") -> "DedupRequest":
     """Return the request to the library, by the INPUTs and options of a command."""
-    from neardup.api.running import Request
+    from neardup.api.running import DedupRequest
     from neardup.io.remote import located
 
     reading, resources = group_of(Reading, options), group_of(Resources, options)
     writing = group_of(Writing, options)
     paths, spec = [located(name) for name in inputs], spec_of(options)
-    return Request(paths, reading, spec, resources, writing, clock)
+    return DedupRequest(paths, reading, spec, resources, writing, clock)
 
 
 def group_of(group: type[G], options: dict[str, Any]) -> G:

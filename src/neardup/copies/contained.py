@@ -9,7 +9,7 @@ Items shorter than a shingle are looked for word by word, as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -109,9 +109,12 @@ class Items:
         corpus: The items, not read yet.
         asked: Conditions of a match.
         pool: Threads.
+        advance: Is called with the bytes that were read since.
     """
 
-    def __init__(self, corpus: InputCorpus, asked: Asked, pool: Pool) -> None:
+    def __init__(
+        self, corpus: InputCorpus, asked: Asked, pool: Pool, advance: Callable[[int], None]
+    ) -> None:
         self.asked, self.tokeniser = asked, Tokeniser(asked.shingle)
         #: Passages are runs of words, whatever is compared.
         self.words = Tokeniser(replace(asked.shingle, unit="word", n=1, raw=False, bag=False))
@@ -130,6 +133,7 @@ class Items:
                 parts.append(Ragged(values.values.copy(), values.offsets))
             tokens.append(self._words_of(documents.text))
             texts.append(documents.text)
+            advance(partition.size)
         #: The words of all items.
         self.tokens, self.texts = joined(tokens), cast(Any, pa.concat_arrays(texts))
         sets = make_sets(joined(parts))
@@ -164,16 +168,19 @@ class Items:
         """Return whether an item is shorter than a shingle, and looked for as it is."""
         return bool(np.isin(item, self._short))
 
-    def matches(self, corpus: InputCorpus) -> Iterator[ComparedPart]:
+    def matches(
+        self, corpus: InputCorpus, advance: Callable[[int], None]
+    ) -> Iterator[ComparedPart]:
         """Yield the matches of a corpus that is not read yet, partition by partition."""
 
-        def work(partition: Partition) -> tuple[list[int], pa.Table, MatchPairs, Stretches]:
+        def work(partition: Partition) -> tuple[int, list[int], pa.Table, MatchPairs, Stretches]:
             documents = corpus.read(partition)
-            return *corpus.about(partition, documents), *self._of(documents.text)
+            return partition.size, *corpus.about(partition, documents), *self._of(documents.text)
 
         partitions = (partition for _, partition in corpus.reader.partitions())
-        for about, table, pairs, cut in self._pool.ordered(work, partitions):
+        for size, about, table, pairs, cut in self._pool.ordered(work, partitions):
             corpus.enter(about, table)
+            advance(size)
             yield ComparedPart(corpus.counts[-1], corpus.ids_of(table), pairs, cut)
 
     def _words_of(self, texts: pa.LargeStringArray) -> Ragged:
@@ -346,10 +353,17 @@ class Matches:
     counts: MatchCounts
 
 
-def matches_of(train: InputCorpus, test: InputCorpus, items: Items, scratch: Scratch) -> Matches:
+def matches_of(
+    train: InputCorpus,
+    test: InputCorpus,
+    items: Items,
+    scratch: Scratch,
+    advance: Callable[[int], None],
+) -> Matches:
     """Find all matches of a corpus that is not read yet, and test items.
 
-    What ``scratch`` has no memory for is in mapped files.
+    What ``scratch`` has no memory for is in mapped files. ``advance`` is called with the bytes that
+    were compared since.
 
     Returns:
         A table, by training document, then test item: ``train_doc`` and ``train_id``, ``test_doc``
@@ -367,7 +381,7 @@ def matches_of(train: InputCorpus, test: InputCorpus, items: Items, scratch: Scr
         TableSpill(memory, scratch.disk) as tables,
         TableSpill(memory, scratch.disk) as best,
     ):
-        for part in chain(items.matches(train), _nothing(train)):
+        for part in chain(items.matches(train, advance), _nothing(train)):
             pairs, here = part.pairs, np.zeros(part.documents, np.bool_)
             here[pairs.doc] = True
             contaminated.append(here)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +17,9 @@ from neardup.copies.finding import FoundPassages, Inputs
 from neardup.copies.offsets import Offsets, in_input, key_of
 from neardup.engines.metadata import joined
 from neardup.errors import ColumnError
+from neardup.frame.command import Each
 
 _DOCUMENT = np.uint64(32)
-#: Calls a function with many values, in order: `map`, or that of a pool of threads.
-Each: TypeAlias = Callable[..., Iterator[pa.Table]]
 #: Passages that are looked at together.
 _STEP = 1 << 16
 

@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
-from neardup.copies.passage_running import PassageRequest, run_in_memory
+from neardup.copies.passage_steps import PassageSteps, count_of
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.clock import Clock
 from neardup.errors import NeardupError
 from neardup.frame.options import Reading
 from neardup.readable import percent
@@ -32,10 +31,10 @@ def hint(results: Results) -> str:
     try:
         texts = results.texts(np.arange(min(_SAMPLE, counts["documents"])))
         sample = InputCorpus.open(pa.table({"text": pa.array(texts, pa.large_string())}), Reading())
-        found = run_in_memory(PassageRequest(Inputs(sample), PassageSpec(), CutSpec()), Clock())
+        counts, _ = count_of(PassageSteps(Inputs(sample), PassageSpec(), CutSpec()))
     except NeardupError:  # a pipe, or a frame
         return ""
-    words, copied = (found.record["counts"][name] for name in ("words", "copied_words"))
+    words, copied = (counts[name] for name in ("words", "copied_words"))
     if copied < _COPIED * words:
         return ""
     return (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import array_of
-from neardup.copies.passage_running import MEMORY
-from neardup.copies.result import COMMAND, Result
-from neardup.copies.work import Work
-from neardup.engines.clock import Clock
 from neardup.errors import InputError
-from neardup.frame.storage import OLD, SOURCE, MemoryStorage, Storage
-from neardup.threads import Pool
+from neardup.frame.storage import OLD, Storage
 
 
 class PassageResults:
@@ -55,24 +49,6 @@ class PassageResults:
         except InputError:  # gone, or changed since
             return {}
         return dict(zip(ids.to_pylist(), texts, strict=True))
-
-
-def in_memory(result: Result) -> MemoryStorage:
-    """Return the results of a search that wrote nothing."""
-
-    def made(name: str) -> pa.Table:
-        return pa.concat_tables(result.tables[name](map))
-
-    def clean() -> pa.Table:
-        with Pool() as pool:
-            return result.clean_corpus(None, None, Work(pool, Clock(), MEMORY)).table()
-
-    inputs = {SOURCE: result.inputs.new.input()}
-    if result.inputs.old is not None:
-        inputs[OLD] = result.inputs.old.input()
-    tables = {name: partial(made, name) for name in result.tables}
-    record = {"command": COMMAND, **result.record}
-    return MemoryStorage(record, tables, inputs, clean=clean if result.cutting.writes else None)
 
 
 def _positions(ids: Any, every: Any) -> np.ndarray:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 from neardup.copies import copy_tables as tables
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.building import bridges, largest_sources
-from neardup.copies.copy_tables import DocumentTable, Each
+from neardup.copies.copy_tables import DocumentTable
 from neardup.copies.cuts import stretches as st
 from neardup.copies.cuts.text_cuts import TextCuts
 from neardup.copies.finding import FoundPassages, Inputs, find, tell
@@ -26,21 +25,22 @@ from neardup.copies.repeated.equal_rows import in_order, order_of
 from neardup.copies.step_before import step_before
 from neardup.copies.work import Work
 from neardup.files.scratch import Scratch
+from neardup.frame.command import Command, Each, Made, TableParts
+from neardup.frame.storage import OLD, SOURCE
 from neardup.io.source import changed
-from neardup.io.writers import write_tables
 from neardup.kernels.passages.following import last_sources
 from neardup.output.clean import CLEAN, CleanCorpus, Form
-from neardup.output.record import about_clock
-from neardup.result_record import RECORD
 from neardup.sketch.tokenising import Tokeniser
-from neardup.state.output_folder import write_record
 
-COMMAND = "passages"
-#: Tables that an output folder has.
-NAMES = ("passages", "documents", "boilerplate", "cuts")
-#: The one that has most rows.
+#: The table that has most rows.
 _LARGEST = "passages"
-WRITES = (CLEAN, *(f"{name}.parquet" for name in NAMES), RECORD)
+PASSAGES = Command(
+    "passages",
+    "find anchors",
+    (_LARGEST, "documents", "boilerplate", "cuts"),
+    (CLEAN,),
+    resumes=True,
+)
 #: Columns that are added to each document; ``copied_from`` has the type of the ids.
 _TYPES: dict[str, pa.DataType] = {
     "words": pa.int64(),
@@ -108,30 +108,24 @@ class Result:
         new = self.inputs.new
         form = self.form(format, compression, work)
         ends = np.cumsum(np.array(new.counts, np.int64))
-        arguments = new.reader, new.partitions, ends, self.kept, form, work.pool, work.state
-        return CleanCorpus(*arguments)
+        return CleanCorpus(new.reader, new.partitions, ends, self.kept, form, work.pool)
 
-    def write(self, folder: Path, format: str | None, compression: str | None, work: Work) -> None:
-        """Write all files into an empty folder."""
-        if self.cutting.writes:  # first, since it notes the cuts
-            stage = work.clock.stage("write clean corpus", self.inputs.new.documents)
-            with self.inputs.unchanged(), stage as advance:
-                self.clean_corpus(format, compression, work).write(folder / CLEAN, advance)
-
-        def write_table(name: str, each: Each = map) -> None:
-            write_tables(folder / f"{name}.parquet", self.tables[name](each))
-
-        with work.clock.stage("write tables"):
-            others = [name for name in self.tables if name != _LARGEST]
-            writing = [work.pool.submit(partial(write_table, name)) for name in others]
-            write_table(_LARGEST, work.pool.ordered)
-            for done in writing:
-                done.result()
-        self.inputs.check_unchanged()
-        self.record |= about_clock(work.clock)
-        if work.private is not None:
-            self.record["peak_private_memory"] = work.private.peak
-        self.record = write_record(folder, COMMAND, self.record)
+    def written(self, format: str | None, compression: str | None, work: Work) -> Made:
+        """Return all that is written: the corpus first, since it notes the cuts."""
+        corpora, inputs = {}, {SOURCE: self.inputs.new.input()}
+        if self.cutting.writes:
+            corpora[CLEAN] = self.clean_corpus(format, compression, work)
+        if self.inputs.old is not None:
+            inputs[OLD] = self.inputs.old.input()
+        return Made(
+            {name: TableParts(parts) for name, parts in self.tables.items()},
+            lambda: self.record,
+            work.pool,
+            corpora,
+            _LARGEST,
+            inputs,
+            self.inputs.new.job.given,
+        )
 
 
 def make(
@@ -207,7 +201,6 @@ def make(
         "counts": counts,
         "notes": found.notes,
         "temporary_bytes": work.disk.most,
-        **about_clock(work.clock),
     }
 
     kept = ~dropped

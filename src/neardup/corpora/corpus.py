@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -28,6 +28,7 @@ from neardup.memory_plan import Workload
 from neardup.output.clean import CleanCorpus, Form
 from neardup.output.record import about_frame, about_source
 from neardup.spec import ShingleSpec, Spec
+from neardup.state.run_state import RunState
 from neardup.threads import Pool, available_cores
 
 #: The ids, among the columns that are kept.
@@ -80,18 +81,33 @@ class InputCorpus:
     _unique: Ids = None
 
     @classmethod
-    def open(cls, source: Any, reading: Reading, extra: tuple[str, ...] = ()) -> InputCorpus:
+    def open(
+        cls,
+        source: Any,
+        reading: Reading,
+        extra: tuple[str, ...] = (),
+        state: RunState | None = None,
+        name: str = "inputs",
+    ) -> InputCorpus:
         """Open an input, as `neardup.dedup` does.
+
+        Args:
+            source: The input.
+            reading: How it is read.
+            extra: Other columns that are read.
+            state: Of a run that can be resumed: pipes are copied into it.
+            name: Name of the folder there.
 
         Raises:
             InputError: It can't be used; the subclasses say why.
         """
         source = accepted(source)
-        opened, sized = how_read(reading).open_sized(source, extra)
+        folder = None if state is None else state.scratch_folder(name)
+        opened, sized = how_read(reading).open_sized(source, extra, folder)
         how = {"given": list(map(str, given_paths(source) or ())), **sized.as_dict()}
         return cls(Reader(opened), opened.id_column, extra, how=how)
 
-    @property
+    @cached_property
     def job(self) -> Job:
         """Source, settings and files that identify it."""
         return Job(self.reader.source, Spec(), Resources(), self.how)
@@ -220,17 +236,7 @@ class InputCorpus:
             "output": {"clean": True, "annotate": False, "tables": "parquet", **output},
         }
 
-    def write(
-        self,
-        kept: np.ndarray,
-        folder: Path,
-        form: Form,
-        pool: Pool,
-        advance: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        """Write some of the documents, bool[documents], into a new folder.
-
-        ``advance`` is called with the number of documents that were done since.
-        """
-        partitions, ends = self.partitions, np.cumsum(self.counts)
-        CleanCorpus(self.reader, partitions, ends, kept, form, pool).write(folder, advance)
+    def chosen(self, kept: np.ndarray, form: Form, pool: Pool) -> CleanCorpus:
+        """Return what writes some of the documents, bool[documents]."""
+        ends = np.cumsum(np.array(self.counts, np.int64))
+        return CleanCorpus(self.reader, self.partitions, ends, kept, form, pool)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from neardup.engines.clock import Event
 from neardup.engines.job import Job
 from neardup.engines.reading import Reader
-from neardup.errors import InputError, RecipeError, ResumeError, StoreError
+from neardup.errors import InputError, RecipeError, StoreError
 from neardup.io.source import Documents, Partition
 from neardup.json_values import differences
 from neardup.memory_plan import MemoryPlan, Workload, plan_memory
@@ -150,14 +150,7 @@ def note_in_manifest(job: Job, recipe: Recipe) -> None:
 
 def _resume(job: Job, store: BandStore) -> Recipe:
     assert job.state is not None
-    about: dict[str, Any] = job.state.manifest
-    asked = job.manifest()
-    found = differences({name: about[name] for name in about if name in asked}, asked)
-    if found:
-        raise ResumeError(
-            f"{job.state.folder}: this run has other settings or inputs: {found}",
-            "use the same as before, or start again with overwrite=True",
-        )
+    about: dict[str, Any] = job.state.manifest  # of the same job, as who opens the state has seen
     recipe = Recipe.from_dict(about["recipe"])
     recipe.require_usable(f"{job.state.folder}: this run")
     return _open(job, store, recipe)

@@ -13,10 +13,8 @@ import pyarrow as pa
 
 from neardup.copies.asked import CutSpec, PassageSpec
 from neardup.copies.finding import Inputs
-from neardup.copies.passage_running import MEMORY, PassageRequest
-from neardup.copies.result import make
+from neardup.copies.passage_steps import MEMORY, PassageSteps, count_of
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.clock import Clock
 from neardup.frame.options import Reading
 from neardup.frame.shown import Shown
 from neardup.io.source import Partition
@@ -75,15 +73,14 @@ def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits)
     Raises:
         SpecError: The memory does not suffice.
     """
-    PassageRequest(Inputs(corpus), spec, CutSpec(), **limits._asdict()).check()
+    PassageSteps(Inputs(corpus), spec, CutSpec(), **limits._asdict()).check()
     begin = time.monotonic()
     table, documents, text, scale = _sample(corpus, spec.columns)
     read = time.monotonic() - begin
     sample = InputCorpus.open(table, Reading(), spec.columns)
     begin = time.monotonic()
-    asked = PassageRequest(Inputs(sample), spec, CutSpec(), **limits._asdict())
-    with asked.work(Clock()) as work:
-        counts = make(asked.inputs, spec, asked.cutting, work).record["counts"]
+    steps = PassageSteps(Inputs(sample), spec, CutSpec(), **limits._asdict())
+    counts, work = count_of(steps)
     took = time.monotonic() - begin
     seconds = read + took * documents / max(1, len(table))
     rows = {"rows": work.rows, "in_memory": work.spilled}

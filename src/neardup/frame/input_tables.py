@@ -1,6 +1,7 @@
 """Inputs that are read as one table: ground truth, and records that are linked."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from neardup.io.formats.byte_partitions import BytePartition
 from neardup.io.formats.csv_tables import CsvPartition, check_delimiter
 from neardup.io.formats.json_text import common_schema, joined_tables
 from neardup.io.opening import open_source
-from neardup.io.source import Columns
+from neardup.io.source import Columns, Source
 from neardup.memory_plan import parse_size
 
 
@@ -29,27 +30,17 @@ def read_table(
     needed: Sequence[str] | None = (),
 ) -> pa.Table:
     """Read all columns of an input, see `read_counted`."""
-    return read_counted(source, name, how, needed).table
+    return read_counted(open_table(source, how), name, needed).table
 
 
-def read_counted(
-    source: object,
-    name: str,
-    how: Reading | None = None,
-    needed: Sequence[str] | None = (),
-    check: Callable[[pa.Table], None] | None = None,
-) -> Counted:
-    """Read all columns of an input, see `open_source`; those of CSV are strings.
+def open_table(source: object, how: Reading | None = None, folder: Path | None = None) -> Source:
+    """Open an input of which all columns are read, see `open_source`.
 
     Args:
         source: The input.
-        name: Its name, for messages.
         how: How files are read; its columns are ignored. None where a caller has no say in it.
-        needed: Columns without which CSV with one column only seems to have another delimiter; None
-            for any two.
-        check: Called with each part that was read; it may refuse to go on.
+        folder: Pipes are copied into it.
     """
-    tables, skipped = [], 0
     columns, asked = Columns(()), how or Reading()
     if how is not None:
         limit = parse_size(how.max_document, "max_document")
@@ -59,7 +50,25 @@ def read_counted(
             max_document=limit,
             skip_large=how.skip_large,
         )
-    opened = open_source(source, columns, asked.input_format, asked.delimiter)
+    return open_source(source, columns, asked.input_format, asked.delimiter, copy_folder=folder)
+
+
+def read_counted(
+    opened: Source,
+    name: str,
+    needed: Sequence[str] | None = (),
+    check: Callable[[pa.Table], None] | None = None,
+) -> Counted:
+    """Read all columns of an input that is open, see `open_table`; those of CSV are strings.
+
+    Args:
+        opened: The input.
+        name: Its name, for messages.
+        needed: Columns without which CSV with one column only seems to have another delimiter; None
+            for any two.
+        check: Called with each part that was read; it may refuse to go on.
+    """
+    tables, skipped = [], 0
     for partition in opened.partitions():
         if isinstance(partition, BytePartition):
             raw = partition.raw()

@@ -284,14 +284,14 @@ class OutputOptions(TargetOptions, total=False):
     out: str | os.PathLike[str] | None
 
 
-class ResumeOptions(OutputOptions, total=False):
-    """Where a result is written by a call that can be resumed."""
+class ResumeOptions(TargetOptions, total=False):
+    """How a result is written by a call that can be resumed."""
 
     resume: bool
     work: str | os.PathLike[str] | None
 
 
-class WritingOptions(ResultOptions, ResumeOptions, total=False):
+class WritingOptions(ResultOptions, OutputOptions, ResumeOptions, total=False):
     """How a run is written: all of `Writing`."""
 
     keep_run: bool

@@ -5,8 +5,7 @@ the run decide it where they can, and no clean corpus is wanted. Else the texts 
 sketched unless the sketches are in memory, or in a run folder that was kept.
 """
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,26 +25,23 @@ from neardup.engines.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.files.given_path import GivenPath
 from neardup.files.scratch import Scratch
+from neardup.frame.command import Made, Means, Request, Steps
+from neardup.frame.execute import execute
 from neardup.frame.how_read import HowRead
 from neardup.frame.options import Resources, Writing
+from neardup.frame.storage import Storage
 from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
-from neardup.memory_plan import PrivatePeak
-from neardup.output.publishing import local_output
-from neardup.output.record import record
-from neardup.output.writing import (
-    OUTPUTS,
-    check_inputs,
-    check_outside,
-    check_writing,
-    write_outputs,
-)
-from neardup.results.results import Results, in_memory
+from neardup.json_values import JSON
+from neardup.results.made_of_run import DEDUP, check_writing, made_of
+from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.state.band_store import BandStore
-from neardup.state.output_folder import check_folder
 from neardup.state.run_state import RUN_FOLDER, RunState
+from neardup.threads import Pool
+
+RECLUSTER = replace(DEDUP, name="recluster", begins="begin", resumes=False)
 
 
 class MissingSource(Source):
@@ -173,7 +169,7 @@ def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> 
 
 
 @dataclass
-class Reclustering:
+class Reclustering(Steps):
     """A run that is done again with other settings; see `neardup.DedupRun.recluster`."""
 
     results: Results
@@ -184,48 +180,58 @@ class Reclustering:
     #: The data used: ``tables`` only, ``sketches`` and the input, or ``input`` only.
     used: str = "input"
 
-    def in_memory(self) -> Results:
-        self.writing = Writing(clean=False)
-        with PrivatePeak() as peak:
-            outcome = self._outcome(None)
-        return in_memory(outcome, record(outcome, peak.peak) | self._about(peak.peak))
+    def run(self) -> Storage:
+        """Do it, in memory, or into a folder or to a URL."""
+        if self.writing.out is None:
+            self.writing = Writing(clean=False)
+        else:
+            self._refuse_itself(located(self.writing.out))
+        return execute(
+            Request(RECLUSTER, self.results.read_from, self.writing, self.clock, self._opened)
+        )
 
-    def into(self, out: str | os.PathLike[str]) -> dict[str, Any]:
-        """Write the result to a folder, or to a URL; return its record."""
-        target, old = located(out), self.results.folder
+    def _refuse_itself(self, target: Url | GivenPath) -> None:
+        old = self.results.folder
         same = isinstance(target, Url) and target.rstrip("/") == self.results.name
         if isinstance(target, GivenPath) and old is not None:
             same = target.path.resolve().is_relative_to(old.resolve())
         if same:
             raise SpecError(f"{target} is the run itself, or in its folder", "name another output")
-        check_inputs(target, self.results.inputs)
-        check_outside(target, self.results.read_from)
-        with local_output(target, overwrite=self.writing.overwrite) as given:
-            here, overwrite = given.path, self.writing.overwrite
-            check_folder(here, overwrite, writes=OUTPUTS)
-            state = RunState.create(here / RUN_FOLDER, overwrite=overwrite)
-            with state, PrivatePeak() as peak:
-                try:
-                    outcome = self._outcome(state)
-                    found = write_outputs(
-                        outcome, state, here, self.writing, lambda: self._about(peak.peak)
-                    )
-                finally:
-                    state.remove()
-        return found
 
-    def _about(self, peak: int) -> dict[str, Any]:
+    def _opened(self, state: RunState | None) -> Steps:
+        return self
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        return []  # the input is opened where it is needed
+
+    @property
+    def files(self) -> Sequence[Any]:
+        return self.results.inputs
+
+    @property
+    def comparable(self) -> bool:
+        return bool(self.results.record.get("source"))
+
+    def manifest(self) -> dict[str, JSON]:
+        spec, output = self.spec.as_dict(), self.writing.as_dict()
+        about: dict[str, JSON] = {"run": self.results.record.get("asked"), "spec": spec}
+        return {"recluster": about | {"neardup": __version__, "output": output}}
+
+    @contextmanager
+    def work(self, means: Means) -> Iterator[Made]:
+        outcome = self._outcome(means.state)
+        with Pool(outcome.threads) as pool:
+            yield made_of(outcome, self.writing, pool, **self._about())
+
+    def _about(self) -> dict[str, Any]:
         """Return further members of the record, also of an input that is gone for now."""
-        names = (
-            ("source", "frame", "texts_digest", "secret_ids", "private_ids")
-            if self.used == "tables"
-            else ()
-        )
+        about = {"recluster": {"run": self.results.name, "used": self.used}}
+        if self.used != "tables":
+            return about
+        names = ("source", "frame", "texts_digest", "secret_ids", "private_ids")
         of_input = {name: self.results.record[name] for name in names}
-        if self.used == "tables":
-            of_input["notes"] = self.results.record.get("notes", [])
-        about = {"run": self.results.name, "used": self.used}
-        return {"peak_private_memory": peak, "recluster": about, **of_input}
+        return about | of_input | {"notes": self.results.record.get("notes", [])}
 
     def _outcome(self, state: RunState | None) -> Outcome:
         spec = self.spec

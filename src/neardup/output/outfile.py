@@ -7,7 +7,7 @@ from pathlib import Path
 from neardup.errors import OutputError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing
-from neardup.output.writing import check_outside
+from neardup.output.targets import check_outside
 from neardup.result_record import AUDIT, read_record
 from neardup.state.run_state import RUN_FOLDER
 

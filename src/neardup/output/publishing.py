@@ -15,7 +15,6 @@ from neardup.files.temporary_folder import keep as keep_folder
 from neardup.files.temporary_folder import temporary_folder
 from neardup.io import remote
 from neardup.io.remote_errors import failed
-from neardup.output.writing import OUTPUTS
 from neardup.result_record import RECORD, record_of
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import in_threads
@@ -31,12 +30,12 @@ _RESULT = "result"  # name of the output folder in a work folder
 @contextmanager
 def local_output(
     out: str | os.PathLike[str],
+    writes: Iterable[str],
     *,
     overwrite: bool,
-    resume: bool = False,
-    work: GivenPath | None = None,
-    keep: bool = False,
-    writes: Iterable[str] = OUTPUTS,
+    resume: bool,
+    work: GivenPath | None,
+    keep: bool,
 ) -> Iterator[GivenPath]:
     """Give the local folder to write an output to; at the end it is where it belongs.
 

@@ -19,20 +19,15 @@ from neardup.state.about_work import about_work, bands_of
 _LISTED = 1000
 
 
-def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
-    """Return the content of ``run.json``, see ``docs/formats.md``.
-
-    ``private`` is the peak of the private memory, in bytes.
-    """
+def about_run(outcome: Outcome) -> dict[str, Any]:
+    """Return the members of ``run.json`` that only runs have, see ``docs/formats.md``."""
     job, answer, recipe = outcome.job, outcome.answer, outcome.recipe
     # Whether the input can't be read again by its name.
     once = not job.reading.get("given") or any(file.copy for file in job.source.files)
     return {
-        **about_clock(job.clock),
         "spec": job.spec.as_dict(),
         "recipe": recipe.as_dict(),
         "recipe_digest": recipe.digest,
-        "asked": digest_of(job.manifest()),
         "run": job.resources.run,
         "source": None if once else about_source(job, outcome.corpus.ends),
         "frame": about_frame(job) if once else None,
@@ -48,7 +43,6 @@ def record(outcome: Outcome, private: int = 0) -> dict[str, Any]:
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
         "store": outcome.store,
-        "peak_private_memory": private,
     }
 
 

@@ -12,7 +12,6 @@ from neardup.engines.comparing import RunAnswer
 from neardup.engines.identifiers import take_ids
 from neardup.engines.local import Outcome
 from neardup.errors import OutputSizeError
-from neardup.threads import Pool
 from neardup.tuning import TUNING
 
 #: Edges that are written at most.
@@ -56,7 +55,9 @@ def schema_of(outcome: Outcome, name: str) -> pa.Schema:
     return pa.schema([pa.field(each, types[each], nullable=each in null) for each in names])
 
 
-def tables_of(outcome: Outcome, name: str, pool: Pool) -> Iterator[pa.Table]:
+def tables_of(
+    outcome: Outcome, name: str, each: Callable[..., Iterator[pa.Table]]
+) -> Iterator[pa.Table]:
     """Yield one of `TABLES`, some rows at a time; nothing where it is empty."""
     schema = schema_of(outcome, name)
     rows, columns = TABLES[name](outcome)
@@ -66,8 +67,7 @@ def tables_of(outcome: Outcome, name: str, pool: Pool) -> Iterator[pa.Table]:
     def made(rows: slice) -> pa.Table:
         return pa.Table.from_arrays(columns(rows), schema=schema)
 
-    # One is made while another one is written; more of them would take memory.
-    return pool.ordered(made, slices, 2)
+    return each(made, slices)
 
 
 def _clusters(outcome: Outcome) -> tuple[int, Columns]:

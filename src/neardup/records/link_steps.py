@@ -112,10 +112,20 @@ def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) 
         InputError: The records can't be used; its subclasses say why.
         SpecError: ``memory``, bytes, does not suffice for them.
     """
+    return block_records(read(given, spec, pool, memory), spec, pool)
+
+
+def read(given: Source, spec: LinkSpec, pool: Pool, memory: int | None) -> Records:
+    """Read records; arrays of their candidates have the memory then.
+
+    Raises:
+        InputError: The records can't be used; its subclasses say why.
+        SpecError: ``memory``, bytes, does not suffice for them.
+    """
     check = functools.partial(plan_records, threads=pool.threads, memory=memory)
     records = read_records(given, spec, check)
     use_memory(records, pool, memory)
-    return block_records(records, spec, pool)
+    return records
 
 
 def use_memory(records: Records, pool: Pool, memory: int | None) -> None:

@@ -20,11 +20,17 @@ from neardup.arrays import (
     strings_of_bytes,
     without_nan,
 )
+from neardup.engines.job import Job
 from neardup.errors import ColumnError, DuplicateIdError, InputError
-from neardup.frame.input_tables import read_counted
-from neardup.frame.options import Reading
+from neardup.frame.how_read import how_read
+from neardup.frame.input_tables import open_table, read_counted
+from neardup.frame.options import Reading, Resources
 from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
+from neardup.io.opening import given_paths
+from neardup.io.source import Source as OpenSource
 from neardup.records.fields import LinkSpec
+from neardup.spec import Spec
+from neardup.state.run_state import RunState
 
 #: Names of columns that say from which source a record is.
 _ORIGINS = ("source", "dataset", "database", "file", "origin", "catalogue", "catalog")
@@ -68,11 +74,35 @@ class Source(NamedTuple):
         a: See `neardup.io.opening.open_source`.
         b: The second one; None for duplicates within the first.
         reading: How they are read.
+        opened: They, open; none as long as they are not.
     """
 
     a: Any
     b: Any = None
     reading: Reading = Reading()
+    opened: tuple[OpenSource, ...] = ()
+
+    @property
+    def given(self) -> list[Any]:
+        """The one or two."""
+        return [self.a] if self.b is None else [self.a, self.b]
+
+    def open(self, state: RunState | None = None) -> Source:
+        """Open them; pipes are copied into the state of a run."""
+        folders = [
+            None if state is None else state.scratch_folder(f"inputs-{number}")
+            for number in range(len(self.given))
+        ]
+        found = zip(self.given, folders, strict=True)
+        return self._replace(opened=tuple(open_table(one, self.reading, at) for one, at in found))
+
+    def jobs(self) -> list[Job]:
+        """Return what identifies them, once they are open."""
+        how = how_read(self.reading).as_dict()
+        return [
+            Job(opened, Spec(), Resources(), {"given": [*map(str, given_paths(one) or ())], **how})
+            for one, opened in zip(self.given, self.opened, strict=True)
+        ]
 
 
 def read_records(
@@ -92,7 +122,8 @@ def read_records(
         DuplicateIdError: Two records of a file have the same id.
         InputError: A file can't be read.
     """
-    a, b, reading = given
+    given = given if given.opened else given.open()
+    b, reading = given.b, given.reading
     id = reading.id
     names, tables, skipped = [], [], 0
     read = [0, 0]
@@ -103,13 +134,11 @@ def read_records(
         read[1] += sum(table.column(name).nbytes for name in fields)
         check(read[0], read[1])
 
-    for which, source in (("first", a), ("second", b)):
-        if source is None:
-            continue
+    for which, source, opened in zip(("first", "second"), given.given, given.opened, strict=False):
         is_file = isinstance(source, str | os.PathLike)
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
-        table, left_out = read_counted(source, name, reading, _needed(id, spec), count)
+        table, left_out = read_counted(opened, name, _needed(id, spec), count)
         skipped += left_out
         tables.append(_checked(table, name, id, spec, reading.encoding_errors))
     sizes = [table.num_rows for table in tables]

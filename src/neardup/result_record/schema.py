@@ -205,6 +205,8 @@ class OfCorpus(Record):
     frame: Frame | None
     secret_ids: bool
     private_ids: bool
+    asked: str
+    peak_private_memory: Count
     output: Any
     counts: Any
 
@@ -254,7 +256,6 @@ class DedupRecord(OfCorpus):
     spec: SpecMembers
     recipe: RecipeMembers
     recipe_digest: str
-    asked: str
     run: str | None
     texts_digest: str
     id_type: str
@@ -265,7 +266,6 @@ class DedupRecord(OfCorpus):
     bucket_sizes: dict[str, Count]
     candidates_by_band: list[Count]
     store: StoreMembers
-    peak_private_memory: Count
     disk: Count | UnsetType = UNSET
 
     def __post_init__(self) -> None:
@@ -479,8 +479,6 @@ class PassageRecord(OfCorpus):
     counts: PassageCounts
     notes: list[str]
     temporary_bytes: Count
-    asked: str
-    peak_private_memory: Count | UnsetType = UNSET
     by_value: list[TotalsOfValue] | UnsetType = UNSET
     by_year: list[TotalsOfYear] | UnsetType = UNSET
     by_month: list[TotalsOfMonth] | UnsetType = UNSET
@@ -647,6 +645,8 @@ class LinkModel(RecordPart):
 
 
 class LinkRecord(Record):
+    asked: str
+    peak_private_memory: Count
     spec: LinkSettings
     counts: LinkCounts
     threshold: LinkThreshold

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError
-from neardup.frame.input_tables import Counted, read_counted
+from neardup.frame.input_tables import Counted, open_table, read_counted
 from neardup.frame.options import Reading
 from neardup.io.columns import shown
 
@@ -161,7 +161,7 @@ def _read(source: Any, columns: Sequence[str] | None, how: Reading | None) -> tu
     if isinstance(source, str | os.PathLike):
         if Path(source).is_dir():
             raise InputError(f"{source} is a folder; expected a file")
-        return str(source), read_counted(Path(source), str(source), how, columns)
+        return str(source), read_counted(open_table(Path(source), how), str(source), columns)
     for name in ("input_format", "delimiter"):
         if getattr(how, name, None) is not None:
             raise SpecError(f"`{name}` is given for a truth that is no file", "leave it out")

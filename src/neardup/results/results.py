@@ -4,7 +4,6 @@ import functools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.engines.identifiers import id_array
-from neardup.engines.local import Outcome
 from neardup.engines.reading import Reader
 from neardup.errors import InputError, NeardupError
 from neardup.files.given_path import GivenPath
@@ -21,15 +19,12 @@ from neardup.frame.how_read import HowRead
 from neardup.frame.inputs import Input, Selection, changed
 from neardup.frame.storage import (
     DAMAGED,
-    SOURCE,
     FolderStorage,
-    MemoryStorage,
     Storage,
     opened,
 )
 from neardup.io.remote import Url
 from neardup.io.source import Partition, Source
-from neardup.output import tables
 from neardup.output.clean import CLEAN
 from neardup.output.record import texts_digest
 from neardup.recipe import Recipe
@@ -276,20 +271,3 @@ def checked(storage: Storage) -> Results:
 def open_results(folder: str | os.PathLike[str]) -> Results:
     """Open the output folder of ``neardup dedup``; InputError where it is none."""
     return checked(opened(folder, ("dedup", "recluster")))
-
-
-def in_memory(outcome: Outcome, record: dict[str, Any]) -> Results:
-    """Return the results of a run that wrote nothing."""
-    names = ["clusters"]
-    names += [] if outcome.order is None else ["order"]
-    names += [] if outcome.answer.edges is None else ["edges"]
-    made = {name: partial(_table_of, outcome, name) for name in names}
-    source = {SOURCE: Input(outcome.reader, outcome.corpus.ends)}
-    given = outcome.job.given
-    return Results(MemoryStorage({"command": "dedup", **record}, made, source, given, outcome))
-
-
-def _table_of(outcome: Outcome, name: str) -> pa.Table:
-    empty = tables.schema_of(outcome, name).empty_table()
-    with Pool(outcome.threads) as pool:
-        return pa.concat_tables([empty, *tables.tables_of(outcome, name, pool)])

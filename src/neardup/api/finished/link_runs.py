@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Unpack
 
 import pyarrow as pa
 
+from neardup.engines.clock import Clock
 from neardup.errors import InputError, SpecError, UnknownIdError, hint_instead
-from neardup.files.given_path import GivenPath
 from neardup.frame.arguments import expanded
-from neardup.frame.options import FileOptions
+from neardup.frame.command import Request
+from neardup.frame.execute import execute
+from neardup.frame.options import FileOptions, Writing
 from neardup.frame.run import Run
-from neardup.frame.storage import FolderStorage, MemoryStorage
 from neardup.io.remote import local_target
 from neardup.records.decision.threshold import Threshold
 from neardup.records.link_steps import Blocked, Linked, decide_again
 from neardup.records.outputs import link_tables as tables
-from neardup.records.outputs.link_summary import blocks_of, record_of
+from neardup.records.outputs.link_made import LINK, SavedLinks
+from neardup.records.outputs.link_summary import blocks_of
 from neardup.records.outputs.link_tables import NAMES
-from neardup.state.output_folder import Write, locked_folder
+from neardup.state.about_work import about_work
 
 if TYPE_CHECKING:
     import pandas
@@ -145,13 +147,14 @@ LinkTable: TypeAlias = Literal["pairs", "candidates", "clusters", "weights", "pa
 class LinkRun(Run[LinkTable]):
     """Result of `neardup.link`, in memory or in its folder."""
 
-    commands = ("link",)
+    commands = (LINK.name,)
     tables: ClassVar[Mapping[str, str]] = dict.fromkeys(tables.MADE, "")
 
     @classmethod
-    def _of(cls, linked: Linked, seconds: float = 0.0) -> LinkRun:
-        """Return the result of a linkage that took some seconds."""
-        return cls(MemoryStorage(lambda: record_of(linked, seconds), {}, {}, made=linked))
+    def _of(cls, linked: Linked) -> LinkRun:
+        """Return the result of a linkage in memory."""
+        steps = SavedLinks(linked, about_work({}, {}))
+        return cls(execute(Request(LINK, [], Writing(), Clock(), lambda _: steps)))
 
     @cached_property
     def _linked(self) -> Linked:
@@ -267,13 +270,8 @@ class LinkRun(Run[LinkTable]):
             raise SpecError(
                 "a linkage is decided again at another probability", "give it with `decide_at`"
             )
-        if out is None:
-            return self.at(decide_at)
-        from neardup.records.outputs.link_files import WRITES
-
-        folder = local_target(out)
-        with locked_folder(folder, overwrite, WRITES) as write:
-            return self.at(decide_at)._saved(write, folder)
+        found = self.at(decide_at)
+        return found if out is None else found.save(out, overwrite=overwrite)
 
     @expanded
     def evaluate(
@@ -395,19 +393,11 @@ class LinkRun(Run[LinkTable]):
         Raises:
             OutputError: The folder exists, or can't be written.
         """
-        from neardup.records.outputs.link_files import WRITES
-
-        folder = local_target(out)
-        with locked_folder(folder, overwrite, WRITES) as write:
-            return self._saved(write, folder)
-
-    def _saved(self, write: Write, out: GivenPath) -> LinkRun:
-        """Write to a folder that is locked, see `locked_folder`."""
-        from neardup.records.outputs.link_files import write_links
-
-        with write() as folder:
-            record = write_links(self._linked, self.summary, folder)
-        storage = FolderStorage(out, record)
+        steps, writing = (
+            SavedLinks(self._linked, self.summary),
+            Writing(out=out, overwrite=overwrite),
+        )
+        storage = execute(Request(LINK, [], writing, Clock(), lambda _: steps))
         storage.made = self._linked
         return LinkRun(storage)
 

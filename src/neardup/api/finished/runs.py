@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
@@ -15,12 +16,17 @@ from neardup.api.progress import show_progress
 from neardup.api.running import save
 from neardup.engines.clock import Clock
 from neardup.errors import OutputError, RecallWarning, SpecError
-from neardup.files.given_path import GivenPath
 from neardup.frame.arguments import expanded
-from neardup.frame.options import FileOptions, Progress, ResourceOptions, ResultOptions
+from neardup.frame.options import (
+    FileOptions,
+    Progress,
+    ResourceOptions,
+    ResultOptions,
+    ResumeOptions,
+)
 from neardup.frame.shown import Shown
-from neardup.frame.storage import FolderStorage, MemoryStorage, PartsStorage
-from neardup.io.remote import Url, located
+from neardup.frame.storage import MemoryStorage, PartsStorage
+from neardup.io.remote import located
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
@@ -35,7 +41,7 @@ class Evaluation(Shown, dict[str, Any]):
     shown_as = "dedup", "evaluate"
 
 
-class ReclusterOptions(ResultOptions, ResourceOptions, total=False):
+class ReclusterOptions(ResultOptions, ResumeOptions, ResourceOptions, total=False):
     """Options of `DedupRun.recluster`."""
 
 
@@ -94,13 +100,7 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges"]]):
             raise SpecError(f"the run is stored in {storage.name} already", "copy that folder")
         target = located(out)
         _refuse_ending(target, "a folder", "for a file write `clean()` or a table, as a frame")
-        save(storage.made, storage.record, target, options["writing"])
-        return self._in_folder(target)
-
-    def _in_folder(self, out: Url | GivenPath, record: dict[str, Any] | None = None) -> DedupRun:
-        """Return a run in a folder, of the same frame, which no folder has."""
-        source = self._storage.corpus() if self._storage.frame is not None else None
-        return DedupRun(FolderStorage(out, record, source))
+        return DedupRun(save(storage.made, storage.record, target, options["writing"]))
 
     @expanded
     def audit(
@@ -233,15 +233,12 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges"]]):
 
         settings = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
         spec = changed(self.spec, tree_threshold, **settings)
-        resources, writing = options["resources"], options["writing"]
+        resources, writing = options["resources"], replace(options["writing"], out=out)
         if note := lower_threshold(self._results, spec):
             warnings.warn(note.removeprefix("warning: "), RecallWarning, stacklevel=3)
         with show_progress(resources.progress) as listener:
             again = Reclustering(self._results, spec, resources, writing, Clock(listener))
-            if out is None:
-                return DedupRun(again.in_memory().storage)
-            record = again.into(out)
-            return self._in_folder(located(out), record)
+            return DedupRun(again.run())
 
     @expanded
     def report(

@@ -159,7 +159,7 @@ def index_from_run(
 ) -> Index | None:
     """Make an index of the kept documents of a run; return it, or None where it is in a folder."""
     from neardup.corpora.of_run import results_of
-    from neardup.output.writing import check_outside
+    from neardup.output.targets import check_outside
 
     results = results_of(run)
     if path is None:

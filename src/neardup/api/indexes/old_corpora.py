@@ -17,6 +17,7 @@ from neardup.frame.how_read import how_read
 from neardup.frame.options import Reading
 from neardup.io.remote import Url, is_remote, local_target, located
 from neardup.results.results import Results, open_results
+from neardup.state.run_state import RunState
 
 _INDEX = "index.sqlite"
 
@@ -71,8 +72,8 @@ def old_texts(about: dict[str, Any], opened: ExitStack) -> OldTexts:
     return of_index(opened.enter_context(Index.open(about["path"], readonly=True))._core)
 
 
-def open_corpus(old: object, reading: Reading) -> InputCorpus:
-    """Open an old corpus that is sketched first.
+def open_corpus(old: object, reading: Reading, state: RunState | None) -> InputCorpus:
+    """Open an old corpus that is sketched first; pipes are copied into the state of a run.
 
     Raises:
         InputError: It can't be used.
@@ -85,7 +86,8 @@ def open_corpus(old: object, reading: Reading) -> InputCorpus:
     _refuse_folder_of_indexes(old)
     try:
         with naming("old_"):
-            return InputCorpus.open(old, how_read(reading).of_another(old))
+            how = how_read(reading).of_another(old)
+            return InputCorpus.open(old, how, (), state, "old-inputs")
     except InputNotFoundError as error:
         error.hint = "name the folder of an index, the output of neardup dedup, or files"
         raise

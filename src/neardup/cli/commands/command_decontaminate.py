@@ -27,9 +27,9 @@ _CUT = ("cut", "mask")
 @o.second_options("test_", "of the test items")
 @o.shared(ContainSpec, but=_CUT)
 @o.shared(ContainSpec, *_CUT, group=o.KEPT)
-@o.local_out_option
+@o.out_option
 @o.of_output("--texts", help="Give each match with the text of its passage.")
-@o.shared(Writing, "format", "overwrite")
+@o.shared(Writing, "format", "overwrite", "resume", "work")
 @o.shared(
     Writing,
     "removed",

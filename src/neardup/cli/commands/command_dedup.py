@@ -15,7 +15,7 @@ from neardup.spec import ShingleSpec, Spec
 
 #: Options that do not go with --against.
 _NOT_AGAINST = {
-    *("annotate", "clean", "compression", "tables", "resume", "work", "keep_run", "store", "run"),
+    *("annotate", "clean", "compression", "tables", "keep_run", "store", "run"),
     *("cluster", "tree_threshold", "pairs"),
 }
 _OF_CORPUS = ("old_text", "old_id", "old_input_format", "old_delimiter")
@@ -74,13 +74,12 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
     for name in [name for name in options if name.startswith("old_")]:
         if options.pop(name) and o.given_options(name):
             raise SpecError(f"`{name}` needs an old corpus", "give `against`")
-    from neardup.api.running import run_in_folder
     from neardup.engines.clock import Clock, process_start
 
     quiet, json_ = options.pop("quiet"), options.pop("json_")
     with show_events(not quiet) as listener:
-        request = o.request_of(inputs, options, Clock(listener, process_start()))
-        found = run_in_folder(request, out)
+        options["out"] = out
+        found = o.request_of(inputs, options, Clock(listener, process_start())).run()
     show_record(found.record, out, json_, quiet)
     if not (json_ or quiet):
         from neardup.copies.hint import hint
@@ -98,11 +97,6 @@ def _against(inputs: tuple[str, ...], out: str, old: str, options: dict[str, Any
 
     given, target = o.given_options(), located(old)
     for name in given:
-        if name == "resume":
-            raise SpecError(
-                "`resume` does not go with `against`: of an interrupted comparison nothing is kept",
-                "leave it out: the same command starts again",
-            )
         if name in _NOT_AGAINST:
             raise SpecError(f"`{name}` does not go with `against`", "leave it out")
     json_, quiet = options.pop("json_"), options.pop("quiet")

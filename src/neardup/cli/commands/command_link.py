@@ -11,7 +11,7 @@ import click
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_events
 from neardup.errors import OutputError, SpecError
-from neardup.frame.options import Reading
+from neardup.frame.options import Reading, Writing
 from neardup.records.fields import LinkSpec
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ _KEPT = ("one_to_one", "cluster")
     help="Pairs that are known: id_a, id_b, duplicate (true or false), such as those marked on "
     "the page of a report.",
 )
-@o.local_out_option
-@o.overwrite_option
+@o.out_option
+@o.shared(Writing, "overwrite", "resume", "work")
 @o.of_output(
     "--index FOLDER",
     type=o.LOCAL_TARGET,
@@ -97,7 +97,7 @@ def link(
     show_link(run, out, json_, quiet)
 
 
-def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
+def show_link(run: LinkRun, out: str, as_json: bool, quiet: bool) -> None:
     """Show the summary of a linkage in its folder, and its record as JSON."""
     from neardup.views.text.link_text import WIDTH, render
     from neardup.views.text.summary_text import took, written
@@ -108,7 +108,7 @@ def show_link(run: LinkRun, out: Path, as_json: bool, quiet: bool) -> None:
         row = took(run.summary)
         line = f"{row.label:<{WIDTH}}{row.number}, {row.remark}"
         click.echo(f"{render(run.summary)}\n\n{line}", err=True)
-        click.echo(written(run.summary, str(out), WIDTH), err=True)
+        click.echo(written(run.summary, out, WIDTH), err=True)
 
 
 @o.grouped(_EXAMPLE.format("blocks").replace("-o out", "-o pairs.parquet"))

@@ -27,6 +27,7 @@ _CHANGED = ("threshold", "cluster", "tree_threshold", "keep", "pairs")
     help="Of a linkage: minimum probability. [default: as in RUN]",
 )
 @o.output_options
+@o.shared(Writing, "resume", "work")
 @o.resource_options
 @o.json_option
 @o.quiet_option
@@ -50,7 +51,7 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
         from neardup.cli.commands.command_link import show_link
 
         found = on_run(opened, "recluster", out, **options)
-        show_link(found, Path(out), json_, quiet)
+        show_link(found, out, json_, quiet)
         return
     opened.require("recluster")
     if options.pop("decide_at") is not None:
@@ -59,12 +60,13 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
             "it has `threshold` instead",
         )
     results = opened._results
+    options["out"] = out
     writing, resources = o.group_of(Writing, options), o.group_of(Resources, options)
     spec = changed(results.spec, **options)
     with show_events(not quiet) as listener:
         clock = Clock(listener, process_start())
-        found = Reclustering(results, spec, resources, writing, clock).into(out)
-    show_record(found, out, json_, quiet)
+        found = Reclustering(results, spec, resources, writing, clock).run()
+    show_record(found.record, out, json_, quiet)
 
 
 @o.grouped(

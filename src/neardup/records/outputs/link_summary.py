@@ -9,15 +9,13 @@ import pyarrow as pa
 
 from neardup.records.decision.clusters import Scored, matches
 from neardup.records.link_steps import Blocked, Linked
-from neardup.state.about_work import about_work
 
-COMMAND = "link"
 #: Probabilities for which pairs are counted.
 PROBABILITIES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 
-def record_of(linked: Linked, seconds: float = 0.0) -> dict[str, Any]:
-    """Return the content of ``run.json`` for a linkage that took some seconds."""
+def about_link(linked: Linked) -> dict[str, Any]:
+    """Return the members of ``run.json`` that only a linkage has."""
     threshold, records = linked.decision.threshold, linked.blocked.records
     spec, new = linked.blocked.spec, linked.blocked.new
     clusters, rows = np.unique(linked.clusters[new:], return_index=True)
@@ -30,8 +28,6 @@ def record_of(linked: Linked, seconds: float = 0.0) -> dict[str, Any]:
         "entities": len(clusters),
     }
     return {
-        "command": COMMAND,
-        **about_work({"link": seconds}, {}),
         "spec": spec.as_dict(),
         "counts": counts,
         "threshold": {

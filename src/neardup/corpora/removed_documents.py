@@ -9,10 +9,8 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.corpora.corpus import InputCorpus
-from neardup.files.given_path import GivenPath
 from neardup.io.outputs import check_output
 from neardup.output.clean import Form
-from neardup.output.writing import check_inputs, check_outside
 
 
 def check_added(corpus: InputCorpus, format: str | None, names: list[str]) -> None:
@@ -31,10 +29,3 @@ def form_of_removed(format: str | None, added: pa.Table, rows: np.ndarray) -> Fo
         return added.take(array_of(np.searchsorted(rows, positions)))
 
     return Form(format, adding=adding, added=added.schema)
-
-
-def check_out(out: GivenPath, *inputs: InputCorpus) -> None:
-    """Refuse an output folder in which an input is: sources as given, and as they were opened."""
-    for corpus in inputs:
-        check_inputs(out, [file.location for file in corpus.reader.source.files])
-        check_outside(out, corpus.job.given)

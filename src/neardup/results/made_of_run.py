@@ -1,0 +1,96 @@
+"""The results of a run: tables, kept and removed documents, and its record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from neardup.engines.local import Outcome
+from neardup.errors import SpecError
+from neardup.frame.command import Command, Made, TableParts
+from neardup.frame.inputs import Input
+from neardup.frame.options import TABLE_FORMATS, Writing
+from neardup.frame.storage import SOURCE
+from neardup.io.outputs import check_output
+from neardup.io.source import Source
+from neardup.output import tables
+from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form
+from neardup.output.record import about_run
+from neardup.threads import Pool
+
+DEDUP = Command(
+    "dedup", "read and sketch", tuple(tables.TABLES), (CLEAN, REMOVED), TABLE_FORMATS, resumes=True
+)
+
+
+def made_of(outcome: Outcome, writing: Writing, pool: Pool, **more: Any) -> Made:
+    """Return all that is written of a run; ``more`` are further members of its record."""
+    names = ["clusters"]
+    names += [] if outcome.order is None else ["order"]
+    names += [] if outcome.answer.edges is None else ["edges"]
+    job, state = outcome.job, outcome.job.state
+    return Made(
+        {name: _table(outcome, name) for name in names},
+        lambda: about_run(outcome) | ({} if state is None else {"disk": state.size()}) | more,
+        pool,
+        {step: _corpus(outcome, writing, pool, step) for step in _corpora(writing)},
+        inputs={SOURCE: Input(outcome.reader, outcome.corpus.ends)},
+        read_from=job.given,
+        state=outcome,
+    )
+
+
+def _table(outcome: Outcome, name: str) -> TableParts:
+    schema = tables.schema_of(outcome, name)
+    # In few columns do values repeat often enough for a dictionary.
+    varied = tuple(column for column in schema.names if column != "file")
+    # One part is made while another one is written; more of them would take memory.
+    return TableParts(partial(tables.tables_of, outcome, name), schema, varied, 2)
+
+
+def _corpora(writing: Writing) -> list[str]:
+    return [CLEAN] * writing.clean + [REMOVED] * writing.removed
+
+
+def _corpus(outcome: Outcome, writing: Writing, pool: Pool, step: str) -> CleanCorpus:
+    """Return what writes the kept documents, or the removed ones."""
+    corpus, kept = outcome.corpus, outcome.answer.duplicate_of < 0
+    chosen, names = kept | writing.annotate, _added(writing, step)
+    return CleanCorpus(
+        outcome.reader,
+        [(file, start) for file, start, _ in corpus.partitions],
+        corpus.ends,
+        chosen if step == CLEAN else ~kept,
+        Form(
+            writing.format,
+            writing.compression,
+            tables.adding(outcome, names) if names else None,
+            tables.added_schema(outcome, names) if names else None,
+        ),
+        pool,
+    )
+
+
+def _added(writing: Writing, step: str) -> Sequence[str]:
+    """Return the columns that are added to a corpus that is written."""
+    if step == REMOVED:
+        return tables.OF_REMOVED
+    return tables.ADDED if writing.annotate else ()
+
+
+def check_writing(writing: Writing, source: Source) -> None:
+    """Refuse an output that can't be written, before any work is done."""
+    if writing.annotate and not writing.clean:
+        raise SpecError(
+            "`annotate` is for the clean corpus, and none is written",
+            "leave out one of `annotate` and `clean`=False",
+        )
+    if writing.compression is not None and not (writing.clean or writing.removed):
+        raise SpecError("`compression` is for the clean corpus, and none is written")
+    for step in _corpora(writing):
+        fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in _added(writing, step)]
+        added = pa.schema(fields) if fields else None
+        check_output(source, writing.format, added, writing.compression)
