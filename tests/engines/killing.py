@@ -381,7 +381,7 @@ def _serve() -> None:
         "cli.commands.command_dedup",
         "cli.commands.command_link",
         "cli.commands.command_passages",
-        "report.summary_text",
+        "views.text.summary_text",
     ):
         importlib.import_module(f"neardup.{name}")
     from neardup import dedup

@@ -15,11 +15,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from common import Tune
 from fuzz.tracing import traced
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.json_values import differences
@@ -27,6 +27,9 @@ from neardup.state import RunState
 from neardup.state.band_store import Header
 from neardup.state.database import sampled_checksum
 from neardup.testing.store_contract import check, put
+
+if TYPE_CHECKING:  # processes of these tests import this module, not the others
+    from common import Tune
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="of POSIX")
 
