@@ -359,7 +359,7 @@ def _child(command: dict[str, Any]) -> None:
         # With the least memory, copied passages of a few kilobytes go to files.
         spill_share=3000,
         scratch_share=3000,
-        # In many parts, and chains of runs in several shares.
+        # In many parts.
         spill_part_share=30_000,
         sorted_rows=50,
     )

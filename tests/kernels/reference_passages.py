@@ -15,6 +15,7 @@ __all__ = [
     "divide",
     "equal_contents",
     "grow",
+    "join_anchors",
     "join_segments",
     "last_sources",
     "pack_segments",
@@ -78,28 +79,41 @@ def runs_of_anchors(
     return found
 
 
-def equal_contents(rows: Sequence[tuple[int, bool, bool, int]]) -> list[int]:
-    """Marks of rows with equal keys: 1 RUNS, 2 TOGETHER, 3 LEADER; 0 for those that are done.
+def join_anchors(anchors: Sequence[tuple[int, int]], first: int) -> list[tuple[int, int, int, int]]:
+    """Key, number of the first one, how many more, and contents of rows of consecutive anchors.
 
-    A row has its contents, whether it is done, whether another one with its contents is counted
-    with it, and its number.
+    Of equal keys in a row, from the third one on, those with equal contents are one row.
     """
-    left = [row for row in rows if not row[1]]
-    if len(left) == len(rows) and len({row[0] for row in rows}) == 1:
+    found: list[tuple[int, int, int, int]] = []
+    for number, (key, content) in enumerate(anchors, first):
+        if [row[0] for row in found[-2:]] == [key, key] and found[-1][3] == content:
+            found[-1] = key, found[-1][1], found[-1][2] + 1, content
+        else:
+            found.append((key, number, 0, content))
+    return found
+
+
+def equal_contents(rows: Sequence[tuple[int, bool, int]]) -> list[int]:
+    """Marks of rows with equal keys: 1 RUNS, 2 TOGETHER, 3 LEADER.
+
+    A row has its contents, whether another one with its contents is counted with it, and its
+    number.
+    """
+    values = {row[0] for row in rows}
+    if len(values) == 1:
         return [2] * len(rows)
-    values = {row[0] for row in left}
-    if len(left) > 64:
+    if len(rows) > 64:
         value, votes = 0, 0
-        for row in left:
+        for row in rows:
             value = row[0] if votes == 0 else value
             votes += 1 if row[0] == value else -1
         values = {value}
     marks = []
-    for content, done, more, number in rows:
-        same = [row[3] for row in left if row[0] == content]
-        is_class = content in values and (len(left) > 64 or len(same) > 1 or more)
-        leader = 3 if number == min(same, default=number) else 2
-        marks.append(0 if done else leader if is_class else 1)
+    for content, more, number in rows:
+        same = [row[2] for row in rows if row[0] == content]
+        is_class = content in values and (len(rows) > 64 or len(same) > 1 or more)
+        leader = 3 if number == min(same) else 2
+        marks.append(leader if is_class else 1)
     return marks
 
 

@@ -183,69 +183,6 @@ def hash_tokens(token: str) -> int:
     return mix(state ^ rest ^ len(data) * _TOKEN_LENGTH & _MASK)
 
 
-def copy_beginnings(text: bytes, size: int) -> tuple[bytes, bool]:
-    """The first bytes of a text, up to a space; and whether it is all of it."""
-    space = text.find(b" ", min(size, len(text)))
-    return (text, True) if space < 0 else (text[:space], False)
-
-
-def enter_part(part: bytes, most: int) -> dict[bytes, int]:
-    """Where each 8 bytes among the first ones of a part are first."""
-    found = dict[bytes, int]()
-    for at in range(min(len(part), most) - 7):
-        found.setdefault(part[at : at + 8], at)
-    return found
-
-
-def find_part(text: bytes, part: bytes) -> list[int]:
-    """All places at which a text has a part between white space; the first, and the last, first."""
-    size = len(part)
-    found = [
-        at
-        for at in range(len(text) - size + 1)
-        if text[at : at + size] == part
-        and (at == 0 or text[at - 1] <= 32)
-        and (at + size == len(text) or text[at + size] <= 32)
-    ]
-    ends = [at for at in (0, len(text) - size) if at in found]
-    return ends + [at for at in found if at not in ends]
-
-
-def divide_texts(texts: Sequence[bytes], at: Sequence[int], size: int) -> list[tuple[bytes, int]]:
-    """Sections of texts, and what is known of each: that it has, or is, the part in common."""
-    found, is_first = list[tuple[bytes, int]](), True
-    for text, begin in zip(texts, at, strict=True):
-        if begin > 0:
-            found.append((text[:begin], 0))
-        if begin < 0:
-            found.append((text, 0))
-        elif is_first:
-            found += [(text[begin : begin + size], -size), (text[begin + size :], 0)]
-            is_first = False
-        else:
-            found.append((text[begin:], size))
-    return found
-
-
-def join_texts(
-    at: Sequence[int], tokens: Sequence[int], sizes: Sequence[int]
-) -> tuple[list[int], list[list[int]]]:
-    """Where the tokens of each text begin, and those that it has in common with others.
-
-    ``tokens`` has a number for each section, and ``sizes`` what `divide_texts` says of it.
-    """
-    starts, shared, section, words = [0], [], 0, 0
-    for begin in at:
-        first = section
-        section += begin > 0
-        words = tokens[section] if sizes[section] < 0 else words
-        sign = (sizes[section] > 0) - (sizes[section] < 0)
-        shared.append([sum(tokens[first:section]) if sign else 0, sign * words])
-        section += 2 if sizes[section] < 0 else 1
-        starts.append(starts[-1] + sum(tokens[first:section]))
-    return starts, shared
-
-
 def first_not_below(values: Sequence[int], low: int, value: int) -> int:
     """The first place whose value is at least as large."""
     return bisect_left(values, value, low)

@@ -44,7 +44,7 @@ def test_rows_with_equal_keys(seed: int) -> None:
     rng = random.Random(seed)
     lists = [
         [
-            (rng.randrange(rng.choice([1, 2, 5])), rng.random() < 0.1, rng.random() < 0.1)
+            (rng.randrange(rng.choice([1, 2, 5])), rng.random() < 0.1)
             for _ in range(rng.choice([2, 3, 5, 8, 64, 65, 80]))
         ]
         for _ in range(rng.randrange(5))
@@ -53,12 +53,11 @@ def test_rows_with_equal_keys(seed: int) -> None:
     members = np.array(rng.sample(range(len(every)), len(every)), np.int32)
     starts = np.array([0, *accumulate(map(len, lists))], np.int32)
     contents, rows = np.empty(len(every), np.uint64), np.empty(len(every), np.int64)
-    contents[members] = [content for content, _, _ in every]
+    contents[members] = [content for content, _ in every]
     numbers = rng.sample(range(1000), len(every))
-    done, more = int(anchoring.DONE), 1 << int(anchoring.COUNT)
+    more = 1 << int(anchoring.COUNT)
     rows[members] = [
-        number + done * is_done + more * has_more
-        for number, (_, is_done, has_more) in zip(numbers, every, strict=True)
+        number + more * has_more for number, (_, has_more) in zip(numbers, every, strict=True)
     ]
     found = np.empty(len(every), np.int64)
     count = anchoring.equal_contents(members, starts, contents, rows, found)
@@ -68,8 +67,25 @@ def test_rows_with_equal_keys(seed: int) -> None:
         marks = reference.equal_contents(of)
         expected += [
             number + more * has_more + (mark << int(anchoring.MARK))
-            for (_, _, has_more, number), mark in zip(of, marks, strict=True)
-            if mark
+            for (_, has_more, number), mark in zip(of, marks, strict=True)
         ]
         first += len(each)
     assert found[:count].tolist() == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_join_anchors(seed: int) -> None:
+    rng = random.Random(seed)
+    anchors = list[tuple[int, int]]()
+    for _ in range(rng.randrange(12)):
+        anchor = rng.randrange(rng.choice([2, 9])), rng.randrange(2)
+        anchors += [anchor] * rng.choice([1, 1, 2, 3, 9])
+    keys, contents = (np.array([a[k] for a in anchors], np.uint64) for k in range(2))
+    kinds, first = (np.uint64, np.int64, np.uint64), rng.randrange(99)
+    out = tuple(np.empty(len(anchors), kind) for kind in kinds)
+    count = anchoring.join_anchors(keys, contents, first, out)
+    found = list(zip(*(column[:count].tolist() for column in out), strict=True))
+    assert found == [
+        (key, number | more << int(anchoring.COUNT), content)
+        for key, number, more, content in reference.join_anchors(anchors, first)
+    ]

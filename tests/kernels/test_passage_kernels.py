@@ -44,24 +44,6 @@ def documents_of(rng: random.Random) -> Lists:
     return [rng.choices(tokens, k=rng.randrange(40)) for _ in range(rng.randrange(6))]
 
 
-def shared_by(documents: Lists, rng: random.Random) -> np.ndarray:
-    """Give some documents a part that the first of them has; return where, and its tokens."""
-    found = np.zeros((len(documents), 2), np.int32)
-    if not documents:
-        return found
-    model = rng.randrange(len(documents))
-    begin = rng.randrange(len(documents[model]) + 1)
-    end = rng.randrange(begin, len(documents[model]) + 1)
-    part = documents[model][begin:end]
-    found[model] = begin, -len(part)
-    for number in range(model + 1, len(documents)):
-        if rng.random() < 0.7:
-            at = rng.choice([0, len(documents[number]), rng.randrange(len(documents[number]) + 1)])
-            documents[number][at:at] = part
-            found[number] = at, len(part)
-    return found
-
-
 def ragged(lists: Lists) -> tuple[np.ndarray, np.ndarray]:
     offsets = np.array([0, *accumulate(map(len, lists))], np.int64)
     return np.array([value for values in lists for value in values], np.uint64), offsets
@@ -74,19 +56,15 @@ def test_anchors_and_their_runs(seed: int) -> None:
     for document in list(documents):
         documents.insert(0, documents[0][: rng.randrange(40)] + document)
         documents[:0] = [list(documents[0]) for _ in range(rng.randrange(3))]
-    shared = shared_by(documents, rng)
     gram, window = rng.randrange(1, 6), rng.randrange(1, 8)
     tokens, offsets = ragged(documents)
     keys, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
     counts = np.empty(len(documents), np.int32)
-    count = anchoring.window_anchors(tokens, offsets, shared, gram, window, keys, since, counts)
+    count = anchoring.window_anchors(tokens, offsets, gram, window, keys, since, counts)
     anchors = [reference.window_anchors(values, gram, window) for values in documents]
     assert counts.tolist() == [len(each) for each in anchors]
     flat = [anchor for each in anchors for anchor in each]
     assert list(zip(keys[:count].tolist(), since[:count].tolist(), strict=True)) == flat
-    for key, run in (anchor for each in anchors[:1] for anchor in each):
-        grams = (anchoring.gram_key(tokens, run + i, gram) for i in range(window))
-        assert key in set(map(int, grams))
 
     known = np.unique(np.array([key for key, _ in flat if rng.random() < 0.1], np.uint64))
     shift = np.uint64(rng.choice([60, 63]))
@@ -98,7 +76,7 @@ def test_anchors_and_their_runs(seed: int) -> None:
     assert there.tolist() == [reference.with_anchors(each, known.tolist()) for each in of_each]
 
     words = gram + window - 1
-    found = contents(tokens, offsets, shared, (keys[:count], since[:count], counts), words)
+    found = contents(tokens, offsets, (since[:count], counts), words)
     texts = [
         (*values[begin : end + words - 1],)
         for values, each in zip(documents, anchors, strict=True)
@@ -137,8 +115,8 @@ def test_anchors_and_their_runs(seed: int) -> None:
 def unpacked(words: np.ndarray) -> list[tuple[int, ...]]:
     """Both hashes, position and number of runs of rows, those of copies too; sorted."""
     blocks = np.zeros(1, np.int64), np.array([len(words)])
-    every = np.full((2, 1), NONE), np.empty(0, np.bool_)  # none is left out
-    count, records, leaders = run_records.count_rows(words, blocks, *every)
+    every = np.full((2, 1), NONE)  # none is left out
+    count, records, leaders = run_records.count_rows(words, blocks, every)
     kinds = np.uint64, np.uint64, np.uint64, np.int32
     rows = tuple(np.empty(count, kind) for kind in kinds)
     copies = tuple(np.empty(records, np.uint64) for _ in range(3))
@@ -168,14 +146,10 @@ def tables_for(leaders: int, copies: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def contents(
-    tokens: np.ndarray,
-    offsets: np.ndarray,
-    shared: np.ndarray,
-    anchors: tuple[np.ndarray, ...],
-    words: int,
+    tokens: np.ndarray, offsets: np.ndarray, anchors: tuple[np.ndarray, ...], words: int
 ) -> list[int]:
     found, space = np.empty(len(anchors[0]), np.uint64), np.empty(len(tokens) + 1, np.uint64)
-    hashing.contents_of_anchors(tokens, offsets, shared, anchors, words, space, found)
+    hashing.contents_of_anchors(tokens, offsets, anchors, words, space, found)
     return found.tolist()  # type: ignore[no-any-return]
 
 
@@ -228,8 +202,7 @@ def test_passages_of_single_texts(seed: int) -> None:
     gram = words - window + 1
     hashes, since = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int32)
     counts = np.empty(len(asked), np.int32)
-    none = np.zeros((len(offsets) - 1, 2), np.int32)
-    count = anchoring.window_anchors(tokens, offsets, none, gram, window, hashes, since, counts)
+    count = anchoring.window_anchors(tokens, offsets, gram, window, hashes, since, counts)
     marked = [rng.random() < 0.5 for _ in range(count)]
     of = since[:count], counts, np.array(marked, np.bool_)
     out = np.empty(len(tokens), np.uint64), np.empty(len(tokens), np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import unicodedata
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from common import tries
-from neardup.kernels import bits, searching, shingling, signing, text_parts
+from neardup.kernels import bits, searching, shingling, signing
 from neardup.kernels import tokens as kernels
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 
@@ -30,7 +30,6 @@ SCRIPTS = (
     "ไทยກ່ກကာខ្មែ한국어②½Ⅷ²°µ—“”…€👍🏽👩‍👩‍👧\u200b\u202e\ufeff\u0301\u00a0\u3000𝔘𐐀𐐨Ǆǅ"
 )
 #: More than is entered of a form.
-LONG_FORM = " ".join(map(str, range(1000, 1950)))
 of_scripts = st.lists(st.text(st.sampled_from(SCRIPTS), max_size=60), min_size=1, max_size=6)
 wide = st.lists(
     st.text(st.characters(max_codepoint=0x2FFF, exclude_categories=["Cs", "Cn"]), max_size=40),
@@ -70,8 +69,8 @@ def words(texts: list[str], keep_case: bool = False) -> tuple[Ragged, kernels.Sp
     ends = (np.empty(2 * most, np.uint32) for _ in range(2))
     spans = kernels.Spans(*ends, np.empty(len(texts) + 1, np.int64), int(offsets[0]))
     lower = np.uint8(0 if keep_case else 32)
-    none, alphabet = np.empty(0, np.int64), kernels.alphabet(keep_case)
-    count = kernels.words(data, offsets, none, alphabet, lower, buffers, tokens, starts, spans)
+    alphabet = kernels.alphabet(keep_case)
+    count = kernels.words(data, offsets, alphabet, lower, buffers, tokens, starts, spans)
     return Ragged(tokens[:count], starts), spans, data
 
 
@@ -161,63 +160,6 @@ def test_hash_tokens(strings: list[str]) -> None:
     out = np.empty(len(strings), np.uint64)
     kernels.hash_tokens(*text_buffers(as_text(strings)), out)
     assert out.tolist() == [reference.hash_tokens(s) for s in strings]
-
-
-@given(st.lists(st.tuples(st.text("ab \u00e9", max_size=20), st.integers(0, 25)), max_size=8))
-@settings(max_examples=20 if SLOW else tries(25, 100), deadline=None)
-def test_copy_beginnings(parts: list[tuple[str, int]]) -> None:
-    data, offsets = text_buffers(as_text([text for text, _ in parts]))
-    sizes = np.array([size for _, size in parts], np.int64)
-    out, ends = np.empty(int(offsets[-1]), np.uint8), np.empty(len(parts) + 1, np.int64)
-    complete = np.empty(len(parts), np.bool_)
-    text_parts.copy_beginnings(data, offsets, sizes, out, ends, complete)
-    found = [out[first:last].tobytes() for first, last in pairwise(ends.tolist())]
-    expected = [reference.copy_beginnings(text.encode(), size) for text, size in parts]
-    assert list(zip(found, complete.tolist(), strict=True)) == expected
-
-
-@given(
-    st.lists(
-        st.tuples(st.text("ab \u00e9\n", max_size=12), st.booleans(), st.text("ab \u00e9.")),
-        max_size=9,
-    ),
-    st.sampled_from(
-        ["a form \u00e9 that, b or not", "a a a a a a", "form. in", "aaaaaaaa", LONG_FORM]
-    ),
-)
-@settings(max_examples=20 if SLOW else tries(75, 300), deadline=None)
-def test_parts_in_common(texts: list[tuple[str, bool, str]], form: str) -> None:
-    texts_of = [(f"{a}{form}{b}" if has else f"{a}{b}").encode() for a, has, b in texts]
-    data, offsets = text_buffers(as_text(["before", *(text.decode() for text in texts_of)]))
-    offsets, part = offsets[1:], np.frombuffer(form.encode(), np.uint8)
-    found, slots = np.empty(len(texts_of), np.int64), np.empty(text_parts.SLOTS, np.int16)
-    text_parts.enter_part(part, slots)
-    entered = reference.enter_part(form.encode(), 4096)
-    assert sorted(slots[slots >= 0].tolist()) == sorted(entered.values())
-    total = text_parts.find_part(data, offsets, part, slots, found)
-    at = found.tolist()
-    assert total == sum(begin >= 0 for begin in at)
-    for text, begin in zip(texts_of, at, strict=True):
-        expected = reference.find_part(text, form.encode())
-        repeats = len(entered) < len(form.encode()) - 7
-        assert begin in expected or (begin < 0 and (not expected or repeats))
-
-    sections, common = np.empty(2 * len(at) + 2, np.int64), np.empty(2 * len(at) + 1, np.int64)
-    firsts, starts = (np.empty(len(at) + 1, np.int64) for _ in range(2))
-    count = text_parts.divide_texts(offsets, found, len(part), sections, common, firsts)
-    divided = reference.divide_texts(texts_of, at, len(part))
-    limits = pairwise(sections[: count + 1].tolist())
-    assert [data[first:last].tobytes() for first, last in limits] == [text for text, _ in divided]
-    assert common[:count].tolist() == [known for _, known in divided]
-
-    own = {known < 0: len(text.split()) for text, known in divided}.get(True, 0)  # any numbers
-    tokens = [
-        own if known < 0 else len(text.split()) + own * (known > 0) for text, known in divided
-    ]
-    ends, shared = np.array([0, *accumulate(tokens)], np.int64), np.empty((len(at), 2), np.int32)
-    text_parts.join_texts(firsts, found, ends, starts, shared)
-    joined = reference.join_texts(at, tokens, [known for _, known in divided])
-    assert (starts.tolist(), shared.tolist()) == joined
 
 
 @given(st.lists(st.integers(0, 20), max_size=30).map(sorted), st.integers(0, 21))

@@ -13,7 +13,7 @@ from oracle_passages import Oracle, expected_rows, planted
 import neardup
 from common import tries
 from neardup.copies import work
-from neardup.copies.repeated import known_text
+from neardup.copies.repeated import hashed_runs
 from neardup.errors import InputError
 from neardup.tuning import TUNING
 
@@ -68,10 +68,8 @@ def check_corpus(seed: int) -> int:
     with pytest.MonkeyPatch.context() as patch, bounds:
         patch.setattr(work.Work, "cached", rng.choice([0, 300, 2000, 1 << 30]))
         recent = rng.choice([1, 4, 1 << 10])
-        patch.setattr(known_text, "RECENT", recent)
-        patch.setattr(known_text, "_SLOTS", rng.choice([1, 8, 1 << 10]))
-        patch.setattr(known_text, "_STORE", rng.choice([1, 40, 200, 1 << 14]))
-        patch.setattr(known_text, "_MORE", rng.choice([1, 9, 1 << 19]))
+        patch.setattr(hashed_runs, "RECENT", recent)
+        patch.setattr(hashed_runs, "_MORE", rng.choice([1, 9, 1 << 19]))
         run = neardup.passages(
             table.slice(old),
             against=table.slice(0, old) if old else None,

@@ -78,7 +78,6 @@ class FoundPassages(NamedTuple):
     positions: np.ndarray  # int64[documents]: position in the input of each number
     numbers: np.ndarray  # int64[documents]: the reverse
     notes: list[str]
-    known: list[np.ndarray]  # stretches, see `neardup.copies.repeated.known_text`
 
 
 def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
@@ -125,9 +124,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     found = Passages(*arrays[:split])
     _note_periodic(found, notes)
     counts = Counts(*arrays[split:])
-    return FoundPassages(
-        found, counts, tokens, positions, entered.numbers, notes, entered.stretches
-    )
+    return FoundPassages(found, counts, tokens, positions, entered.numbers, notes)
 
 
 def _read_once(

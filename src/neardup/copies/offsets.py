@@ -11,7 +11,6 @@ from neardup.copies.finding import FoundPassages, Inputs
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
 from neardup.files.scratch import Scratch
-from neardup.kernels.passages.characters import known_characters
 from neardup.kernels.searching import blocks_of, values_at
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
@@ -59,9 +58,7 @@ class Offsets:
         self.keys = every[:kept]
         self._blocks = blocks_of(self.keys, scratch.empty)
         self.values = scratch.empty(kept, np.int64)
-        self._scratch, self._pool = scratch, pool
-        # Rows without values, and their keys.
-        self._unknown: tuple[slice | np.ndarray, np.ndarray] = slice(0, kept), self.keys
+        self._pool = pool
 
     def of(self, keys: np.ndarray) -> np.ndarray:
         """Return int64[asked]: code points of the original text before each."""
@@ -69,39 +66,18 @@ class Offsets:
         values_at(self.keys, self._blocks, self.values, keys, found)
         return found
 
-    def enter(self, stretches: list[np.ndarray], words: int) -> None:
-        """Enter characters that are known, see `known_characters`: stretches in ascending order."""
-        rows, filled, low = self._scratch.empty(len(self.keys), np.int64), 0, 0
-        for block in stretches:
-            limit = ((block[-1, 0] >> np.uint64(32)) + np.uint64(1)) << np.uint64(33)
-            high = int(np.searchsorted(self.keys, limit))
-            keys, values, unknown = self.keys[low:high], self.values[low:high], rows[filled:]
-            count = known_characters(keys, block, words, values, unknown)
-            unknown[:count] += low
-            filled, low = filled + count, high
-        if not low:
-            return
-        for begin in range(low, len(self.keys), _STEP):
-            rest = np.arange(begin, min(begin + _STEP, len(self.keys)))
-            rows[filled : filled + len(rest)] = rest
-            filled += len(rest)
-        rows = rows[:filled]
-        unknown = self._scratch.empty(len(rows), np.uint64)
-        np.take(self.keys, rows, out=unknown, mode="clip")
-        self._unknown = rows, unknown
-
     def fill(
         self,
         inputs: Inputs,
         tokeniser: Tokeniser,
         advance: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Read the documents that are asked about, and have characters that are not known."""
-        first, unknown = 0, self._unknown[1]
+        """Read the documents that are asked about."""
+        first = 0
         for corpus in inputs.all:
             last = first + corpus.documents
             limits = np.array([first, last], np.uint64) << np.uint64(33)
-            low, high = np.searchsorted(unknown, limits).tolist()
+            low, high = np.searchsorted(self.keys, limits).tolist()
             self._fill(corpus, (first, low, high), tokeniser)
             advance(corpus.documents)
             first = last
@@ -114,19 +90,17 @@ class Offsets:
     ) -> None:
         """Fill rows, from the first to the last, of a corpus with so many documents before it."""
         first, low, high = rows
-        at, unknown = self._unknown
-        reader, every = corpus.reader, unknown[low:high]
+        reader, every = corpus.reader, self.keys[low:high]
 
         def work(selected: PartitionRows) -> None:
             begin, end = low + self._bounds(every, first, selected)
-            keys = unknown[begin:end]
+            keys = self.keys[begin:end]
             documents = (keys >> np.uint64(33)).astype(np.int64) - first
             positions = _distinct(documents)
             texts = reader.texts(selected._replace(rows=positions - selected.first))
             asked = (keys & _TOKEN).astype(np.int64)
             rows = np.searchsorted(positions, documents)
-            found = ends_of(tokeniser, texts, rows, asked)
-            self.values[slice(begin, end) if isinstance(at, slice) else at[begin:end]] = found
+            self.values[begin:end] = ends_of(tokeniser, texts, rows, asked)
 
         def asked_for() -> Iterator[PartitionRows]:
             begin = 0

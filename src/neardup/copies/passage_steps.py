@@ -20,7 +20,7 @@ from neardup.spec import plain_values
 from neardup.threads import Pool, available_cores
 
 #: Changes with the rows and the records of a run that is not complete: others can't be continued.
-_STORED_FORM = 5
+_STORED_FORM = 6
 #: Bytes, unless a caller names another number.
 MEMORY = 1_000_000_000
 

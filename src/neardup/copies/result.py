@@ -151,7 +151,6 @@ def make(
             total += 2 * len(stretches.words)
         asked = chain(keys, st.keys_of(stretches), beside)
         offsets = Offsets(asked, total, work.scratch, work.pool)
-        offsets.enter(found.known, spec.words)
         offsets.fill(inputs, tokeniser, advance)
         if offsets.values.min(initial=0) < 0:  # of a word that is not there any more
             raise changed("the input")

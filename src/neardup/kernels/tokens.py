@@ -176,7 +176,7 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
 
 
 @part
-def _find_runs(data, offsets, common, lower, buffers):
+def _find_runs(data, offsets, lower, buffers):
     """Find the runs of bytes that may be in a word, 64 bytes at a time.
 
     All documents are gone through before the first token is read: a read of a few bytes that were
@@ -188,8 +188,6 @@ def _find_runs(data, offsets, common, lower, buffers):
     runs[0] = 0
     for d in range(offsets.shape[0] - 1):
         first, last = offsets[d], offsets[d + 1]
-        if common.shape[0] > 0:
-            first += max(np.int64(0), common[d])
         carry = np.uint64(0)
         # One step beyond the end closes a run that reaches the end.
         for at in range(first, last + 1, LANES):
@@ -267,23 +265,8 @@ def _shift(source, more, target):
         target[k] = source[k] + more
 
 
-@inner
-def _copy(tokens, spans, known, count, away):
-    """Copy tokens that are so many bytes, and code points, away; return how many there are then."""
-    first, last = known
-    end = count + last - first
-    _shift(tokens[first:last], np.uint64(0), tokens[count:end])
-    if spans.bytes.shape[0] > 0:
-        values = spans.bytes
-        _shift(values[2 * first : 2 * last], np.uint32(away[0]), values[2 * count : 2 * end])
-    if spans.characters.shape[0] > 0:
-        values = spans.characters
-        _shift(values[2 * first : 2 * last], np.uint32(away[1]), values[2 * count : 2 * end])
-    return end
-
-
 @kernel
-def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets, spans):
+def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans):
     """Hash the words of each document; return the number of tokens.
 
     ``data`` is valid UTF-8. ``lower`` is 32 to turn capitals into small letters, 0 to keep them, as
@@ -292,9 +275,6 @@ def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets
     Args:
         data: uint8[]: texts, concatenated.
         offsets: int64[documents + 1]: where each text begins.
-        common: int64[documents]: first bytes of each that are all of the last one before it with a
-            negative number, and end in front of a byte up to that of a space, or at the end. Empty
-            for none.
         alphabet: `Alphabet`.
         lower: int: 32 or 0.
         buffers: `WordBuffers`.
@@ -302,27 +282,16 @@ def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets
         token_offsets: int64[documents + 1]: gets where those of each document begin.
         spans: `Spans`, with space for ``most`` tokens or none.
     """
-    _find_runs(data, offsets, common, lower, buffers)
+    _find_runs(data, offsets, lower, buffers)
     lowered, edges, runs, hashes, rest, length, other, _ = buffers
     others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
     base = offsets[0]
     shift = base - spans.first
-    count = run = found = model = np.int64(0)
-    # Bytes at which no code point begins, so far, and in the model.
-    inner_bytes = of_model = np.int64(0)
+    count = run = found = np.int64(0)
+    inner_bytes = np.int64(0)  # bytes at which no code point begins, so far
     token_offsets[0] = 0
     for d in range(offsets.shape[0] - 1):
-        begin = offsets[d] - spans.first - inner_bytes
-        spans.begins[d] = begin
-        before = inner_bytes
-        if common.shape[0] > 0:
-            if common[d] < 0:
-                model = np.int64(d)
-            elif common[d] > 0:
-                known = token_offsets[model], token_offsets[model + 1]
-                away = offsets[d] - offsets[model], begin - spans.begins[model]
-                count = _copy(tokens, spans, known, count, away)
-                inner_bytes += of_model
+        spans.begins[d] = offsets[d] - spans.first - inner_bytes
         end = np.int64(runs[d + 1]) >> 1
         while run < end:
             stop = end if found == others else min(end, np.int64(other[found]))
@@ -352,8 +321,6 @@ def words(data, offsets, common, alphabet, lower, buffers, tokens, token_offsets
             run += 1
             found += 1
         token_offsets[d + 1] = count
-        if common.shape[0] > 0 and common[d] < 0:
-            of_model = inner_bytes - before
     spans.begins[-1] = offsets[-1] - spans.first - inner_bytes
     return count
 

@@ -48,7 +48,6 @@ def anchors_of(
     tokens: Ragged,
     length: RunLength,
     allocate: Callable[[int, np.dtype], np.ndarray] = np.empty,
-    shared: np.ndarray | None = None,
 ) -> RunAnchors:
     """Return the anchors of the runs of some documents.
 
@@ -56,11 +55,8 @@ def anchors_of(
         tokens: Of them.
         length: Of a run.
         allocate: Makes arrays of their size.
-        shared: What `neardup.sketch.common_parts` finds of them; None for nothing.
     """
     keys, since = (allocate(len(tokens.values), kind) for kind in _KINDS)
     counts = np.empty(len(tokens.offsets) - 1, np.int32)
-    if shared is None:
-        shared = np.zeros((len(counts), 2), np.int32)
-    filled = window_anchors(*tokens, shared, length.gram, length.window, keys, since, counts)
+    filled = window_anchors(*tokens, length.gram, length.window, keys, since, counts)
     return RunAnchors(keys[:filled], since[:filled], counts)

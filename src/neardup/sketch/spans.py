@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.kernels.tokens import Spans
-from neardup.sketch.beginnings import Part, beginnings
 from neardup.sketch.texts import as_text, normalise, text_buffers
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import ShingleSpec
@@ -33,19 +31,16 @@ def ends_of(
     compared = tokeniser.compared(text)
     data, offsets = text_buffers(normalise(compared, tokeniser.spec))
     spec = tokeniser.spec
-    needed = np.zeros(len(text), np.int64)
-    np.maximum.at(needed, rows, (ends >> 1) + 1)
-
-    def look(part: Part) -> tuple[tuple[np.ndarray, Spans], np.ndarray]:
-        tokens, spans = tokeniser.tokens(part.data, part.offsets, want_characters=True)
-        return (tokens.offsets, spans), np.diff(tokens.offsets)
-
-    for first, last, _, (starts, spans) in beginnings(tokeniser, data, offsets, needed, look):
+    for first, last in batches(offsets):
         low, high = np.searchsorted(rows, [first, last]).tolist()
+        if low == high:
+            continue
+        limits = offsets[first : last + 1]
+        (_, starts), spans = tokeniser.tokens(data, limits, want_characters=True)
         of = rows[low:high] - first
-        limits = 2 * starts[of] + ends[low:high]
-        are_there = limits < 2 * starts[of + 1]
-        characters = spans.characters[np.where(are_there, limits, 0)].astype(np.int64)
+        asked = 2 * starts[of] + ends[low:high]
+        are_there = asked < 2 * starts[of + 1]
+        characters = spans.characters[np.where(are_there, asked, 0)].astype(np.int64)
         out[low:high] = np.where(are_there, characters - spans.begins[of], -1)
     if compared is text and not (spec.nfkc or spec.strip_accents):
         return out

@@ -15,7 +15,6 @@ from neardup.sketch.texts import Ragged, Texts, as_text, joined, normalise, text
 from neardup.spec import ShingleSpec, check_shingle
 from neardup.tuning import TUNING
 
-_NOWHERE = np.empty(0, dtype=np.int64)
 _NOT_ASKED = np.empty(0, dtype=np.uint32)
 _NO_HASHES = np.empty((0, 2), dtype=np.uint64)
 #: Working arrays above this size are not kept for the next call; where somebody else makes large
@@ -167,7 +166,6 @@ class Tokeniser:
         self,
         data: np.ndarray,
         offsets: np.ndarray,
-        common: np.ndarray = _NOWHERE,
         *,
         want_bytes: bool = False,
         want_characters: bool = False,
@@ -175,8 +173,8 @@ class Tokeniser:
         """Return the token hashes of each document, in order, and with unit word where they are.
 
         Items have no order: those of a basket are sorted by their hashes, each once, or with
-        ``bag`` as often as it is there. ``common`` is for words: see `kernels.tokens.words`. Bytes
-        and code points of words are in the spans where they are wanted.
+        ``bag`` as often as it is there. Bytes and code points of words are in the spans where they
+        are wanted.
 
         Both are valid until this thread's next call.
         """
@@ -202,7 +200,7 @@ class Tokeniser:
             count = self._in_parts(data, offsets, tokens, starts, spans)
         else:
             buffers = self._word_buffers(size, documents)
-            how = common, self._alphabet, self._lower, buffers
+            how = self._alphabet, self._lower, buffers
             count = kernels.words(data, offsets, *how, tokens, starts, spans)
         if self._stemmer:
             self._stemmer(tokens[:count], data, spans)
@@ -233,7 +231,7 @@ class Tokeniser:
                 begins=begins,
             )
             buffers = self._word_buffers(stop - at, 1)
-            how = _NOWHERE, self._alphabet, self._lower, buffers
+            how = self._alphabet, self._lower, buffers
             of_part = int(kernels.words(data, limits, *how, tokens[count:], found, rest))
             rest.characters[: 2 * of_part] -= np.uint32(inner_bytes)
             count += of_part

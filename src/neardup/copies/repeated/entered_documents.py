@@ -15,14 +15,8 @@ class Corpus:
     anchors: np.ndarray  # int32[documents]
     numbers: np.ndarray  # int64[documents]: in keep order
     ends: np.ndarray  # int64[partitions]: documents up to the end of each
-    stretches: list[np.ndarray]  # of each partition, see `neardup.copies.repeated.known_text`
     short: np.ndarray  # uint64[]: of short documents of the last input, see `short_texts`
 
     @property
     def documents(self) -> int:
         return len(self.tokens)
-
-    @property
-    def is_in_order(self) -> bool:
-        """Whether the input has the documents in keep order."""
-        return bool(np.all(self.numbers[1:] > self.numbers[:-1]))

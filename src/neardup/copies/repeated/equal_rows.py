@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from neardup.copies.repeated.spill import Allocate
-from neardup.kernels.passages.chains import (
-    Fragments,
-    count_expanded,
-    expand_chains,
-    join_chains,
-    take_chains,
-    with_copies,
-)
 from neardup.kernels.passages.equal_runs import (
     add_copied,
     follow_groups,
@@ -28,8 +20,6 @@ from neardup.match.bucketing import group
 
 #: Types of a table of segments, see `neardup.kernels.passages.run_segments`.
 SEGMENT = (np.uint64, np.uint32, np.uint64, np.uint64, np.uint64, np.uint32)
-#: Types of a table of chains, see `neardup.kernels.passages.chains.take_chains`.
-CHAIN = (np.uint64, np.uint64, np.uint64)
 
 
 def rows_of(segments: Sequence[np.ndarray]) -> np.ndarray:
@@ -69,11 +59,8 @@ def segments_of(
     rule: Rule,
     allocate: Allocate,
     at_once: int,
-    fragments: Fragments | None = None,
-) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """Return segments of the runs of a part that occur twice, in no order, and chains.
-
-    Chains, see `expanded`, have the runs with copies in stretches.
+) -> tuple[np.ndarray, ...]:
+    """Return segments of the runs of a part that occur twice, in no order.
 
     Args:
         runs: Rows as `neardup.kernels.passages.run_records.unpack_runs` reads them.
@@ -81,7 +68,6 @@ def segments_of(
         rule: Which equal runs are sources.
         allocate: Makes arrays, which may be large.
         at_once: Rows that are sorted at once, about.
-        fragments: Copies in stretches, if there are any.
     """
     (high, low, position, sizes), copies = _sorted(runs, copied, allocate, at_once)
     total = len(position)
@@ -94,85 +80,27 @@ def segments_of(
         count = split_groups(rows, starts, low, (group_of, copies.of, count), members, ends)
     if len(copies.positions):
         count = add_copied(group_of, copies.of, count, members, ends)
-    base, of_rows = (position, sizes, copies.of), (copies.firsts, copies.positions)
-    taken, marked = copies.of, 0
-    if fragments is not None:
-        taken = allocate(total, np.dtype(np.int32))
-        marked = with_copies(base, of_rows, fragments, taken)
-    if marked:
-        count = add_copied(group_of, taken, count, members, ends)
     following, later = allocate(count, np.dtype(np.int32)), allocate(count, np.dtype(np.bool_))
     ends = ends[: count + 1]
     chosen = group_of, members, ends
     size = follow_groups((position, sizes), chosen, copies.of, copies.firsts, following, later)
-    groups = members, ends, following, later
-    chains, nothing = _rows(CHAIN, 0, allocate), np.empty(0, np.uint64)
-    if marked:
-        rows = take_chains(base, of_rows, groups, taken, nothing, chains)
-        chains = _rows(CHAIN, rows, allocate)
-        take_chains(base, of_rows, groups, taken, allocate(rows, np.dtype(np.uint64)), chains)
-        size -= rows
-    found, space = _rows(SEGMENT, size, allocate), allocate(size, np.dtype(np.uint64))
-    sources_of_runs(base, of_rows, groups, rule.words, _for_kernel(rule), space, found)
-    return found, chains
-
-
-def _rows(
-    kinds: tuple[type[np.generic], ...], rows: int, allocate: Allocate
-) -> tuple[np.ndarray, ...]:
-    return tuple(allocate(rows, np.dtype(kind)) for kind in kinds)
-
-
-class ChainShare(NamedTuple):
-    """Some chains, or parts of chains."""
-
-    chains: tuple[np.ndarray, ...]  # ascending
-    begin: tuple[int, int]  # see `count_expanded`
-    segments: int
-
-
-def shares_of(
-    chains: list[np.ndarray], fragments: Fragments, allocate: Allocate, at_once: int
-) -> Iterator[ChainShare]:
-    """Yield shares that make so many segments together, or little more.
-
-    ``chains`` are as `segments_of` returns them, of one or more parts, with all rows of each chain.
-    """
-    if falls(chains[0]):
-        order = order_of(chains[0], allocate, at_once)
-        chains = [in_order(values, order, allocate) for values in chains]
-    count = join_chains(*chains)
-    rows, begin = tuple(values[:count] for values in chains), (0, 0)
-    while begin[0] < count:
-        size, *end = count_expanded(rows, fragments, begin, at_once)
-        yield ChainShare(rows, begin, size)
-        begin = end[0], end[1]
-
-
-def expanded(
-    share: ChainShare, fragments: Fragments, rule: Rule, allocate: Allocate
-) -> tuple[np.ndarray, ...]:
-    """Return segments of all positions of the runs of a share of chains, in no order.
-
-    ``fragments`` are copies in stretches, and ``rule`` says which equal runs are sources.
-    """
-    found = _rows(SEGMENT, share.segments, allocate)
-    groups = _for_kernel(rule)
-    space = allocate(share.segments, np.dtype(np.uint64))
-    expand_chains(share.chains, fragments, share.begin, rule.words, groups, space, found)
+    found = tuple(allocate(size, np.dtype(kind)) for kind in SEGMENT)
+    sources_of_runs(
+        (position, sizes, copies.of),
+        (copies.firsts, copies.positions),
+        (members, ends, following, later),
+        rule.words,
+        _for_kernel(rule),
+        allocate(size, np.dtype(np.uint64)),
+        found,
+    )
     return found
 
 
-def falls(values: np.ndarray) -> list[int]:
-    """Return the rows, two at most, whose value, uint64[], is below the one before."""
-    found = list[int]()
-    for low in range(0, len(values), _STEP):
-        part = values[max(0, low - 1) : low + _STEP]
-        rows = np.flatnonzero(part[1:] < part[:-1])[:2] + 1
-        found += (max(0, low - 1) + rows).tolist()
-        if len(found) > 1:
-            break
-    return found[:2]
+def _falls(values: np.ndarray) -> bool:
+    """Return whether a value, of uint64[], is below the one before."""
+    parts = (values[low : low + _STEP + 1] for low in range(0, len(values), _STEP))
+    return any(bool(np.any(part[1:] < part[:-1])) for part in parts)
 
 
 def order_of(values: np.ndarray, allocate: Allocate, at_once: int) -> np.ndarray:
@@ -202,14 +130,10 @@ def _sorted(
     allocate: Allocate,
     at_once: int,
 ) -> tuple[list[np.ndarray], _Copies]:
-    """Sort copies by the runs that they are copies of; runs are two ascending stretches or one.
-
-    The first has the runs of the first pass, the second those of the second.
-    """
-    begins = falls(runs[2])
-    if len(begins) > 1:
+    """Sort runs by their positions, and copies by the runs that they are copies of."""
+    if _falls(runs[2]):
         order = order_of(runs[2], allocate, at_once)
-        runs, begins = [in_order(column, order, allocate) for column in runs], []
+        runs = [in_order(column, order, allocate) for column in runs]
     total, index = len(runs[2]), np.dtype(np.int64)
     of, firsts = allocate(total, np.dtype(np.int32)), allocate(total + 1, index)
     of[:], firsts[:] = -1, 0
@@ -217,11 +141,10 @@ def _sorted(
     copies = allocate(count, np.dtype(np.uint64))
     if count:
         order = np.empty(0, np.int64)
-        if falls(records[2]):
+        if _falls(records[2]):
             order = order_of(records[2], allocate, at_once)
-        second = begins[0] if begins else 0
         rows = allocate(len(records[2]), index)
-        sort_copies(tuple(records), order, (runs[2], second), rows, of, firsts, copies)
+        sort_copies(tuple(records), order, runs[2], rows, of, firsts, copies)
     return runs, _Copies(of, firsts, copies)
 
 

@@ -14,50 +14,38 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of, numbers, ragged_rows
+from neardup.arrays import array_of, numbers
 from neardup.copies.repeated.entered_documents import Corpus
 from neardup.copies.repeated.equal_rows import Groups, Rule
-from neardup.copies.repeated.known_text import (
-    COLUMNS,
-    NEAR,
-    PartitionText,
-    Placed,
-    RunRecords,
-    shift,
-)
+from neardup.copies.repeated.hashed_runs import HashedRuns
 from neardup.copies.repeated.run_sources import RunSources
 from neardup.copies.repeated.search_progress import Entered
 from neardup.copies.repeated.space import Space
 from neardup.copies.repeated.spill import Allocate, Spill
 from neardup.copies.work import Work
-from neardup.files.scratch import Slabs
 from neardup.io.source import Partition, changed
 from neardup.kernels.passages.anchoring import (
     divide,
     equal_contents,
+    join_anchors,
     mark,
-    needed_anchors,
     read_marks,
 )
+from neardup.kernels.passages.hashing import contents_of_anchors
 from neardup.match.bucketing import group
 from neardup.match.verifying import taken
-from neardup.sketch.beginnings import Part, beginnings
-from neardup.sketch.common_parts import tokens_of
 from neardup.sketch.run_anchors import RunAnchors, RunLength, anchors_of
 from neardup.sketch.short_texts import short_texts
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.threads import Local
 
+#: Types of keys, rows and contents of anchors.
+ANCHOR = (np.uint64, np.int64, np.uint64)
 #: One of so many anchors has a key that another one has, is guessed.
 _MARKED = 4
 #: Columns of the numbers that are entered of each document.
 _TOKENS, _ANCHORS, _SHORT = "neardup.tokens", "neardup.anchors", "neardup.short"
-
-
-class Batch(NamedTuple):
-    tokens: Ragged
-    anchors: RunAnchors
 
 
 class Again(NamedTuple):
@@ -95,14 +83,13 @@ class Finder:
         self._tokeniser, self.work = tokeniser, work
         self.space = Space(work)
         self.cache = _TokenCache(work.cached)
-        self._records = Local(lambda: RunRecords(words, self.space.allocate))
+        self._hashed = Local(lambda: HashedRuns(words, self.space.allocate))
 
     def anchors(self, size: int) -> Anchors:
         """Begin the first pass over about so many bytes of text."""
         # An anchor takes 24 bytes, and there are two in a window; a word has about 7 bytes.
         expected = size * 48 // (7 * (self.length.window + 1))
-        kinds = [np.uint64, np.int64, np.uint64]
-        anchors = self.space.spill("anchors", kinds, self.space.parts(expected))
+        anchors = self.space.spill("anchors", ANCHOR, self.space.parts(expected))
         # A run takes 18 bytes; a quarter of all have an anchor that another one equals, or more.
         expected = size * 18 // (7 * _MARKED)
         self.runs = self.space.spill("runs", [np.uint64], self.space.parts(expected))
@@ -146,23 +133,18 @@ class Finder:
             limits = int(begins[number]), int(begins[number + 1])
             chosen = marked.of(*limits, self.space.allocate)
             counts = corpus.anchors[first:last]
-            needed = np.empty(len(counts), np.int64)
-            needed_anchors(chosen, counts, needed)
-            rows = np.flatnonzero(needed)
+            chosen_of = np.zeros(len(counts), np.bool_)
+            chosen_of[np.repeat(np.arange(len(counts)), counts)[chosen > 0]] = True
+            rows = np.flatnonzero(chosen_of)
             if not len(rows):
                 return number, None
-            of_rows = chosen
             if len(rows) < len(counts):
-                of_rows = chosen[np.repeat(needed > 0, counts)]
-            needed = needed[rows]
+                chosen = chosen[np.repeat(chosen_of, counts)]
             found = self.cache.pop(number, rows)
-            batches = (
-                self._first_tokens(texts(rows), needed)
-                if found is None
-                else ((low, high, tokens, self.anchors_of(tokens)) for low, high, tokens in found)
-            )
-            numbers = first + rows
-            return number, self._runs(batches, numbers, of_rows, (needed, counts[rows]))
+            if found is None:
+                found = self.tokens_of(texts(rows))
+            numbers = corpus.numbers[first + rows]
+            return number, self._runs(found, numbers, chosen, counts[rows])
 
         for number, found in self.work.pool.ordered(work, read(done), self.work.begun):
             if found is not None:
@@ -176,63 +158,53 @@ class Finder:
 
     def _runs(
         self,
-        batches: Iterable[tuple[int, int, Ragged, RunAnchors]],
+        batches: Iterable[Ragged],
         numbers: np.ndarray,
         marks: np.ndarray,
-        limits: tuple[np.ndarray, np.ndarray],
+        counts: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return records of the runs of marked anchors, by part, and where each part begins.
 
-        ``limits`` has the needed anchors of each document, int64[], and the number of all, int32[];
-        ``marks`` has a mark for each of these. Batches may lack anchors behind the needed ones.
+        Args:
+            batches: Tokens of some documents each.
+            numbers: int64[documents], in keep order.
+            marks: uint8[anchors] of all documents.
+            counts: int32[documents], the anchors that each had in the first pass.
         """
-        records = self._records()
-        records.begin()
-        needed, every = limits
-        fewest, begins = np.minimum(needed, every), np.cumsum(every, dtype=np.int64) - every
-        for first, last, tokens, (keys, since, counts) in batches:
-            if np.any(counts > every[first:last]) or np.any(counts < fewest[first:last]):
+        hashed = self._hashed()
+        hashed.begin()
+        first = begin = 0
+        for tokens in batches:
+            keys, since, found = self.anchors_of(tokens)
+            last, end = first + len(found), begin + len(keys)
+            if not np.array_equal(found, counts[first:last]):
                 raise changed("the input")
-            if np.array_equal(counts, every[first:last]):
-                chosen = marks[begins[first] : begins[first] + int(counts.sum())]
-            else:
-                chosen = marks[ragged_rows(begins[first:last], counts)]
-            records.add(tokens, numbers[first:last], (keys, since, counts, chosen))
-        return records.divided(self.runs.parts)
+            hashed.add(tokens, numbers[first:last], (keys, since, found, marks[begin:end]))
+            first, begin = last, end
+        return hashed.divided(self.runs.parts)
 
-    def add_texts(self, text: pa.LargeStringArray, into: PartitionText) -> Iterator[Batch]:
-        """Yield tokens and anchors of some documents at a time, valid until the next ones."""
+    def tokens_of(self, text: pa.LargeStringArray) -> Iterator[Ragged]:
+        """Yield the tokens of some documents at a time, valid until the next ones."""
         data, offsets = self._tokeniser.normalise(text)
-        spec = self._tokeniser.spec
-        # Else they are not the characters of the original text.
-        original = not (spec.nfkc or spec.strip_accents or spec.ignores)
         for first, last in batches(offsets):
-            limits, spanned = offsets[first : last + 1], into.wants_spans(original)
-            tokens, shared, spans = tokens_of(self._tokeniser, data, limits, spanned, into.part)
-            anchors = self.anchors_of(tokens, shared)
-            placed = Placed(data, limits, spans, original) if spanned else None
-            into.add(tokens, shared, anchors, placed)
-            yield Batch(tokens, anchors)
+            yield self._tokeniser.tokens(data, offsets[first : last + 1])[0]
 
-    def _first_tokens(
-        self, text: pa.LargeStringArray, needed: np.ndarray
-    ) -> Iterator[tuple[int, int, Ragged, RunAnchors]]:
-        """Yield the same, and their anchors, perhaps without those behind the needed ones.
+    def rows_of(self, tokens: Ragged, anchors: RunAnchors, first: int) -> list[np.ndarray]:
+        """Return keys uint64[], rows int64[] and contents uint64[] of anchors, see `join_anchors`.
 
-        ``needed``, int64[documents], says how many anchors of each document are needed.
+        ``first`` is the number of the first anchor.
         """
-        data, offsets = self._tokeniser.normalise(text)
+        count, allocate = len(anchors.keys), self.space.allocate
+        prefixes = allocate(len(tokens.values) + 1, np.dtype(np.uint64))
+        contents = allocate(count, np.dtype(np.uint64))
+        of = anchors.since, anchors.counts
+        contents_of_anchors(*tokens, of, self.length.words, prefixes, contents)
+        out = [allocate(count, np.dtype(kind)) for kind in ANCHOR]
+        rows = join_anchors(anchors.keys, contents, first, tuple(out))
+        return [values[:rows] for values in out]
 
-        def look(part: Part) -> tuple[tuple[Ragged, RunAnchors], np.ndarray]:
-            tokens, _ = self._tokeniser.tokens(part.data, part.offsets)
-            anchors = self.anchors_of(tokens)
-            return (tokens, anchors), anchors.counts
-
-        for first, last, _, found in beginnings(self._tokeniser, data, offsets, needed, look):
-            yield first, last, *found
-
-    def anchors_of(self, tokens: Ragged, shared: np.ndarray | None = None) -> RunAnchors:
-        return anchors_of(tokens, self.length, self.space.allocate, shared)
+    def anchors_of(self, tokens: Ragged) -> RunAnchors:
+        return anchors_of(tokens, self.length, self.space.allocate)
 
 
 class _TokenCache:
@@ -258,8 +230,8 @@ class _TokenCache:
             if self._left >= 0:
                 self._tokens[number] = tokens
 
-    def pop(self, number: int, rows: np.ndarray) -> Iterator[tuple[int, int, Ragged]] | None:
-        """Return an iterator over documents, as `Finder.tokens_of`, once; None where they are not.
+    def pop(self, number: int, rows: np.ndarray) -> Iterator[Ragged] | None:
+        """Return tokens of documents, as `Finder.tokens_of`, once; None where they are not there.
 
         ``rows``, int64[], are the documents of the partition that are wanted, ascending.
         """
@@ -268,14 +240,14 @@ class _TokenCache:
         return None if tokens is None else _of_rows(tokens, rows)
 
 
-def _of_rows(tokens: list[Ragged], rows: np.ndarray) -> Iterator[tuple[int, int, Ragged]]:
+def _of_rows(tokens: list[Ragged], rows: np.ndarray) -> Iterator[Ragged]:
     begin = first = 0
     for batch in tokens:
         end = begin + len(batch.offsets) - 1
         last = int(np.searchsorted(rows, end))
         if last > first:
             chosen = rows[first:last] - begin
-            yield first, last, batch if last - first == end - begin else taken(batch, chosen)
+            yield batch if last - first == end - begin else taken(batch, chosen)
         begin, first = end, last
 
 
@@ -292,10 +264,8 @@ class Read(NamedTuple):
 
     tokens: np.ndarray  # int32[documents]
     counts: np.ndarray  # int32[documents]: anchors
-    anchors: tuple[list[np.ndarray], np.ndarray]  # see `Found`, by part, and their ends
+    anchors: tuple[list[np.ndarray], np.ndarray]  # see `Finder.rows_of`, by part, and their ends
     short: np.ndarray  # uint64[documents], see `short_texts`
-    runs: tuple[np.ndarray, np.ndarray]  # records by part, and their ends
-    stretches: np.ndarray  # see `neardup.copies.repeated.known_text`
     cached: list[Ragged]
 
 
@@ -305,11 +275,6 @@ class Anchors:
     def __init__(self, finder: Finder, spill: Spill) -> None:
         self._finder, self._spill = finder, spill
         self._tokens, self._counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-        self._stretches: list[np.ndarray] = []
-        near = np.zeros(NEAR, np.uint64)
-        words, allocate = finder.length.words, finder.space.allocate
-        self._known = Local(lambda: PartitionText(words, allocate, near))
-        self._slabs = Slabs(finder.work.scratch.empty)
         self._ends: list[int] = []
         self._corpus, self._short = 0, list[np.ndarray]()
         self._anchors = self._documents = 0
@@ -319,52 +284,55 @@ class Anchors:
         finder, kept = self._finder, list[Ragged]()
         tokens, counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         short = [np.empty(0, np.uint64)]
-        known = self._known()
-        known.begin()
-        for batch, anchors in finder.add_texts(text, known):
+        columns: list[list[np.ndarray]] = [[np.empty(0, kind)] for kind in ANCHOR]
+        total = 0
+        for batch in finder.tokens_of(text):
+            anchors = finder.anchors_of(batch)
+            for column, values in zip(columns, finder.rows_of(batch, anchors, total), strict=True):
+                column.append(values)
+            total += len(anchors.keys)
             counts.append(anchors.counts)
             tokens.append(np.diff(batch.offsets).astype(np.int32))
             short.append(short_texts(batch, finder.length.words))
             if not finder.cache.is_full:
                 kept.append(Ragged(batch.values.copy(), batch.offsets))
-        found = known.found()
-        keys = found.anchors[0]
-        order = finder.space.allocate(len(keys), np.dtype(np.int64))
+        found = [self._joined(column) for column in columns]
+        order = finder.space.allocate(len(found[0]), np.dtype(np.int64))
         ends = np.empty(self._spill.parts + 1, np.int64)
-        divide(keys, self._spill.parts, order, ends)
-        rows = [finder.space.in_order(values, order) for values in found.anchors]
+        divide(found[0], self._spill.parts, order, ends)
+        rows = [finder.space.in_order(values, order) for values in found]
         return Read(
             np.concatenate(tokens),
             np.concatenate(counts),
             (rows, ends),
             np.concatenate(short),
-            known.records.divided(finder.runs.parts),
-            found.stretches,
             kept if len(kept) == len(tokens) - 1 else [],
         )
+
+    def _joined(self, arrays: list[np.ndarray]) -> np.ndarray:
+        out = self._finder.space.allocate(sum(map(len, arrays)), arrays[0].dtype)
+        return np.concatenate(arrays, out=out)
 
     def add(self, found: Read, corpus: int, about: list[int], table: pa.Table) -> None:
         """Enter a partition: what `of` and `InputCorpus.about` have returned of it."""
         finder = self._finder
         if found.cached:
             finder.cache.put(len(self._ends), found.cached)
-        (rows, ends), (runs, run_ends) = found.anchors, found.runs
+        rows, ends = found.anchors
         rows[1] += self._anchors
         self._spill.add_divided(rows, ends)
-        shift(runs, found.stretches, self._documents)
-        finder.runs.add_divided([runs], run_ends)
         columns: dict[str, Any] = {
             _TOKENS: array_of(found.tokens),
             _ANCHORS: array_of(found.counts),
             _SHORT: array_of(found.short),
         }
         columns |= zip(table.column_names, table.columns, strict=True)
-        entered = Entered(corpus, about, pa.table(columns), found.stretches)
+        entered = Entered(corpus, about, pa.table(columns))
         self.enter(entered)
         progress = finder.work.progress
         progress.enter(entered)
-        if self._spill.is_full or finder.runs.is_full:
-            progress.put_anchors(self._spill, finder.runs)
+        if self._spill.is_full:
+            progress.put_anchors(self._spill)
 
     def enter(self, entered: Entered) -> None:
         """Enter a partition whose anchors are in the spill."""
@@ -376,9 +344,6 @@ class Anchors:
         self._short.append(short[short > 0])
         self._tokens.append(tokens)
         self._counts.append(counts)
-        if len(entered.stretches):
-            kept = self._slabs.copy(np.ascontiguousarray(entered.stretches).view(np.uint8).ravel())
-            self._stretches.append(kept.view(np.uint64).reshape(-1, COLUMNS))
         self._anchors += int(counts.sum(dtype=np.int64))
         self._documents += len(tokens)
         self._ends.append(self._documents)
@@ -396,7 +361,7 @@ class Anchors:
             np.array(self._ends, np.int64),
             np.concatenate([np.empty(0, np.uint64), *self._short]),
         )
-        return Corpus(tokens, counts, numbers, ends, self._stretches, short)
+        return Corpus(tokens, counts, numbers, ends, short)
 
     def marked(self) -> Marked:
         """Return the anchors with a key that another one has too."""
@@ -413,9 +378,7 @@ class Anchors:
         self._spill.end()
         for rows in work.pool.ordered(twice, range(self._spill.parts), work.parts):
             count += mark(bits, rows)
-        runs = self._finder.runs
-        work.note_rows(self._spill, runs)
-        # Those in memory are lost with the process, and are not made again.
-        work.progress.put_marked(bits, count, runs)
+        work.note_rows(self._spill)
+        work.progress.put_marked(bits, count)
         self._spill.close()
         return Marked(bits, count)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.copies.repeated.known_text import COLUMNS
 from neardup.copies.repeated.spill import Allocate, Flush, Spill, Stored
 from neardup.json_values import JSON
 from neardup.state.run_state import RunState
@@ -29,7 +28,6 @@ class Entered(NamedTuple):
     corpus: int  # 0 or 1: which of the inputs
     about: list[int]  # file, start, documents, and those left out for their size
     table: pa.Table  # tokens and anchors of each document, ids and other columns
-    stretches: np.ndarray  # see `neardup.copies.repeated.known_text`
 
 
 class Progress:
@@ -81,26 +79,21 @@ class Progress:
         if self._state is not None:
             self._entered.append(entered)
 
-    def put_anchors(self, anchors: Spill, runs: Spill) -> None:
-        """Flush anchors, and runs, and store that those of all partitions so far are there."""
+    def put_anchors(self, anchors: Spill) -> None:
+        """Flush anchors, and store that those of all partitions so far are there."""
         self.settle()
-        flushes: Any = {"flush": [*anchors.flush()], "runs": [*runs.flush()]}
-        flushes["memory"] = self.memory
+        about: Any = {"flush": [*anchors.flush()], "memory": self.memory}
         if (state := self._state) is None:
             return
         entered, self._entered = self._entered, []
 
-        def sync() -> None:
-            anchors.sync()
-            runs.sync()
-
         def put() -> None:
-            self._put_entered(_ANCHORS, len(state.done(_ANCHORS)), flushes, entered)
+            self._put_entered(_ANCHORS, len(state.done(_ANCHORS)), about, entered)
 
-        self._later(sync, put)
+        self._later(anchors.sync, put)
 
-    def put_marked(self, bits: np.ndarray, anchors: int, runs: Spill) -> None:
-        """Store the end of the first pass, and its last runs.
+    def put_marked(self, bits: np.ndarray, anchors: int) -> None:
+        """Store the end of the first pass.
 
         Nothing is stored, from here on, of a search that is brief and stored nothing before.
         """
@@ -109,9 +102,7 @@ class Progress:
         if state is not None and is_brief and not state.done(_ANCHORS):
             self._state, self._entered = None, []
         if self._state is not None:
-            flush: Any = [*runs.flush()] if runs.rows else None
-            runs.sync()
-            about = {"anchors": anchors, "runs": flush, "memory": self.memory}
+            about = {"anchors": anchors, "memory": self.memory}
             self._put_entered(_MARKED, 0, about, self._entered)
             self._entered = []
             self._state.put(_MARKED, 1, np.ascontiguousarray(bits))
@@ -124,12 +115,10 @@ class Progress:
         for step in [*steps, *([(_MARKED, 0)] if self.is_marked else [])]:
             data, at = self._state.get(*step), 0
             about: Any = self._state.about(*step)
-            for corpus, numbers, size, rows in about["partitions"]:
+            for corpus, numbers, size in about["partitions"]:
                 table = pa.ipc.open_stream(pa.py_buffer(data[at : at + size])).read_all()
+                yield Entered(corpus, numbers, table)
                 at += size
-                stretches = np.frombuffer(data[at : at + rows * 8], np.uint64)
-                yield Entered(corpus, numbers, table, stretches.reshape(-1, COLUMNS))
-                at += rows * 8
 
     @property
     def is_marked(self) -> bool:
@@ -197,9 +186,7 @@ class Progress:
         if name == _ANCHORS:
             return Stored([] if self.is_marked else self._flushes(_ANCHORS))
         if name == _RUNS:
-            marked = self._flushes(_MARKED, _RUNS) if self.is_marked else []
-            flushes = [*self._flushes(_ANCHORS, _RUNS), *marked, *self._flushes(_RUNS)]
-            return Stored(flushes, self.parts(name))
+            return Stored(self._flushes(_RUNS), self.parts(name))
         every = [flush for about in self._abouts(_ROWS) for flush in about.get(name, [])]
         return Stored([Flush(*flush) for flush in every], self.parts(name))
 
@@ -242,8 +229,8 @@ class Progress:
             yield np.frombuffer(data[at : at + size], kind)
             at += size
 
-    def _flushes(self, stage: str, name: str = "flush") -> list[Flush]:
-        return [Flush(*about[name]) for about in self._abouts(stage) if about.get(name)]
+    def _flushes(self, stage: str) -> list[Flush]:
+        return [Flush(*about["flush"]) for about in self._abouts(stage)]
 
     def _abouts(self, stage: str) -> list[dict[str, Any]]:
         """Return the numbers that are stored with each step of a stage."""
@@ -258,11 +245,9 @@ class Progress:
         assert self._state is not None
         streams = [_packed(entered.table) for entered in every]
         partitions: Any = [
-            [entered.corpus, entered.about, len(stream), entered.stretches.size]
+            [entered.corpus, entered.about, len(stream)]
             for entered, stream in zip(every, streams, strict=True)
         ]
-        tables = [entered.stretches.tobytes() for entered in every]
-        streams = [part for pair in zip(streams, tables, strict=True) for part in pair]
         if not self._state.manifest:
             self._state.manifest = self._manifest
         self._state.put(stage, number, b"".join(streams), {**about, "partitions": partitions})

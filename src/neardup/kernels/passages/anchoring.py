@@ -8,8 +8,6 @@ from neardup.kernels.compiling import inner, kernel
 #: A row has the number of an anchor, and at `COUNT` how many more follow that equal it, at most
 #: `MOST`.
 NUMBER, COUNT, MOST = np.int64((1 << 40) - 1), np.int64(40), np.int64((1 << 21) - 1)
-#: Added to rows of which no run is left to the second pass.
-DONE = np.int64(1 << 62)
 #: Marks of rows with a key that others have, at `MARK`: each run of the anchor has a hash; or all
 #: together have one, if others have the same tokens; or one of these, the leader, has both.
 RUNS, TOGETHER, LEADER, MARK = np.int64(1), np.int64(2), np.int64(3), np.int64(61)
@@ -20,22 +18,7 @@ COMPARED = np.int64(64)
 
 
 @kernel
-def gram_key(tokens, first, gram):
-    """Return the key of an anchor that is the gram from some token on, see `window_anchors`.
-
-    Args:
-        tokens: uint64[tokens] of a document.
-        first: Token.
-        gram: Tokens of a gram.
-    """
-    h = np.uint64(0)
-    for i in range(first, first + gram):
-        h = h * TOKEN_MULTIPLIER + tokens[i]
-    return mix(mix(h))
-
-
-@kernel
-def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
+def window_anchors(tokens, offsets, gram, window, keys, since, counts):
     """Select the anchors of each document; return how many there are.
 
     The anchor of a run is the leftmost of its ``window`` grams of ``gram`` tokens with the smallest
@@ -45,8 +28,6 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
     Args:
         tokens: uint64[tokens] of all documents.
         offsets: int64[documents + 1] into ``tokens``.
-        shared: int32[documents, 2]: first token of the part that documents have in common, and
-            number of its tokens, negative in the first document with it; 0 without it.
         gram: Tokens of a gram.
         window: Grams of a run.
         keys: uint64[tokens] for the hash of each anchor.
@@ -60,66 +41,36 @@ def window_anchors(tokens, offsets, shared, gram, window, keys, since, counts):
     while size < window:
         size *= 2
     hashes = np.empty(size, dtype=np.uint64)  # of the last grams
-    grams, out = (gram, window, top), (keys, since)
-    model = np.int64(0), np.int64(0), np.int64(0)  # anchors, and the first token of the part
     count = np.int64(0)
     for d in range(offsets.shape[0] - 1):
         before = count
         text = tokens[offsets[d] : offsets[d + 1]]
-        runs = np.int64(text.shape[0]) - gram - window + 2
-        low = np.int64(shared[d, 0])
-        same = np.int64(shared[d, 1]) - gram - window + 2  # runs in the part
-        known, until = np.int64(-1), low if same >= 1 else runs
-        while True:  # one call for all sections: the kernel would have the selection three times
-            count, gram_at = _select(text, known, until, grams, hashes, out, count)
-            if same < 1 or known >= 0:
-                break
-            # The anchor of the run before may be that of the first run in the part as well. It is,
-            # if it begins in the part and the hashes are equal: another gram of this run would have
-            # a smaller hash, since of equal ones the leftmost counts.
-            is_same = gram_at >= low
-            first, last, begin = model
-            while first + 1 < last and since[first + 1] <= begin:
-                first += 1
-            while first < last and since[first] < begin + same:
-                if not (is_same and keys[count - 1] == keys[first]):
-                    keys[count] = keys[first]
-                    since[count] = max(np.int64(since[first]) - begin, np.int64(0)) + low
-                    count += 1
-                is_same = False
-                first += 1
-            known, until = low + same - 1, runs
+        count = _select(text, (gram, window, top), hashes, (keys, since), count)
         counts[d] = count - before
-        if shared[d, 1] < 0:
-            model = before, count, low
     return count
 
 
 @inner
-def _select(tokens, known, runs, grams, hashes, out, count):
-    """Select the anchors of the runs of a document behind a known one, -1 for none, up to a number.
-
-    Returns how many there are then, and the gram that is the anchor of the last run.
-    """
+def _select(tokens, grams, hashes, out, count):
+    """Select the anchors of a document, behind ``count`` others; return how many there are then."""
     gram, window, top = grams
     keys, since = out
     ring = hashes.shape[0] - 1
-    begin = max(np.int64(0), known)
-    best = np.int64(-1)
-    if known + 1 >= runs:
-        return count, best
+    count_of_grams = np.int64(tokens.shape[0]) - gram + 1
+    if count_of_grams < window:
+        return count
     h = np.uint64(0)
-    for i in range(begin, begin + gram):
+    for i in range(gram):
         h = h * TOKEN_MULTIPLIER + tokens[i]
-    hashes[begin & ring] = mix(h)
-    smallest = np.uint64(0)
-    for end in range(begin, runs + window - 1):
-        if end > begin:
+    hashes[0] = mix(h)
+    best, smallest = np.int64(-1), np.uint64(0)
+    for end in range(count_of_grams):
+        if end > 0:
             gone = tokens[end - 1] * top
             h = h * TOKEN_MULTIPLIER + (tokens[end + gram - 1] - gone)
             hashes[end & ring] = mix(h)
         start = end - window + 1
-        if start < begin:
+        if start < 0:
             continue
         chosen = best
         if best < start:
@@ -131,17 +82,44 @@ def _select(tokens, known, runs, grams, hashes, out, count):
             chosen, smallest = end, hashes[end & ring]
         if chosen != best:
             best = chosen
-            if start > known:
-                keys[count], since[count] = mix(smallest), start
-                count += 1
-    return count, best
+            keys[count], since[count] = mix(smallest), start
+            count += 1
+    return count
+
+
+@kernel
+def join_anchors(keys, contents, first, out):
+    """Turn anchors to rows; from the third equal one on, one is counted in the row before it.
+
+    So a document of zeros is two rows.
+
+    Args:
+        keys: uint64[anchors], consecutive ones.
+        contents: uint64[anchors], a hash of all tokens of each.
+        first: Number of the first one.
+        out: Keys uint64[anchors], rows int64[anchors], see `NUMBER`, and contents uint64[anchors].
+
+    Returns:
+        Number of rows.
+    """
+    to_keys, rows, to_contents = out
+    count = np.int64(0)
+    for i in range(keys.shape[0]):
+        key, content = keys[i], contents[i]
+        is_equal = count > 1 and to_keys[count - 2] == to_keys[count - 1] == key
+        if is_equal and to_contents[count - 1] == content and rows[count - 1] >> COUNT < MOST:
+            rows[count - 1] += np.int64(1) << COUNT
+            continue
+        to_keys[count], rows[count], to_contents[count] = key, first + i, content
+        count += 1
+    return count
 
 
 @kernel
 def equal_contents(members, starts, contents, rows, found):
     """Mark the rows to read again, of those with equal keys.
 
-    Where all have equal tokens, and none has `DONE`, they are `TOGETHER`. Else one of those with
+    Where all have equal tokens, they are `TOGETHER`. Else one of those with
     equal tokens is the `LEADER`, the first in the input, and the others are `TOGETHER`; rows whose
     tokens no other one has get `RUNS`.
 
@@ -149,8 +127,8 @@ def equal_contents(members, starts, contents, rows, found):
         members: int32[], rows with equal keys, each list in a row.
         starts: int32[lists + 1] into ``members``.
         contents: uint64[n], a hash of all tokens of each.
-        rows: int64[n], see `DONE`; those that have it are left out.
-        found: int64[n] for the others, plus their mark << `MARK`.
+        rows: int64[n], see `NUMBER`.
+        found: int64[n] for these, plus their mark << `MARK`.
 
     Returns:
         Number of rows.
@@ -163,19 +141,18 @@ def equal_contents(members, starts, contents, rows, found):
         first = count
         for i in range(begin, end):
             row, value = rows[members[i]], contents[members[i]]
-            alike = alike and value == content and row < DONE
-            if row < DONE:
-                if count - first < COMPARED:
-                    values[count - first] = value
-                found[count] = row
-                count += 1
+            alike = alike and value == content
+            if count - first < COMPARED:
+                values[count - first] = value
+            found[count] = row
+            count += 1
         if alike:
             for i in range(first, count):
                 found[i] |= TOGETHER << MARK
         elif count - first <= COMPARED:
             _lead_each(values, found[first:count])
         else:
-            _lead_most(contents, rows, members[begin:end], found[first:count])
+            _lead_most(contents, members[begin:end], found[first:count])
     return count
 
 
@@ -205,23 +182,20 @@ def _lead(rows, values, value, first, leader):
 
 
 @inner
-def _lead_most(contents, rows, members, found):
+def _lead_most(contents, members, found):
     """Mark rows, of which those with the most frequent contents have a leader."""
     # The one that more than a half has, if there is one.
     value, votes = np.uint64(0), np.int64(0)
     for row in members:
-        if rows[row] < DONE:
-            if votes == 0:
-                value = contents[row]
-            votes += 1 if contents[row] == value else -1
-    leader, at = np.int64(-1), np.int64(0)
-    for row in members:
-        if rows[row] < DONE:
-            is_one = contents[row] == value
-            found[at] |= (TOGETHER if is_one else RUNS) << MARK
-            if is_one and (leader < 0 or found[at] & NUMBER < found[leader] & NUMBER):
-                leader = at
-            at += 1
+        if votes == 0:
+            value = contents[row]
+        votes += 1 if contents[row] == value else -1
+    leader = np.int64(-1)
+    for at in range(members.shape[0]):
+        is_one = contents[members[at]] == value
+        found[at] |= (TOGETHER if is_one else RUNS) << MARK
+        if is_one and (leader < 0 or found[at] & NUMBER < found[leader] & NUMBER):
+            leader = at
     if leader >= 0:
         found[leader] |= LEADER << MARK
 
@@ -258,24 +232,6 @@ def read_marks(bits, first, found):
     for i in range(found.shape[0]):
         bit = 2 * (first + i)
         found[i] = bits[bit >> 3] >> (bit & 7) & 3
-
-
-@kernel
-def needed_anchors(marked, counts, needed):
-    """Count the anchors of each document up to its last marked one, and the one behind.
-
-    Args:
-        marked: uint8[anchors], not 0 for those.
-        counts: int32[documents], the number of anchors of each.
-        needed: int64[documents] for the number; 0 without a marked one.
-    """
-    first = np.int64(0)
-    for d in range(counts.shape[0]):
-        needed[d] = 0
-        for i in range(counts[d]):
-            if marked[first + i]:
-                needed[d] = i + 2
-        first += counts[d]
 
 
 @kernel

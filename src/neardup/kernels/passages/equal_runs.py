@@ -84,16 +84,6 @@ def add_copied(group_of, copied, count, members, ends):
     return count
 
 
-@inner
-def _row_of(runs, position):
-    """Return the row of a run in one of two ascending stretches of rows."""
-    values, second = runs
-    row = first_not_below(values, second, np.int64(values.shape[0]), position)
-    if row < values.shape[0] and values[row] == position:
-        return row
-    return first_not_below(values, np.int64(0), second, position)
-
-
 @kernel
 def sort_copies(columns, order, runs, rows, of, firsts, out):
     """Sort copies by the row that they are copies of, stably.
@@ -102,8 +92,7 @@ def sort_copies(columns, order, runs, rows, of, firsts, out):
         columns: Of copies, as `neardup.kernels.passages.run_records.unpack_runs` reads them.
         order: int64[records], records in the order of their positions; nothing where they are in
             that order.
-        runs: uint64[runs], positions of rows, ascending up to a row and from that one on; and that
-            row.
+        runs: uint64[runs], positions of rows, ascending.
         rows: int64[records], working memory.
         of: int32[runs] of -1 for the first row of those that are copied together with each.
         firsts: int64[runs + 1] of 0 for the first copy of each.
@@ -111,12 +100,13 @@ def sort_copies(columns, order, runs, rows, of, firsts, out):
     """
     origin, sizes, position = columns
     count = position.shape[0]
+    every = np.int64(runs.shape[0])
     for k in range(count):
-        row = first = rows[k] = _row_of(runs, origin[k])
+        row = first = rows[k] = first_not_below(runs, np.int64(0), every, origin[k])
         firsts[first + 1] += np.int64(sizes[k] >> np.uint64(32))
         end = origin[k] + (sizes[k] & TOKEN)
         is_new = of[first] < 0
-        while is_new and row < of.shape[0] and origin[k] <= runs[0][row] < end:
+        while is_new and row < of.shape[0] and origin[k] <= runs[row] < end:
             of[row] = np.int32(first)
             row += 1
     for first in range(firsts.shape[0] - 1):

@@ -176,21 +176,18 @@ def _continues(record, at, here, runs, origin):
 
 
 @kernel
-def contents_of_anchors(tokens, offsets, shared, anchors, words, prefixes, out):
+def contents_of_anchors(tokens, offsets, anchors, words, prefixes, out):
     """Hash all tokens of the runs of each anchor.
 
     Args:
         tokens: uint64[tokens] of all documents.
         offsets: int64[documents + 1] into ``tokens``.
-        shared: int32[documents, 2]: first token of the part that documents have in common, and
-            number of its tokens, negative in the first document with it; 0 without it.
-        anchors: Keys uint64[anchors], first runs int32[anchors], and number of them in each
-            document int32[documents].
+        anchors: First runs int32[anchors], and number of anchors of each document int32[documents].
         words: Tokens of a run.
         prefixes: uint64[tokens + 1], working memory.
         out: uint64[anchors] for the hashes, of 61 bits.
     """
-    _, since, counts = anchors
+    since, counts = anchors
     powers = np.empty(words + 1, dtype=np.uint64)
     powers[0] = np.uint64(1)
     for _ in range(words):
@@ -198,54 +195,26 @@ def contents_of_anchors(tokens, offsets, shared, anchors, words, prefixes, out):
     for i in range(words):
         powers[i + 1] = times(powers[i], BASE)
     anchor = np.int64(0)
-    of_model = anchor, anchor, anchor  # its anchors, and the first token of the part
     for d in range(offsets.shape[0] - 1):
         first, last = anchor, anchor + counts[d]
         text = tokens[offsets[d] : offsets[d + 1]]
-        runs = np.int64(text.shape[0]) - words + 1
-        low = np.int64(shared[d, 0])
-        high = low + np.int64(shared[d, 1]) - words + 1  # behind the runs in the part
-        if high <= low:
-            _hash_contents(text, since, (first, last, runs), words, powers, prefixes, out)
-        else:
-            # Behind the first run of the part, anchors are those of the first document with it.
-            begin = first
-            other, behind, at = of_model
-            while begin < last and since[begin] <= low:
-                begin += 1
-            while other < behind and since[other] <= at:
-                other += 1
-            end = begin
-            while end + 1 < last and other + 1 < behind and since[end + 1] <= high:
-                if since[end + 1] - low != since[other + 1] - at:
-                    break
-                out[end] = out[other]
-                end += 1
-                other += 1
-            stop = np.int64(since[begin]) if begin < last else runs
-            _hash_contents(text, since, (first, begin, stop), words, powers, prefixes, out)
-            _hash_contents(text, since, (end, last, runs), words, powers, prefixes, out)
-        if shared[d, 1] < 0:
-            of_model = first, last, low
+        _hash_contents(text, since[first:last], words, powers, prefixes, out[first:last])
         anchor = last
 
 
 @inner
-def _hash_contents(tokens, since, span, words, powers, prefixes, out):
-    """Hash the tokens of the runs of some anchors; ``span`` ends with the run behind the last."""
-    anchor, last, runs = span
-    if anchor == last:
+def _hash_contents(tokens, since, words, powers, prefixes, out):
+    """Hash the tokens of the runs of the anchors of a document."""
+    if since.shape[0] == 0:
         return
-    first = np.int64(since[anchor])
-    prefix = prefixes[first] = np.uint64(0)
-    for i in range(first, runs + words - 1):
+    prefix = prefixes[0] = np.uint64(0)
+    for i in range(tokens.shape[0]):
         prefix = with_token(prefix, tokens[i])
         prefixes[i + 1] = prefix
-    while anchor < last:
-        begin, end = np.int64(since[anchor]), runs
-        if anchor + 1 < last:
+    for anchor in range(since.shape[0]):
+        begin, end = np.int64(since[anchor]), np.int64(tokens.shape[0]) - words + 1
+        if anchor + 1 < since.shape[0]:
             end = np.int64(since[anchor + 1])
         gone = times(reduced(prefixes[begin]), powers[end - begin - 1])
         found = reduced(prefixes[end + words - 1] + PRIME - gone)
         out[anchor] = mix(found ^ np.uint64(end - begin) * TOKEN_LENGTH)
-        anchor += 1

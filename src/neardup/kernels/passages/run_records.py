@@ -11,7 +11,7 @@ import numpy as np
 
 from neardup.kernels.bits import TOKEN_LENGTH, TOKEN_MULTIPLIER, mix
 from neardup.kernels.compiling import inner, kernel
-from neardup.kernels.passages.positions import COPY, NONE, TOKEN, document_of
+from neardup.kernels.passages.positions import COPY, NONE, TOKEN
 
 #: Added to the number of runs that have one hash, and of those that have one each as well.
 ONE_HASH, EACH = np.uint64(1 << 63), np.uint64(1 << 62)
@@ -101,24 +101,19 @@ def _is_noted(seen, value):
 
 
 @inner
-def _keeps(words, at, seen, documents):
+def _keeps(words, at, seen):
     """Whether all runs of a record with a hash each are read."""
-    return (
-        words[at + 1] & EACH != 0
-        or (documents.shape[0] > 0 and documents[document_of(words[at])])
-        or _is_noted(seen, mix(words[at]))
-    )
+    return words[at + 1] & EACH != 0 or _is_noted(seen, mix(words[at]))
 
 
 @kernel
-def count_rows(words, blocks, seen, documents):
+def count_rows(words, blocks, seen):
     """Count what `unpack_runs` reads.
 
     Args:
         words: uint64[] of records.
         blocks: As `note_hashes` takes them.
         seen: As `note_hashes` fills it.
-        documents: bool[documents]: those of which all runs are read; nothing for none.
 
     Returns:
         Rows, records of copies, and leaders; rows with one hash are counted as copies too.
@@ -135,7 +130,7 @@ def count_rows(words, blocks, seen, documents):
                 records += 1
             else:
                 leaders += np.int64(runs & EACH != 0)
-                if _keeps(words, at, seen, documents):
+                if _keeps(words, at, seen):
                     rows += np.int64(runs & TOKEN)
                 else:
                     for k in range(np.int64(runs)):
@@ -169,7 +164,7 @@ def _enter_leaders(words, blocks, table):
 
 
 @kernel
-def unpack_runs(words, blocks, tables, chosen, rows, copies):
+def unpack_runs(words, blocks, tables, seen, rows, copies):
     """Read records; runs that have one hash, and a leader, are copies of its runs.
 
     A run with a hash of its own that no other has is left out, where nothing is a copy of it.
@@ -180,7 +175,7 @@ def unpack_runs(words, blocks, tables, chosen, rows, copies):
         tables: Working memory by hashes, of leaders and of copies of these: uint64[slots, 3], slots
             a power of 2, at least twice as many as leaders, and as records of copies; both have no
             slots where there are no leaders.
-        chosen: As `count_rows` takes it: ``seen`` and ``documents``.
+        seen: As `note_hashes` fills it.
         rows: Both halves of a hash and position uint64[n], and int32[n], how many runs it is of.
         copies: Position of the first run of the original, numbers of runs and of copies, and
             position plus `COPY`, uint64[records] each.
@@ -189,7 +184,6 @@ def unpack_runs(words, blocks, tables, chosen, rows, copies):
         Rows, records of copies, and copies.
     """
     high, low, position, sizes = rows
-    seen, documents = chosen
     count = records = copied = np.int64(0)
     table, moved = tables
     _enter_leaders(words, blocks, table)
@@ -213,7 +207,7 @@ def unpack_runs(words, blocks, tables, chosen, rows, copies):
                 continue
             if words[here + 1] & ONE_HASH == 0 or words[here + 1] & EACH:
                 hashes = here + 2 if words[here + 1] & ONE_HASH == 0 else here + 4
-                every = _keeps(words, here, seen, documents)
+                every = _keeps(words, here, seen)
                 for k in range(np.int64(runs)):
                     if every or _is_noted(seen, words[hashes + 2 * k]):
                         high[count], low[count] = words[hashes + 2 * k], words[hashes + 1 + 2 * k]
@@ -263,23 +257,6 @@ def columns_of(words, keys, out):
                 count += 1
         at += _size(words, at)
     return count
-
-
-@kernel
-def shift_runs(words, more):
-    """Add to the positions of records, in place.
-
-    Args:
-        words: uint64[] of records.
-        more: uint64, the number that is added.
-    """
-    at = np.int64(0)
-    while at < words.shape[0]:
-        size, is_copy = _size(words, at), words[at] & COPY != 0
-        words[at] += more
-        if is_copy:
-            words[at + 2] += more
-        at += size
 
 
 @kernel
