@@ -18,11 +18,6 @@ def load8(array: Any, index: int) -> Any:
     return np.uint64(int.from_bytes(array[index : index + 8].tobytes(), "little"))
 
 
-def prefetch(array: Any, index: int) -> None:
-    """Nothing: it is for processors."""
-    assert 0 <= index < len(array)
-
-
 def trailing_zeros(value: Any) -> Any:
     """Return the number of zero bits below the lowest one bit; 64 for zero."""
     number = int(value)
@@ -66,7 +61,6 @@ def copy32(source: Any, start: int, target: Any, place: int) -> None:
 
 for operation in (
     load8,
-    prefetch,
     trailing_zeros,
     popcount,
     high_product,

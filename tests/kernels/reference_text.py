@@ -53,11 +53,6 @@ _SOLO = (
 )
 
 
-def prefetch(data: bytes, index: int) -> bytes | None:
-    """Say that bytes will be read: nothing changes, and nothing is returned."""
-    return None if index < len(data) else data
-
-
 def load8(data: bytes, index: int) -> int:
     """Eight bytes as a number, the first byte lowest."""
     return int.from_bytes(data[index : index + 8], "little")

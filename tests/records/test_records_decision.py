@@ -8,7 +8,7 @@ import pytest
 from made_records import NAMES, made_persons
 
 import neardup
-from neardup.records.decision.agreement_classes import EQUAL, classes_of
+from neardup.records.decision.agreement_classes import EQUAL
 from neardup.records.decision.dependences import learn_tree
 from neardup.records.decision.tallies import tally
 from neardup.records.decision.threshold import find_valley
@@ -195,10 +195,7 @@ def test_the_parts_of_a_pair_add_up() -> None:
         assert missing == [0] * len(missing)
 
 
-def test_classes_and_dependences() -> None:
-    similarity = np.array([[0.0, 0.5], [0.95, np.nan]], np.float32)
-    found = classes_of(similarity, np.zeros((2, 2), bool))
-    assert found.tolist() == [[0, 3], [6, -1]]
+def test_dependences() -> None:
     rng = np.random.default_rng(0)
     alike = rng.random(5000) < 0.1
     classes = np.where(alike[:, None], EQUAL, 0).astype(np.int8).repeat(2, axis=1)

@@ -45,20 +45,6 @@ def load8(typing: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
-def prefetch(typing: Any, array: Any, index: Any) -> Any:
-    """Ask the processor for the bytes around an index of an array: they will be read soon."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        byte = _pointer(context, builder, sig.args[0], args[0], args[1], ir.IntType(8))
-        kind = ir.FunctionType(ir.VoidType(), [byte.type, *[ir.IntType(32)] * 3])
-        do = builder.module.declare_intrinsic("llvm.prefetch", [byte.type], kind)
-        builder.call(do, [byte, *map(ir.IntType(32), (0, 3, 1))])  # to read, near, data
-        return context.get_dummy_value()
-
-    return types.none(array, types.int64), generate
-
-
-@intrinsic
 def trailing_zeros(typing: Any, value: Any) -> Any:
     """Return the number of zero bits below the lowest one bit; 64 for zero."""
 

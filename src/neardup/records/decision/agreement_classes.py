@@ -16,24 +16,6 @@ PRIOR = 0.5
 _UNIT = 2.0**-28
 
 
-def classes_of(by_field: np.ndarray, equal: np.ndarray) -> np.ndarray:
-    """Return int8[pairs, k]: the class of each agreement; -1 where a value is missing.
-
-    Args:
-        by_field: float32[pairs, k]: similarities; NaN where a value is missing.
-        equal: bool[pairs, k]: which values are equal.
-
-    Examples:
-        >>> similarity = np.array([[0.1, 1.0, np.nan]], np.float32)
-        >>> classes_of(similarity, np.array([[False, True, False]])).tolist()
-        [[0, 7, -1]]
-    """
-    found = np.searchsorted(EDGES, by_field, side="right").astype(np.int8)
-    found[equal] = EQUAL
-    found[np.isnan(by_field)] = MISSING
-    return found
-
-
 def exact(weights: np.ndarray) -> np.ndarray:
     """Return weights as multiples of a unit: their sums are the same in any order."""
     return np.asarray(np.round(weights / _UNIT) * _UNIT)
