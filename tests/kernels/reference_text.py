@@ -193,16 +193,6 @@ def fill_order(values: Sequence[int]) -> list[int]:
     return sorted(range(len(values)), key=lambda row: values[row])
 
 
-def last_not_above(values: Sequence[int], value: int) -> int:
-    """The last place whose value is not larger."""
-    return bisect_right(values, value) - 1
-
-
-def values_at(keys: Sequence[int], values: Sequence[int], asked: Sequence[int]) -> list[int]:
-    """The values of some keys."""
-    return [values[keys.index(key)] for key in asked]
-
-
 def replace_known(tokens: Sequence[int], table: Mapping[int, int]) -> tuple[list[int], list[int]]:
     """Tokens with their replacements, and the places of those that have none."""
     missing = [place for place, token in enumerate(tokens) if token not in table]

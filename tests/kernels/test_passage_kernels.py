@@ -24,7 +24,6 @@ from neardup.kernels.passages import (
 )
 from neardup.kernels.passages import sources as kernels
 from neardup.kernels.passages.positions import COPY, NONE
-from neardup.kernels.searching import blocks_of
 
 pytestmark = pytest.mark.jit_off
 
@@ -401,13 +400,13 @@ def test_sources_and_passages(seed: int) -> None:
     if rng.random() < 0.5:  # those that are the first are left out of files
         table = packed(rng, tuple(columns))
         table = table[: run_segments.join_segments(table)]
-    space, blocks, count = rng.choice([1, 3, 1000]), blocks_of(table[:, 0]), len(table)
+    space, count = rng.choice([1, 3, 1000]), len(table)
     for rule in range(3):
         made, row, start = [], 0, 0
         while row < count:
             out = np.empty((space, 6), np.uint64)
             span = (row, start), count
-            filled, row, start = growing.grow(table, blocks, *span, rule, boilerplate, out)
+            filled, row, start = growing.grow(table, *span, rule, boilerplate, out)
             made += list(map(tuple, out[:filled].tolist()))
         assert made == reference.grow(by_position, rule, boilerplate)  # type: ignore[arg-type]
 

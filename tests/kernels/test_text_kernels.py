@@ -184,36 +184,6 @@ def test_rows_in_ascending_order(different: list[int], data: st.DataObject) -> N
 
 
 @given(
-    st.lists(
-        st.one_of(
-            st.integers(0, 40),
-            st.integers(0, 2**64 - 1),
-            st.builds(lambda d, w: d << 32 | w, st.integers(0, 9), st.integers(0, 9)),
-        ),
-        max_size=40,
-    ).map(sorted),
-    st.integers(0, 2**64 - 1),
-)
-@example([0, 0], 2**64 - 1)
-@example([2**64 - 1], 8)
-@example([1, 2**63, 2**64 - 5], 8)
-@example([2**64 - 1] * 100, 2**64 - 1)
-@settings(max_examples=20 if SLOW else tries(50, 200), deadline=None)
-def test_searching_in_blocks(values: list[int], value: int) -> None:
-    array = np.array(values, np.uint64)
-    blocks = searching.blocks_of(array)
-    for sought in [value, *values, *(each - 1 for each in values if each), 2**64 - 1, 0]:
-        found = searching.last_not_above(array, blocks, np.uint64(sought))
-        assert found == reference.last_not_above(values, sought)
-    keys = sorted(set(values))
-    array, asked = np.array(keys, np.uint64), keys[::-1] + keys
-    numbers, out = np.arange(len(keys)) * 3, np.empty(len(asked), np.int64)
-    blocks = searching.blocks_of(array)
-    searching.values_at(array, blocks, numbers, np.array(asked, np.uint64), out)
-    assert out.tolist() == reference.values_at(keys, numbers.tolist(), asked)
-
-
-@given(
     st.lists(st.integers(1, 40), unique=True, max_size=30),
     st.lists(st.integers(1, 60), max_size=60),
     st.booleans(),

@@ -84,7 +84,7 @@ def test_the_disk_is_that_of_the_run(
     path = write_lines(tmp_path / "notes.jsonl", [{"text": f"{form} {text}"} for text in texts])
     plan = ("plan", path, "--passages", 25, "--json")
     assert json.loads(command(*plan).out)["disk"] == [0, 0]
-    tune(spill_share=2000)  # of 1 GB
+    tune(spill_share=2000, spill_part=1 << 17)  # of 1 GB; many parts, as of a large corpus
     planned = json.loads(command(*plan).out)["disk"]
     assert command("passages", path, "-o", tmp_path / "out").code == 0
     used = json.loads((tmp_path / "out" / "run.json").read_text())["temporary_bytes"]

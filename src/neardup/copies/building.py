@@ -14,7 +14,7 @@ from neardup.copies.work import Work
 from neardup.files.scratch import Scratch, Slabs
 from neardup.kernels.passages.following import bridge
 from neardup.kernels.passages.growing import grow, share_words
-from neardup.kernels.searching import blocks_of, first_not_below
+from neardup.kernels.searching import first_not_below
 from neardup.tuning import TUNING
 
 #: More documents than any passage has.
@@ -57,8 +57,7 @@ def build(
     rule, words, boilerplate = SOURCES.index(spec.name_source), spec.words, spec.boilerplate
     position = segments[:, 0]
     begin = first_not_below(position, 0, len(position), np.uint64(old << 32))
-    bounds, blocks = divided(position, begin), blocks_of(position, scratch.empty)
-
+    bounds = divided(position, begin)
     slabs, parts = Slabs(scratch.empty), deque[np.ndarray]()
 
     def grown(number: int) -> list[np.ndarray]:
@@ -67,7 +66,7 @@ def build(
         out = np.empty((min(last - at, TUNING.run_segments) + 1, 6), np.uint64)
         while at < last:
             span = (at, start), last
-            count, at, start = grow(segments, blocks, *span, rule, boilerplate, out)
+            count, at, start = grow(segments, *span, rule, boilerplate, out)
             rows = work.arrays.empty((count, 6), np.uint64)
             rows[:] = out[:count]
             made.append(rows)

@@ -11,7 +11,6 @@ from neardup.copies.finding import FoundPassages, Inputs
 from neardup.corpora.corpus import InputCorpus
 from neardup.engines.reading import PartitionRows
 from neardup.files.scratch import Scratch
-from neardup.kernels.searching import blocks_of, values_at
 from neardup.sketch.spans import ends_of
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
@@ -56,15 +55,12 @@ class Offsets:
             every[kept : kept + len(batch)] = batch
             kept += len(batch)
         self.keys = every[:kept]
-        self._blocks = blocks_of(self.keys, scratch.empty)
         self.values = scratch.empty(kept, np.int64)
         self._pool = pool
 
     def of(self, keys: np.ndarray) -> np.ndarray:
         """Return int64[asked]: code points of the original text before each."""
-        found = np.empty(len(keys), np.int64)
-        values_at(self.keys, self._blocks, self.values, keys, found)
-        return found
+        return np.asarray(self.values[np.searchsorted(self.keys, keys)])
 
     def fill(
         self,

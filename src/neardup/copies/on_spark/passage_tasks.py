@@ -25,7 +25,6 @@ from neardup.copies.on_spark.run_tasks import unpack_segments, unpack_spans
 from neardup.copies.repeated.equal_rows import rows_of
 from neardup.files.scratch import Scratch
 from neardup.kernels.passages.growing import grow, share_words
-from neardup.kernels.searching import blocks_of
 from neardup.spark.stages.batches import Batches
 from neardup.spark.stages.batches import Rows as Out
 
@@ -178,11 +177,11 @@ def _grown(
     every = rows_of([v[order] for v in (position, runs, first, origin, latest, holders)])
     low = int(np.searchsorted(position[order], table[0][begin]))
     high = low + end - begin
-    rule, parts, start, blocks = SOURCES.index(spec.name_source), [], 0, blocks_of(every[:, 0])
+    rule, parts, start = SOURCES.index(spec.name_source), [], 0
     while low < high:
         rows = np.empty((high - low + 1, 6), _U64)
         span = (low, start), high
-        count, low, start = grow(every, blocks, *span, rule, spec.boilerplate, rows)
+        count, low, start = grow(every, *span, rule, spec.boilerplate, rows)
         parts.append(rows[:count])
     rows = np.concatenate(parts)
     # Documents are numbered from 0 for the counts.

@@ -5,7 +5,7 @@ import numpy as np
 from neardup.kernels.bits import TOKEN_LENGTH, mix
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.passages.positions import NONE, TOKEN
-from neardup.kernels.searching import last_not_above
+from neardup.kernels.searching import first_above
 
 _HIGH = np.uint64(32)
 
@@ -19,6 +19,12 @@ def _is_common(table, row, boilerplate):
 def _end(table, row):
     """Return the position behind the runs of a segment."""
     return table[row, 0] + (table[row, 1] & TOKEN)
+
+
+@inner
+def _last_not_above(positions, position):
+    """Return the last row whose position is not above one; -1 where none is."""
+    return first_above(positions, np.int64(0), np.int64(positions.shape[0]), position) - 1
 
 
 @inner
@@ -50,14 +56,13 @@ def _reach(table, at, row, end, start, source, boilerplate):
 
 
 @kernel
-def grow(table, blocks, begin, end, rule, boilerplate, out):
+def grow(table, begin, end, rule, boilerplate, out):
     """Join the repeated runs of some documents to passages, as many as there is space for.
 
     Args:
         table: uint64[segments, 5], rows of segments, ascending, none of which can be joined to the
             one before; see `neardup.kernels.passages.run_segments`. Those that are the first may be
             left out.
-        blocks: Of their positions, see `neardup.kernels.searching.blocks_of`.
         begin: The run to begin with: its segment, and its position, or 0 for that of the segment.
         end: Segment after the last one that is looked at; documents are complete.
         rule: Which source: 0 the one that reaches furthest, 1 the latest, 2 the first.
@@ -78,18 +83,18 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
             continue
         step = start - table[row, 0]
         source = table[row, 3 if rule == 2 else 4] + step
-        at = last_not_above(positions, blocks, source)
+        at = _last_not_above(positions, source)
         reach = _reach(table, at, row, end, start, source, boilerplate)
         if rule == 0:
             other = table[row, 3] + step
             if other != source:
-                at = last_not_above(positions, blocks, other)
+                at = _last_not_above(positions, other)
                 further = _reach(table, at, row, end, start, other, boilerplate)
                 if further > reach:
                     source, reach = other, further
             while True:
                 source, grown = _furthest(
-                    table, positions, blocks, row, end, start, source, reach, boilerplate
+                    table, positions, row, end, start, source, reach, boilerplate
                 )
                 if grown == reach:
                     break
@@ -117,7 +122,7 @@ def grow(table, blocks, begin, end, rule, boilerplate, out):
 
 
 @inner
-def _furthest(table, positions, blocks, row, end, start, source, reach, boilerplate):
+def _furthest(table, positions, row, end, start, source, reach, boilerplate):
     """Return (source, reach) after the sources of the run just behind a passage were tried."""
     best, longest, behind = source, reach, start + reach
     k = row
@@ -132,7 +137,7 @@ def _furthest(table, positions, blocks, row, end, start, source, reach, boilerpl
         if there & TOKEN < reach:
             continue
         there -= reach
-        at = last_not_above(positions, blocks, there)
+        at = _last_not_above(positions, there)
         found = _reach(table, at, row, end, start, there, boilerplate)
         if found > longest or (found == longest and found > reach and there > best):
             best, longest = there, found
