@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +20,18 @@ from harness import BENCH, DATA, NEARDUP, measure, median, peer_python, save, sa
 WORDS = 25
 SHAPES = ("few", "mixed")
 TEMPLATE = 200
-#: How many of the words of a note are before the template.
-TEMPLATES: dict[str, Callable[[int], int]] = {
-    "template": lambda words: 0,
-    "template-in-the-middle": lambda words: words // 2,
-    "template-behind": lambda words: words,
-}
 
 
-def with_template(source: Path, words_before: Callable[[int], int], name: str) -> Path:
-    """The same notes, each with a template of 200 words behind some of its words."""
-    path = source.with_name(f"{name}-{source.name}")
+def with_template(source: Path) -> Path:
+    """The same notes, each with a template of 200 words in the middle."""
+    path = source.with_name(f"template-in-the-middle-{source.name}")
     if not path.exists():
         template = " ".join(f"form{i}" for i in range(TEMPLATE))
         with source.open(encoding="utf-8") as lines, path.open("w", encoding="utf-8") as out:
             for line in lines:
                 row = json.loads(line)
                 words = row["text"].split(" ")
-                at = words_before(len(words))
+                at = len(words) // 2
                 row["text"] = " ".join([*words[:at], template, *words[at:]])
                 out.write(json.dumps(row, ensure_ascii=False) + "\n")
     return path
@@ -108,10 +101,7 @@ def main() -> None:
         ways = {
             "tables": ours(source),
             "cut": ours(source, "--cut"),
-            **{
-                name: ours(with_template(source, words_before, name))
-                for name, words_before in TEMPLATES.items()
-            },
+            "template-in-the-middle": ours(with_template(source)),
             "words-10": ours(source, "--words", "10"),
         }
         results[shape] = {"bytes": source.stat().st_size, **compare(ways, args.runs, 1)}
