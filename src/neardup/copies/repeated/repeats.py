@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of, numbers
 from neardup.copies.repeated.entered_documents import Corpus
-from neardup.copies.repeated.equal_rows import Groups, Rule
+from neardup.copies.repeated.equal_rows import Groups, Rule, in_order
 from neardup.copies.repeated.hashed_runs import HashedRuns
 from neardup.copies.repeated.run_sources import RunSources
 from neardup.copies.repeated.search_progress import Entered
@@ -300,7 +300,7 @@ class Anchors:
         order = finder.space.allocate(len(found[0]), np.dtype(np.int64))
         ends = np.empty(self._spill.parts + 1, np.int64)
         divide(found[0], self._spill.parts, order, ends)
-        rows = [finder.space.in_order(values, order) for values in found]
+        rows = [in_order(values, order, finder.space.allocate) for values in found]
         return Read(
             np.concatenate(tokens),
             np.concatenate(counts),

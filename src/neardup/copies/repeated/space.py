@@ -33,10 +33,6 @@ class Space:
         """Return an array for a part, which may be many times as large as others."""
         return self.work.arrays.empty(rows, dtype)
 
-    def in_order(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """Return values by their rows, int64[]."""
-        return values.take(order, out=self.allocate(len(order), values.dtype), mode="clip")
-
     def parts(self, size: int) -> int:
         """Return how many parts so many bytes of rows are divided into."""
         part = min(TUNING.spill_part, self.work.progress.memory // TUNING.spill_part_share)
