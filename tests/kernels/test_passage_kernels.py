@@ -113,14 +113,13 @@ def test_anchors_and_their_runs(seed: int) -> None:
 
 def unpacked(words: np.ndarray) -> list[tuple[int, ...]]:
     """Both hashes, position and number of runs of rows, those of copies too; sorted."""
-    blocks = np.zeros(1, np.int64), np.array([len(words)])
     every = np.full((2, 1), NONE)  # none is left out
-    count, records, leaders = run_records.count_rows(words, blocks, every)
+    count, records, leaders = run_records.count_rows(words, every)
     kinds = np.uint64, np.uint64, np.uint64, np.int32
     rows = tuple(np.empty(count, kind) for kind in kinds)
     copies = tuple(np.empty(records, np.uint64) for _ in range(3))
     tables = tables_for(leaders, records)
-    made = run_records.unpack_runs(words, blocks, tables, every, rows, copies)
+    made = run_records.unpack_runs(words, tables, every, rows, copies)
     count, records, copied = made
     found = list(zip(*(column[:count].tolist() for column in rows), strict=True))
     of = {row[2]: row for row in found}

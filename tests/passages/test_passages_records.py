@@ -107,11 +107,9 @@ def test_records_of_runs(seed: int) -> None:
                 for k, pair in enumerate(zip(rest[::2], rest[1::2], strict=True)):
                     if every or pair[0] % (64 * seen.shape[1]) in noted:
                         rows.append((*pair, position + k, 1))
-        begin, end = ends[part : part + 2]
-        cut = begin + sum(map(len, some[: rng.randrange(len(some) + 1)]))
-        blocks = np.array([begin, cut]), np.array([cut, end])
-        run_records.note_hashes(words, blocks, seen)
-        counts = run_records.count_rows(words, blocks, seen)
+        of_part = words[ends[part] : ends[part + 1]]
+        run_records.note_hashes(of_part, seen)
+        counts = run_records.count_rows(of_part, seen)
         assert counts[0] >= len(rows) and counts[1] >= len(copies) and counts[2] == len(leaders)
         kinds = (np.uint64, np.uint64, np.uint64, np.int32)
         both = (
@@ -120,7 +118,7 @@ def test_records_of_runs(seed: int) -> None:
         )
         slots = [2 << count.bit_length() if counts[2] else 0 for count in (counts[2], counts[1])]
         tables = tuple(np.zeros((each, 3), np.uint64) for each in slots)
-        sizes = run_records.unpack_runs(words, blocks, tables, seen, *map(tuple, both))
+        sizes = run_records.unpack_runs(of_part, tables, seen, *map(tuple, both))
         assert sizes == (len(rows), len(copies), sum(runs >> 32 for _, runs, _ in copies))
         for found, expected, size in zip(both, (rows, copies), sizes, strict=False):
             listed = list(zip(*(each[:size].tolist() for each in found), strict=True))

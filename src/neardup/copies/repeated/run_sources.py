@@ -9,7 +9,7 @@ import numpy as np
 from neardup.copies.repeated.entered_documents import Corpus
 from neardup.copies.repeated.equal_rows import Rule, order_of, segments_of
 from neardup.copies.repeated.space import Space
-from neardup.copies.repeated.spill import RowBlocks, Spill
+from neardup.copies.repeated.spill import Spill
 from neardup.kernels.passages.run_records import count_rows, note_hashes, unpack_runs
 from neardup.kernels.passages.run_segments import (
     are_ascending,
@@ -99,7 +99,8 @@ class RunSources:
     def _segments_of_part(self, part: int) -> list[Divided]:
         """Return the words of the segments of a part of all runs."""
         space, found = self._space, list[Divided]()
-        columns, copied = self._unpacked(self._files["runs"].blocks(part, space.allocate))
+        (words,) = self._files["runs"].take(part, space.allocate)
+        columns, copied = self._unpacked(words)
         segments = segments_of(columns, copied, self._rule, space.allocate, space.at_once)
         for low in range(0, len(segments[0]), space.at_once):
             slices = tuple(values[low : low + space.at_once] for values in segments)
@@ -110,22 +111,19 @@ class RunSources:
             found.append(([words], ends))
         return found
 
-    def _unpacked(
-        self, records: RowBlocks
-    ) -> tuple[list[np.ndarray], tuple[list[np.ndarray], int]]:
+    def _unpacked(self, words: np.ndarray) -> tuple[list[np.ndarray], tuple[list[np.ndarray], int]]:
         """Return columns of runs and of records of copies, and the number of copies."""
-        words, limits = records
-        size = int((limits[1] - limits[0]).sum())
         # A bit for each hash, four times as many as there may be: most of the others are seen once.
         allocate = self._space.allocate
-        seen = allocate(2 << (size // TUNING.words_of_records).bit_length(), _WORD).reshape(2, -1)
+        bits = 2 << (len(words) // TUNING.words_of_records).bit_length()
+        seen = allocate(bits, _WORD).reshape(2, -1)
         seen[:] = 0
-        note_hashes(words, limits, seen)
-        count, copied, leaders = count_rows(words, limits, seen)
+        note_hashes(words, seen)
+        count, copied, leaders = count_rows(words, seen)
         runs = [allocate(count, kind) for kind in (_WORD, _WORD, _WORD, _SIZE)]
         copies = [allocate(copied, _WORD) for _ in range(3)]
         tables = self._table(leaders), self._table(copied if leaders else 0)
-        found = unpack_runs(words, limits, tables, seen, tuple(runs), tuple(copies))
+        found = unpack_runs(words, tables, seen, tuple(runs), tuple(copies))
         count, copied, total = found
         return [each[:count] for each in runs], ([each[:copied] for each in copies], total)
 

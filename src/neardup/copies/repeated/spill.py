@@ -43,13 +43,6 @@ class Stored(NamedTuple):
     freed: int = 0  # parts, the first ones, that are not there any more, see `Spill.free`
 
 
-class RowBlocks(NamedTuple):
-    """Rows of one column, in blocks of an array."""
-
-    values: np.ndarray
-    limits: tuple[np.ndarray, np.ndarray]  # where blocks begin and end, int64[blocks] each
-
-
 class Spill:
     """Collects rows and gives them back part by part, in the order in which they came.
 
@@ -239,14 +232,6 @@ class Spill:
             for batches in self._pending:
                 left = left[batches.copy(part, number, left) :]
         return found
-
-    def blocks(self, part: int, allocate: Allocate = np.empty) -> RowBlocks:
-        """Return the rows of a part of a spill of one column, a copy or not. For any thread."""
-        if not self._flushes and len(self._pending) == 1:
-            batches = self._pending[0]
-            return RowBlocks(batches.columns[0], batches.limits(part))
-        (rows,) = self.take(part, allocate)
-        return RowBlocks(rows, (np.zeros(1, np.int64), np.array([len(rows)])))
 
     def array(self, allocate: Allocate = np.empty) -> np.ndarray:
         """Return the rows of a spill of one column and one part, in memory or mapped.

@@ -61,29 +61,27 @@ def divide_records(words, keys, parts, ends, out):
 
 
 @kernel
-def note_hashes(words, blocks, seen):
+def note_hashes(words, seen):
     """Note the hashes of runs with one each, and where runs are that others are copies of.
 
     Args:
         words: uint64[] of records.
-        blocks: Where these begin int64[blocks] and end int64[blocks].
         seen: uint64[2, n] of 0, n a power of 2: a bit for each hash that occurs once or more often,
             and for each that occurs twice or more often. Some bits are of several hashes.
     """
-    for block in range(blocks[0].shape[0]):
-        at, end = blocks[0][block], blocks[1][block]
-        while at < end:
-            runs = words[at + 1]
-            if words[at] & COPY:
-                word, bit = _bit(seen, mix(words[at + 2]))
-                seen[1, word] |= bit
-            elif runs & ONE_HASH == 0 or runs & EACH:
-                first = at + 2 if runs & ONE_HASH == 0 else at + 4
-                for k in range(np.int64(runs & TOKEN)):
-                    word, bit = _bit(seen, words[first + 2 * k])
-                    seen[1, word] |= seen[0, word] & bit
-                    seen[0, word] |= bit
-            at += _size(words, at)
+    at, end = np.int64(0), np.int64(words.shape[0])
+    while at < end:
+        runs = words[at + 1]
+        if words[at] & COPY:
+            word, bit = _bit(seen, mix(words[at + 2]))
+            seen[1, word] |= bit
+        elif runs & ONE_HASH == 0 or runs & EACH:
+            first = at + 2 if runs & ONE_HASH == 0 else at + 4
+            for k in range(np.int64(runs & TOKEN)):
+                word, bit = _bit(seen, words[first + 2 * k])
+                seen[1, word] |= seen[0, word] & bit
+                seen[0, word] |= bit
+        at += _size(words, at)
 
 
 @inner
@@ -107,35 +105,33 @@ def _keeps(words, at, seen):
 
 
 @kernel
-def count_rows(words, blocks, seen):
+def count_rows(words, seen):
     """Count what `unpack_runs` reads.
 
     Args:
         words: uint64[] of records.
-        blocks: As `note_hashes` takes them.
         seen: As `note_hashes` fills it.
 
     Returns:
         Rows, records of copies, and leaders; rows with one hash are counted as copies too.
     """
     rows = records = leaders = np.int64(0)
-    for block in range(blocks[0].shape[0]):
-        at, end = blocks[0][block], blocks[1][block]
-        while at < end:
-            runs = words[at + 1]
-            if words[at] & COPY:
-                records += 1
-            elif runs & ONE_HASH and runs & EACH == 0:
-                rows += 1
-                records += 1
+    at, end = np.int64(0), np.int64(words.shape[0])
+    while at < end:
+        runs = words[at + 1]
+        if words[at] & COPY:
+            records += 1
+        elif runs & ONE_HASH and runs & EACH == 0:
+            rows += 1
+            records += 1
+        else:
+            leaders += np.int64(runs & EACH != 0)
+            if _keeps(words, at, seen):
+                rows += np.int64(runs & TOKEN)
             else:
-                leaders += np.int64(runs & EACH != 0)
-                if _keeps(words, at, seen):
-                    rows += np.int64(runs & TOKEN)
-                else:
-                    for k in range(np.int64(runs)):
-                        rows += np.int64(_is_noted(seen, words[at + 2 + 2 * k]))
-            at += _size(words, at)
+                for k in range(np.int64(runs)):
+                    rows += np.int64(_is_noted(seen, words[at + 2 + 2 * k]))
+        at += _size(words, at)
     return rows, records, leaders
 
 
@@ -150,28 +146,26 @@ def _slot(table, key, other):
 
 
 @inner
-def _enter_leaders(words, blocks, table):
+def _enter_leaders(words, table):
     """Enter both hashes and the position of each leader, by the first hash."""
     table[:, 2] = NONE
-    for block in range(blocks[0].shape[0] if table.shape[0] > 0 else 0):
-        at, end = blocks[0][block], blocks[1][block]
-        while at < end:
-            if words[at] & COPY == 0 and words[at + 1] & EACH:
-                slot = _slot(table, words[at + 2], words[at + 3])
-                table[slot, 0], table[slot, 1] = words[at + 2], words[at + 3]
-                table[slot, 2] = words[at]
-            at += _size(words, at)
+    at, end = np.int64(0), np.int64(words.shape[0] if table.shape[0] > 0 else 0)
+    while at < end:
+        if words[at] & COPY == 0 and words[at + 1] & EACH:
+            slot = _slot(table, words[at + 2], words[at + 3])
+            table[slot, 0], table[slot, 1] = words[at + 2], words[at + 3]
+            table[slot, 2] = words[at]
+        at += _size(words, at)
 
 
 @kernel
-def unpack_runs(words, blocks, tables, seen, rows, copies):
+def unpack_runs(words, tables, seen, rows, copies):
     """Read records; runs that have one hash, and a leader, are copies of its runs.
 
     A run with a hash of its own that no other has is left out, where nothing is a copy of it.
 
     Args:
         words: uint64[] of records.
-        blocks: As `note_hashes` takes them.
         tables: Working memory by hashes, of leaders and of copies of these: uint64[slots, 3], slots
             a power of 2, at least twice as many as leaders, and as records of copies; both have no
             slots where there are no leaders.
@@ -186,48 +180,47 @@ def unpack_runs(words, blocks, tables, seen, rows, copies):
     high, low, position, sizes = rows
     count = records = copied = np.int64(0)
     table, moved = tables
-    _enter_leaders(words, blocks, table)
+    _enter_leaders(words, table)
     moved[:, 2] = NONE
     leaders = table.shape[0]
-    for block in range(blocks[0].shape[0]):
-        at, end = blocks[0][block], blocks[1][block]
-        while at < end:
-            start, runs = words[at], words[at + 1] & TOKEN
-            here, at = at, at + _size(words, at)
-            if start & COPY:
-                # Its original is before it, and may be a copy.
-                first = words[here + 2]
-                if leaders > 0:
-                    slot = _slot(moved, mix(first), first)
-                    first = moved[slot, 2] if moved[slot, 2] != NONE else first
-                copies[0][records], copies[1][records] = first, words[here + 1]
-                copies[2][records] = start
-                copied += np.int64(words[here + 1] >> np.uint64(32))
-                records += 1
-                continue
-            if words[here + 1] & ONE_HASH == 0 or words[here + 1] & EACH:
-                hashes = here + 2 if words[here + 1] & ONE_HASH == 0 else here + 4
-                every = _keeps(words, here, seen)
-                for k in range(np.int64(runs)):
-                    if every or _is_noted(seen, words[hashes + 2 * k]):
-                        high[count], low[count] = words[hashes + 2 * k], words[hashes + 1 + 2 * k]
-                        position[count], sizes[count] = start + np.uint64(k), 1
-                        count += 1
-                continue
-            leader = NONE
+    at, end = np.int64(0), np.int64(words.shape[0])
+    while at < end:
+        start, runs = words[at], words[at + 1] & TOKEN
+        here, at = at, at + _size(words, at)
+        if start & COPY:
+            # Its original is before it, and may be a copy.
+            first = words[here + 2]
             if leaders > 0:
-                leader = table[_slot(table, words[here + 2], words[here + 3]), 2]
-            if leader == NONE:
-                high[count], low[count] = words[here + 2], words[here + 3]
-                position[count], sizes[count] = start, runs
-                count += 1
-            else:
-                slot = _slot(moved, mix(start), start)
-                moved[slot, 0], moved[slot, 1], moved[slot, 2] = mix(start), start, leader
-                copies[0][records], copies[2][records] = leader, start | COPY
-                copies[1][records] = np.uint64(1) << np.uint64(32) | runs
-                records += 1
-                copied += 1
+                slot = _slot(moved, mix(first), first)
+                first = moved[slot, 2] if moved[slot, 2] != NONE else first
+            copies[0][records], copies[1][records] = first, words[here + 1]
+            copies[2][records] = start
+            copied += np.int64(words[here + 1] >> np.uint64(32))
+            records += 1
+            continue
+        if words[here + 1] & ONE_HASH == 0 or words[here + 1] & EACH:
+            hashes = here + 2 if words[here + 1] & ONE_HASH == 0 else here + 4
+            every = _keeps(words, here, seen)
+            for k in range(np.int64(runs)):
+                if every or _is_noted(seen, words[hashes + 2 * k]):
+                    high[count], low[count] = words[hashes + 2 * k], words[hashes + 1 + 2 * k]
+                    position[count], sizes[count] = start + np.uint64(k), 1
+                    count += 1
+            continue
+        leader = NONE
+        if leaders > 0:
+            leader = table[_slot(table, words[here + 2], words[here + 3]), 2]
+        if leader == NONE:
+            high[count], low[count] = words[here + 2], words[here + 3]
+            position[count], sizes[count] = start, runs
+            count += 1
+        else:
+            slot = _slot(moved, mix(start), start)
+            moved[slot, 0], moved[slot, 1], moved[slot, 2] = mix(start), start, leader
+            copies[0][records], copies[2][records] = leader, start | COPY
+            copies[1][records] = np.uint64(1) << np.uint64(32) | runs
+            records += 1
+            copied += 1
     return count, records, copied
 
 
