@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import neardup
+from common import Tune
 from neardup import ShingleSpec
-from neardup.sketch import tokenising
 from neardup.sketch.spans import ends_of
 from neardup.sketch.texts import as_text, text_buffers
 from neardup.sketch.tokenising import Tokeniser
@@ -39,15 +39,13 @@ def test_texts_that_are_little_more_than_what_they_have_in_common(more: list[str
 
 
 @pytest.mark.parametrize("options", [{}, {"nfkc": True}, {"ignore": ["w1[0-9]*"]}, {"stem": "en"}])
-def test_batches_change_nothing(
-    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_change_nothing(options: dict[str, object], tune: Tune) -> None:
     if "stem" in options:
         pytest.importorskip("Stemmer")
         options = {"stem": "english"}
     texts = {"text": corpus(1)}
     expected = neardup.passages(texts, words=8, **options)  # type: ignore[arg-type]
-    monkeypatch.setattr(tokenising, "_BATCH_BYTES", 2000)
+    tune(text_bytes=2000)
     found = neardup.passages(texts, words=8, **options)  # type: ignore[arg-type]
     for name in ("passages", "documents"):
         assert getattr(found, name).equals(getattr(expected, name))
@@ -55,9 +53,7 @@ def test_batches_change_nothing(
 
 
 @pytest.mark.parametrize("spec", [ShingleSpec(n=1), ShingleSpec(n=1, keep_case=True)])
-def test_a_large_document_is_the_same_in_parts(
-    spec: ShingleSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_document_is_the_same_in_parts(spec: ShingleSpec, tune: Tune) -> None:
     data, offsets = text_buffers(as_text(["before", " ".join(corpus(4)), "behind"]))
     tokeniser = Tokeniser(spec)
 
@@ -67,8 +63,7 @@ def test_a_large_document_is_the_same_in_parts(
         return [*(values.copy() for values in tokens), *limits, spans.begins]
 
     expected = found()
-    monkeypatch.setattr(tokenising, "_TOGETHER", 300)
-    monkeypatch.setattr(tokenising, "_NEAR", 16)
+    tune(large_text=300, near_bytes=16)
     assert len(expected[0]) > 9000
     assert all(np.array_equal(a, b) for a, b in zip(found(), expected, strict=True))
 
