@@ -18,8 +18,8 @@ OTHERS = {
     "_NO_DICTIONARIES": "what an older PyArrow has not",
     "DATA": "a folder of the experiments",
 }
-#: Those of `neardup.copies.repeated.known_text`, which is about to go.
-GOING = {"_SLOTS", "_STORE", "_MORE", "RECENT"}
+#: Those of `neardup.copies.repeated.hashed_runs`, which are no bounds of other modules.
+GOING = {"_MORE", "RECENT"}
 
 
 def test_bounds_are_replaced_for_all_threads_until_the_end() -> None:
