@@ -131,7 +131,7 @@ kills: $(VENV)/.test
 	NEARDUP_COPY_HISTORIES=2000 $(BIN)/python -m pytest tests/index/test_index_copied.py -k histories
 	NEARDUP_KILLS=1 $(BIN)/python -m pytest tests/state/test_state_output_folder.py -k killed
 	NEARDUP_KILLS=300 $(BIN)/python -m pytest tests/passages -k killed
-	NEARDUP_MANY=1 $(BIN)/python -m pytest tests/engines tests/state -k "killed or damaged or disk"
+	NEARDUP_MANY=1 $(BIN)/python -m pytest tests/deduplication tests/state -k "killed or damaged or disk"
 	$(BIN)/python -m fuzz crashes --cases 150
 	NEARDUP_SERVE_KILLS=100 $(BIN)/python -m pytest tests/serve/test_serve_faults.py -k kills
 	NEARDUP_INTERLEAVINGS=1000 $(BIN)/python -m pytest tests/serve/test_serve_groups.py -k interleaving
@@ -143,8 +143,8 @@ profile: $(VENV)/.base
 # Looks for inputs that break neardup, an hour and a half in all; see fuzz/README.md.
 fuzz: $(VENV)/.test
 	NEARDUP_MANY=1 $(BIN)/python -m pytest tests/kernels tests/cluster tests/match tests/inspect \
-		tests/passages tests/fuzz tests/records tests/index/test_index_copied.py \
-		tests/engines/test_engine_definition.py
+		tests/passages tests/fuzz tests/linkage tests/index/test_index_copied.py \
+		tests/deduplication/test_engine_definition.py
 	$(BIN)/python -m fuzz readers --cases 1000000 --seconds 1500
 	$(BIN)/python -m fuzz kernels --cases 20000 --seconds 900
 	$(BIN)/python -m fuzz options --cases 5000 --seconds 600

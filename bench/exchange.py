@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 import neardup
-from neardup.copies.asked import PassageSpec
-from neardup.copies.on_spark import anchor_tasks, passage_tasks, run_tasks
-from neardup.copies.on_spark.packing import HERE
+from neardup.copied_passages.on_spark import anchor_tasks, passage_tasks, run_tasks
+from neardup.copied_passages.on_spark.packing import HERE
+from neardup.copied_passages.passage_spec import PassageSpec
 from neardup.synth import demo_notes
 
 #: Tokens of other ranges that a share of a range may ask for.

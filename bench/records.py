@@ -82,7 +82,7 @@ def load(name: str) -> tuple[Any, set[tuple[int, int]]]:
     import pandas as pd
 
     if name.startswith("persons"):
-        from neardup.records.persons import PersonSpec, person_truth, persons
+        from neardup.synth.persons import PersonSpec, person_truth, persons
 
         spec = PersonSpec(int(name.partition("-")[2]))
         frame = persons(spec).to_pandas()

@@ -30,8 +30,8 @@ def whole_job(url: str, notes: Path, bands: int, rows: int) -> float:
         rows: Signature entries in a band.
     """
     from neardup.api.running import Request
-    from neardup.engines.local import run
-    from neardup.frame.options import Reading, Resources
+    from neardup.deduplication.local import run
+    from neardup.options.option_groups import Reading, Resources
     from neardup.spec import preset
 
     spec = preset("clinical").replace(num_bands=bands, rows=rows)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments import paper
-from neardup.records.synthetic_words import make_words
+from neardup.synth.synthetic_words import make_words
 
 __all__ = ["DATA", "FREE", "Source", "changed", "near_duplicates", "sources", "synthetic_notes"]
 

@@ -36,8 +36,8 @@ _WAYS = (
     *("stream", "stream", "stream", "add", "add"),
 )
 _MAIN = (
-    "from neardup.index import merging, transactions; transactions.LOGGED = merging.LOGGED = 200; "
-    "from neardup.cli import main; main()"
+    "from neardup.cli import main; from neardup.tuning import TUNING\n"
+    "with TUNING.replaced(logged_documents=200): main()"
 )
 _CALLED = re.compile(r"^\d+\s+(\w+)\(", re.MULTILINE)
 

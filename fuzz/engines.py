@@ -10,7 +10,6 @@ import functools
 import io
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import pyarrow as pa
 import neardup
 from fuzz import paths  # noqa: F401  (the tests can be imported)
 from neardup.cli.commands.of_index.command_stream import stream
-from neardup.index import merging, transactions
+from neardup.tuning import TUNING
 
 _FIELDS = ("kept", "duplicate_of", "similarity")
 #: Share of the cases that Spark gets too: one takes seconds.
@@ -54,7 +53,7 @@ def check(ending: str, data: bytes, folder: Path) -> None:
     columns = (run.clusters.column(name).to_pylist() for name in _FIELDS)
     expected = list(zip(*columns, strict=True))
     small = int(rng.integers(5, 60))
-    with _small_segments(small):
+    with TUNING.replaced(logged_documents=small):
         place = folder / "index" if rng.random() < 0.5 else None
         assert _by_index(rows, spec, run.recipe, place, rng) == expected, "the index differs"
         assert _by_stream(rows, spec, run.recipe, folder / "stream", rng) == expected, (
@@ -62,16 +61,6 @@ def check(ending: str, data: bytes, folder: Path) -> None:
         )
     if spec.method == "lsh" and rng.random() < _SPARK and _spark() is not None:
         _check_spark(rows, asked.replace(order_by=None))
-
-
-@contextlib.contextmanager
-def _small_segments(documents: int) -> Iterator[None]:
-    before = transactions.LOGGED, merging.LOGGED
-    transactions.LOGGED = merging.LOGGED = documents
-    try:
-        yield
-    finally:
-        transactions.LOGGED, merging.LOGGED = before
 
 
 def _by_index(

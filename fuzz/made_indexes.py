@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import shutil
 import tempfile
@@ -15,8 +14,8 @@ import pyarrow as pa
 
 import neardup
 from neardup.errors import NeardupError, UnknownIdError
-from neardup.index import merging, transactions
-from neardup.records.persons import PersonSpec, persons
+from neardup.synth.persons import PersonSpec, persons
+from neardup.tuning import TUNING
 
 KINDS = ("texts", "passages", "records")
 _FIELDS = ["given_name", "surname", "birth:digits", "street", "suburb", "postcode"]
@@ -57,18 +56,8 @@ def _people() -> pa.Table:
     return persons(PersonSpec(300, 3))
 
 
-@contextlib.contextmanager
-def _small_segments() -> Iterator[None]:
-    names = [(transactions, "LOGGED", 200), (merging, "LOGGED", 200)]
-    names += [(transactions, "COPIES_BATCHED", 4000), (merging, "COPIES_LOGGED", 4000)]
-    before = [getattr(module, name) for module, name, _ in names]
-    for module, name, value in names:
-        setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for (module, name, _), value in zip(names, before, strict=True):
-            setattr(module, name, value)
+#: Segments and merges of few documents.
+_SMALL = {"logged_documents": 200, "logged_keys": 4000, "batched_keys": 4000}
 
 
 @functools.cache
@@ -77,7 +66,7 @@ def made(kind: str) -> Made:
     place = Path(tempfile.mkdtemp(prefix="neardup-fuzz-"))
     folder, older = place / "index", place / "older"
     folders = {name: place / name for name in ("closed", "open")}
-    with _small_segments():
+    with TUNING.replaced(**_SMALL):
         first, second, third = (_record_sessions if kind == "records" else _text_sessions)(kind)
         first(folder)
         shutil.copytree(folder, older)

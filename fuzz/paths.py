@@ -7,6 +7,6 @@ from pathlib import Path
 
 FUZZ = Path(__file__).parent
 TESTS = FUZZ.parent / "tests"
-for folder in (TESTS, TESTS / "kernels", TESTS / "engines", TESTS / "spark"):
+for folder in (TESTS, TESTS / "kernels", TESTS / "deduplication", TESTS / "spark"):
     if str(folder) not in sys.path:
         sys.path.append(str(folder))

@@ -37,8 +37,8 @@ from neardup.errors import InputError
 
 _NEARDUP = (
     *(sys.executable, "-c"),
-    "from neardup.index import merging, transactions; transactions.LOGGED = merging.LOGGED = 300; "
-    "from neardup.cli import main; main()",
+    "from neardup.cli import main; from neardup.tuning import TUNING\n"
+    "with TUNING.replaced(logged_documents=300): main()",
 )
 _READERS = 4
 _SIZE = 256 << 20  # of the disk, in bytes

@@ -16,12 +16,12 @@ import promises
 from all_kernels import compile_all
 from common import Answer, Command, Tune, some_rows, write_lines
 from neardup.cli import main
-from neardup.engines import local
+from neardup.deduplication import local
 from neardup.tuning import TUNING
 from slow_files import SLOW
 
 # References of kernels, made corpora, servers and pages are shared by several rooms.
-for room in ("kernels", "engines", "state", "io", "spark", "passages", "docs"):
+for room in ("kernels", "deduplication", "state", "io", "spark", "passages", "docs"):
     sys.path.append(str(Path(__file__).parent / room))
 
 

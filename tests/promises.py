@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.local import Outcome
+from neardup.deduplication.local import Outcome
 from neardup.match.bucketing import group
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.sketcher import Sketcher

@@ -18,7 +18,7 @@ OTHERS = {
     "_NO_DICTIONARIES": "what an older PyArrow has not",
     "DATA": "a folder of the experiments",
 }
-#: Those of `neardup.copies.repeated.hashed_runs`, which are no bounds of other modules.
+#: Those of `neardup.copied_passages.repeated.hashed_runs`, which are no bounds of other modules.
 GOING = {"_MORE", "RECENT"}
 
 

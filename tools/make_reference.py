@@ -17,8 +17,8 @@ from typing import Any
 
 import griffe
 
-from neardup.frame.arguments import with_arguments
-from neardup.frame.options import GROUPS, descriptions
+from neardup.options.arguments import with_arguments
+from neardup.options.option_groups import GROUPS, descriptions
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))

@@ -1,4 +1,4 @@
-"""Write ``src/neardup/kernels/unicode.npz``: what the tokeniser must know of every code point.
+"""Write ``src/neardup/kernels/text/unicode.npz``: what the tokeniser must know of every code point.
 
 The table is shipped, not made at start-up, so that every Python version gives the same tokens.
 
@@ -67,7 +67,7 @@ def main() -> None:
     table = np.stack([delta, (info >> 24).astype(np.int64)], axis=1).reshape(-1, 512)
     pages, index = np.unique(table, axis=0, return_inverse=True)
     pages = pages.reshape(-1, 256, 2)
-    target = Path(__file__).parent.parent / "src/neardup/kernels/unicode.npz"
+    target = Path(__file__).parent.parent / "src/neardup/kernels/text/unicode.npz"
     np.savez_compressed(
         target,
         version=np.array(unicodedata.unidata_version),

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.records.synthetic_words import make_words, strings
 from neardup.synth.demo_notes import HEADINGS
+from neardup.synth.synthetic_words import make_words, strings
 
 #: Length of ``Lexicon.cells``.
 CELLS = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from neardup.records.synthetic_words import I64, U64
+from neardup.synth.synthetic_words import I64, U64
 
 U32 = npt.NDArray[np.uint32]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neardup.records.synthetic_words import I64, U64, Stream, permute, stream_keys, unit
+from neardup.synth.synthetic_words import I64, U64, Stream, permute, stream_keys, unit
 
 from .shapes import SynthSpec
 

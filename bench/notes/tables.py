@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.errors import SpecError
-from neardup.records.synthetic_words import I64, Stream, stream_keys, strings
 from neardup.synth.demo_notes import KINDS
+from neardup.synth.synthetic_words import I64, Stream, stream_keys, strings
 
 from .lexicon import lexicon
 from .ragged import ragged_draws

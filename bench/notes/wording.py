@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from neardup.records.synthetic_words import I64, Stream, mix, stream_keys
 from neardup.synth.demo_notes import HEADINGS
+from neardup.synth.synthetic_words import I64, Stream, mix, stream_keys
 
 from .lexicon import Lexicon
 from .ragged import U32, ragged_draws

@@ -27,12 +27,12 @@ _HOMES = {
     "InputNotFoundError NeardupError OutputError RecallWarning RecipeError RefusedError "
     "ResumeError SpecError StoreError",
     "neardup.forecast.tune": "tune",
-    "neardup.frame.options": "Reading Resources Writing",
+    "neardup.options.option_groups": "Reading Resources Writing",
     "neardup.frame.run": "Run",
     "neardup.inspect.compare": "compare similarity",
     "neardup.match.bucketing": "candidate_pairs",
     "neardup.recipe": "Recipe",
-    "neardup.records.fields": "Field",
+    "neardup.linkage.fields": "Field",
     "neardup.api.indexes.record_index": "RecordIndex",
     "neardup.api.finished.link_runs": "Blocks LinkRun",
     "neardup.sketch.bands": "Bands candidate_probability choose_bands",
@@ -82,15 +82,15 @@ if TYPE_CHECKING:
     from neardup.errors import SpecError as SpecError
     from neardup.errors import StoreError as StoreError
     from neardup.forecast.tune import tune as tune
-    from neardup.frame.options import Reading as Reading
-    from neardup.frame.options import Resources as Resources
-    from neardup.frame.options import Writing as Writing
     from neardup.frame.run import Run as Run
     from neardup.inspect.compare import compare as compare
     from neardup.inspect.compare import similarity as similarity
+    from neardup.linkage.fields import Field as Field
     from neardup.match.bucketing import candidate_pairs as candidate_pairs
+    from neardup.options.option_groups import Reading as Reading
+    from neardup.options.option_groups import Resources as Resources
+    from neardup.options.option_groups import Writing as Writing
     from neardup.recipe import Recipe as Recipe
-    from neardup.records.fields import Field as Field
     from neardup.sketch.bands import Bands as Bands
     from neardup.sketch.bands import candidate_probability as candidate_probability
     from neardup.sketch.bands import choose_bands as choose_bands

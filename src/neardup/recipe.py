@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neardup.errors import RecipeError
-from neardup.json_values import differences
 from neardup.spec import (
     SCHEMES,
     ShingleSpec,
@@ -17,6 +16,7 @@ from neardup.spec import (
     plain_values,
     with_shingle,
 )
+from neardup.values.json_values import differences
 
 #: Version of the tokeniser: its rules, and Unicode 15.1.0. Other tables get another number.
 TOKENS = "1"

@@ -16,7 +16,7 @@ import pytest
 
 import neardup
 from common import SECRET, files_of, some_rows, write_lines
-from neardup.engines.clock import Event
+from neardup.deduplication.clock import Event
 from neardup.errors import (
     ColumnError,
     DependencyError,

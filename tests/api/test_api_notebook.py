@@ -15,7 +15,7 @@ import neardup
 from common import SECRET, Tune
 from neardup import announcing
 from neardup.api import progress
-from neardup.engines.clock import Event
+from neardup.deduplication.clock import Event
 
 EVIL = "<script>alert(1)</script> <img src=x onerror=alert(2)> \u202e & \x1b[2J"
 TAGS = {"div", "span", "b", "table", "tr", "td", "svg", "text", "rect", "path", "i", "del", "ins"}

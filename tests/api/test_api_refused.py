@@ -22,9 +22,9 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.frame.options import Reading, Writing
 from neardup.io.opening import open_source
 from neardup.io.source import Columns
+from neardup.options.option_groups import Reading, Writing
 from neardup.state import open_store
 from neardup.state.cassandra.driver import Contact
 from neardup.state.database import refuse_links

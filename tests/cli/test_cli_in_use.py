@@ -17,8 +17,8 @@ import neardup
 from common import Command, some_rows, write_lines
 from neardup.api.indexes.indexing import Index
 from neardup.errors import InputError, NeardupError, ResumeError
-from neardup.frame.how_read import HowRead
-from neardup.records import record_files
+from neardup.linkage import record_files
+from neardup.options.how_read import HowRead
 from neardup.state.database import lock_file, refuse_locked
 from neardup.state.output_folder import locked_folder
 from neardup.state.run_state import RunState

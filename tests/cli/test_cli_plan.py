@@ -11,7 +11,7 @@ import pytest
 
 from common import Command, write_lines
 from neardup.cli.showing import show_events
-from neardup.engines.clock import Event
+from neardup.deduplication.clock import Event
 
 
 def test_json(command: Command, notes: Path, tmp_path: Path) -> None:

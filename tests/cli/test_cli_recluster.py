@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from common import Command, some_rows, write_lines
-from neardup.engines.clock import process_start
+from neardup.deduplication.clock import process_start
 
 
 def test_recluster(tmp_path: Path, command: Command) -> None:

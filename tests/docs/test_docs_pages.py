@@ -17,7 +17,7 @@ from doc_commands import called
 from doc_pages import DOCS, LINK, PAGES, ROOT, name, prose, section
 
 import neardup
-from neardup.frame.options import GROUPS, described
+from neardup.options.option_groups import GROUPS, described
 
 
 def anchors(page: Path) -> set[str]:

@@ -71,7 +71,7 @@ ALLOWED = (
     (" in place", ""),  # of an array that is changed
     ("--whole", "cli/"),  # an option, and its parameter
     ("whole:", "api/copying.py"),
-    ("whole:", "copies/asked.py"),
+    ("whole:", "copied_passages/passage_spec.py"),
 )
 #: What other names say, and what they say instead.
 NAMES = {
@@ -86,7 +86,10 @@ NAMES = {
     "crowded|unclear|searched|inside|anew|nobody": "the condition, as `in_range`",
 }
 #: Public names, and the packages that have them.
-ALLOWED_NAMES = {"memory_wanted": ("",), "whole": ("api/copying.py", "copies/", "result_record/")}
+ALLOWED_NAMES = {
+    "memory_wanted": ("",),
+    "whole": ("api/copying.py", "copied_passages/", "result_record/"),
+}
 PATTERN = re.compile("|".join(rf"\b(?:{word})\b" for word in FORBIDDEN), re.I)
 LATER = re.compile("|".join(rf"\b(?:{word})\b" for word in LATER_FORBIDDEN), re.I)
 OF_NAMES = re.compile("|".join(rf"(?:{word})" for word in NAMES))

@@ -21,9 +21,9 @@ from neardup.errors import ColumnError, SpecError
 from neardup.forecast import plan as module
 from neardup.forecast.advice import one_word_changed
 from neardup.forecast.plan import Plan
-from neardup.frame.options import Reading
-from neardup.intervals import wilson
+from neardup.options.option_groups import Reading
 from neardup.spec import ShingleSpec, Spec, preset
+from neardup.values.intervals import wilson
 from neardup.views.text.plan_text import render
 
 SEED = 11

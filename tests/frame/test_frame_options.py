@@ -15,7 +15,7 @@ import pytest
 import neardup
 from common import Command
 from neardup.errors import ArgumentError, NeardupError, SpecError
-from neardup.frame.options import (
+from neardup.options.option_groups import (
     GROUPS,
     Reading,
     ReadingOptions,

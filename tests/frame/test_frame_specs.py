@@ -13,10 +13,10 @@ import pytest
 import neardup
 from neardup.cli import command_options as o
 from neardup.cli.main import cli
-from neardup.copies.asked import ContainSpec, CutSpec, PassageSpec
-from neardup.frame.options import described
+from neardup.copied_passages.passage_spec import ContainSpec, CutSpec, PassageSpec
 from neardup.frame.run import CLASSES, class_of
-from neardup.records.fields import LinkSpec
+from neardup.linkage.fields import LinkSpec
+from neardup.options.option_groups import described
 from neardup.spec import ShingleSpec, Spec, option
 
 #: The command and the function of each spec.

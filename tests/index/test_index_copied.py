@@ -21,8 +21,8 @@ import neardup
 from common import Command, tries, write_lines
 from neardup.errors import InputError, NeardupError, OutputError, SpecError, StoreError
 from neardup.index import copied, copy_texts
-from neardup.index.catalogue import Catalogue
 from neardup.index.copy_texts import without_keys
+from neardup.index.storing.catalogue import Catalogue
 from neardup.tuning import TUNING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "passages"))

@@ -14,7 +14,7 @@ import pytest
 import neardup
 from common import Tune
 from neardup.errors import InputNotFoundError, StoreError
-from neardup.records.persons import PersonSpec, persons
+from neardup.synth.persons import PersonSpec, persons
 
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 FIELDS = ["given_name", "surname", "birth:digits", "postcode"]

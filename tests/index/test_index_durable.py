@@ -24,7 +24,7 @@ import neardup
 from common import Tune
 from neardup.arrays import strings_of
 from neardup.errors import InputError, NeardupError, OutputError, StoreError
-from neardup.index import bodies, location
+from neardup.index.storing import bodies, location
 from neardup.tuning import TUNING
 
 #: `make kills` asks for 150.

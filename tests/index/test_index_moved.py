@@ -15,7 +15,7 @@ import pytest
 import neardup
 from common import Tune
 from neardup.errors import IndexMovedError
-from neardup.index.transactions import Batch
+from neardup.index.storing.transactions import Batch
 from neardup.sketch.texts import as_text
 
 TEXTS = [f"some words {number} {number} and {number}" for number in range(50)]

@@ -16,7 +16,7 @@ import pytest
 import neardup
 from common import Tune
 from neardup.errors import ArgumentError, InputError, StoreError, UnknownIdError
-from neardup.index import merging
+from neardup.index.storing import merging
 
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import neardup
 from common import Tune
 from neardup.errors import StoreError
-from neardup.index.segments import Entries, KeyMatches, Segment, merged, write_file
+from neardup.index.storing.segments import Entries, KeyMatches, Segment, merged, write_file
 from neardup.kernels import lookups as kernels
 
 DIGEST = "d" * 64

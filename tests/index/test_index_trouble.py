@@ -28,8 +28,8 @@ from neardup.errors import (
     SpecError,
     StoreError,
 )
-from neardup.index import location
-from neardup.index.index_check import require_last_commit
+from neardup.index.storing import location
+from neardup.index.storing.index_check import require_last_commit
 from neardup.state.output_folder import output_folder
 
 SPEC = neardup.Spec(shingle=neardup.ShingleSpec(n=2), threshold=0.6, num_bands=8, rows=2)
@@ -217,7 +217,7 @@ def test_a_reader_without_permission_is_not_frozen(
     index.close()
     monkeypatch.setattr(os, "access", access)
     with monkeypatch.context() as patch:
-        patch.setattr("neardup.index.catalogue.is_writable_disk", lambda path: False)
+        patch.setattr("neardup.index.storing.catalogue.is_writable_disk", lambda path: False)
         assert len(neardup.Index.open(folder, readonly=True)) == 5
 
 

@@ -18,17 +18,17 @@ from inspect_calls import audit
 
 import neardup
 from bench.notes import SynthSpec, write
-from neardup.engines.clock import Event
+from neardup.deduplication.clock import Event
 from neardup.errors import InputError, SpecError
 from neardup.inspect.audit import Audit, stored_audit
 from neardup.inspect.audit_counts import COUNTER_BYTES, PairList, Tally, class_limits
-from neardup.intervals import wilson
 from neardup.recipe import Recipe
 from neardup.results.results import Results, open_results
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import ShingleSpec, Spec
 from neardup.testing import definition
+from neardup.values.intervals import wilson
 from neardup.views.text.audit_text import render
 
 MEASURED = ("seconds", "peak_private_memory", "run")

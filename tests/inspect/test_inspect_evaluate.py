@@ -21,9 +21,9 @@ from common import SECRET, write_lines
 from neardup.cluster.agreement import Agreement, b_cubed, pair_counts
 from neardup.errors import ColumnError, InputError, NeardupError, SpecError
 from neardup.inspect.evaluate import evaluate
-from neardup.intervals import wilson
 from neardup.results.results import Results
 from neardup.spec import Spec
+from neardup.values.intervals import wilson
 from neardup.views.text.evaluate_text import render
 
 WORDS = [f"w{k}" for k in range(40)]

@@ -19,7 +19,7 @@ from inspect_calls import recluster
 
 import neardup
 from common import Tune, files_of, tries, write_lines
-from neardup.engines.clock import Event
+from neardup.deduplication.clock import Event
 from neardup.errors import (
     ColumnError,
     InputError,

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from numba import config
 
 from common import Tune, tries
-from neardup.intervals import estimate, wilson
 from neardup.kernels.bits import splitmix
 from neardup.match.exact_search import ExactSearch, taken
 from neardup.match.verifying import make_sets
 from neardup.sketch.texts import Ragged
 from neardup.threads import Pool
 from neardup.tuning import TUNING
+from neardup.values.intervals import estimate, wilson
 
 # Stepped through without the JIT, kernels take a thousand times as long.
 SLOW = bool(config.DISABLE_JIT)

@@ -16,7 +16,7 @@ import pytest
 import neardup
 from common import Tune
 from neardup.arrays import PAD
-from neardup.engines.reading import Reader
+from neardup.deduplication.reading import Reader
 from neardup.errors import FormatError
 from neardup.io import opening, reading_ahead
 from neardup.io.reading_ahead import ReadAhead

@@ -11,7 +11,7 @@ import pytest
 import reference_passages as reference
 from numba import config
 
-from neardup.copies.repeated.equal_rows import rows_of
+from neardup.copied_passages.repeated.equal_rows import rows_of
 from neardup.kernels.passages import (
     anchoring,
     equal_runs,

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from numba import config
 
 from common import tries
-from neardup.kernels import bits, searching, shingling, signing
-from neardup.kernels import tokens as kernels
+from neardup.kernels import bits, searching
+from neardup.kernels.text import shingling, signing
+from neardup.kernels.text import tokens as kernels
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 
 pytestmark = pytest.mark.jit_off

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import neardup
-from neardup.copies import finding, result
+from neardup.copied_passages import finding, result
 from neardup.errors import FormatError
 
 Row = dict[str, Any]

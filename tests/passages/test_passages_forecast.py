@@ -11,15 +11,15 @@ import pytest
 
 import neardup
 from common import Command, Tune, write_lines
-from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.copies.finding import Inputs
-from neardup.copies.passage_steps import MEMORY, PassageSteps
+from neardup.copied_passages.finding import Inputs
+from neardup.copied_passages.passage_spec import CutSpec, PassageSpec
+from neardup.copied_passages.passage_steps import MEMORY, PassageSteps
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.clock import Clock
+from neardup.deduplication.clock import Clock
 from neardup.errors import SpecError
 from neardup.frame.command import Means
-from neardup.frame.options import Reading
 from neardup.memory_plan import PrivatePeak
+from neardup.options.option_groups import Reading
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from oracle_passages import Oracle, expected_rows, planted
 
 import neardup
 from common import tries
-from neardup.copies import work
-from neardup.copies.repeated import hashed_runs
+from neardup.copied_passages import work
+from neardup.copied_passages.repeated import hashed_runs
 from neardup.errors import InputError
 from neardup.tuning import TUNING
 

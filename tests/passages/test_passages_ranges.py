@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from oracle_passages import Oracle, expected_rows, planted
 
 from common import tries
-from neardup.copies.asked import PassageSpec
-from neardup.copies.on_spark import anchor_tasks, passage_tasks, run_tasks
-from neardup.copies.on_spark.packing import HERE
+from neardup.copied_passages.on_spark import anchor_tasks, passage_tasks, run_tasks
+from neardup.copied_passages.on_spark.packing import HERE
+from neardup.copied_passages.passage_spec import PassageSpec
 
 #: As Spark has it between tasks.
 SENT = pa.schema({"target": pa.int32(), "kind": pa.int32(), "data": pa.binary()})

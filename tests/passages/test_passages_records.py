@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from neardup.copies.repeated.hashed_runs import HashedRuns
+from neardup.copied_passages.repeated.hashed_runs import HashedRuns
 from neardup.files.scratch import Scratch
 from neardup.kernels.bits import mix
 from neardup.kernels.passages import run_records

@@ -166,7 +166,7 @@ def test_what_is_not_resumed(forge: Forge, tmp_path: Path) -> None:
 def test_documents_that_change_between_the_passes(
     tmp_path: Path, kernels: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from neardup.copies.repeated import repeats
+    from neardup.copied_passages.repeated import repeats
 
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows(3, 50)))

@@ -10,7 +10,7 @@ import pytest
 
 import neardup
 from common import Tune
-from neardup.copies.repeated.spill import Flush, Spill, Stored
+from neardup.copied_passages.repeated.spill import Flush, Spill, Stored
 from neardup.errors import ResumeError
 from neardup.files.scratch import Disk
 from neardup.synth.copy_forward import CopySpec, write

@@ -18,7 +18,7 @@ import neardup
 from common import Tune
 from neardup.api.indexes.index_folders import made_core
 from neardup.errors import NeardupError, OutputError
-from neardup.index.catalogue import Options
+from neardup.index.storing.catalogue import Options
 from neardup.sketch.bands import recipe_for
 from neardup.testing import definition
 

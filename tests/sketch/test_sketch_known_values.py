@@ -21,7 +21,7 @@ import pytest
 
 import neardup
 from neardup import Recipe, ShingleSpec, candidate_probability
-from neardup.kernels.signing import sign_affine
+from neardup.kernels.text.signing import sign_affine
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.bands import steepest
 from neardup.sketch.sketcher import Sketcher

@@ -36,7 +36,7 @@ def test_digests_never_change() -> None:
     assert plain.digest == PLAIN
     assert STEMMED.digest == OF_STEMS
     # The tables of characters are a part of the version of tokens.
-    with np.load(Path(neardup.kernels.__file__ or "").parent / "unicode.npz") as tables:
+    with np.load(Path(neardup.kernels.__file__ or "").parent / "text" / "unicode.npz") as tables:
         assert str(tables["version"]) == "15.1.0"
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import neardup
 from neardup import ShingleSpec, candidate_probability, similarity
-from neardup.kernels.signing import sign_affine
+from neardup.kernels.text.signing import sign_affine
 
 #: Rows of the matrix of four documents on the slides, from 1.
 DOCUMENTS = ({1, 2, 6, 7}, {3, 4, 5}, {1, 6, 7}, {2, 3, 4, 5})

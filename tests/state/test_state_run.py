@@ -22,11 +22,11 @@ import pytest
 
 from fuzz.tracing import traced
 from neardup.errors import NeardupError, OutputError, ResumeError
-from neardup.json_values import differences
 from neardup.state import RunState
 from neardup.state.band_store import Header
 from neardup.state.database import sampled_checksum
 from neardup.testing.store_contract import check, put
+from neardup.values.json_values import differences
 
 if TYPE_CHECKING:  # processes of these tests import this module, not the others
     from common import Tune

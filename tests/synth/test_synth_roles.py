@@ -12,7 +12,7 @@ import pytest
 from bench.notes import SHAPES, Family, SynthSpec, truth
 from bench.notes.ragged import ragged_draws
 from neardup.errors import SpecError
-from neardup.records.synthetic_words import Stream, permute, stream_keys
+from neardup.synth.synthetic_words import Stream, permute, stream_keys
 
 MASK = 2**64 - 1
 

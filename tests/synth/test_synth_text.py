@@ -16,8 +16,8 @@ import pytest
 from bench.notes import Family, SynthSpec, generate, truth
 from bench.notes.tables import documents_batch, lines
 from neardup.errors import SpecError
-from neardup.records.synthetic_words import make_words
 from neardup.synth.demo_notes import COMMON, HEADINGS, KINDS
+from neardup.synth.synthetic_words import make_words
 
 
 def shingles(text: str) -> set[tuple[str, ...]]:

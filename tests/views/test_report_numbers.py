@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.readable import aligned, counted, percent, share, short
+from neardup.values.readable import aligned, counted, percent, share, short
 
 
 @pytest.mark.parametrize(

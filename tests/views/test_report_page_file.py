@@ -18,7 +18,7 @@ import neardup
 from common import Command, Tune, write_lines
 from neardup.api.dedup import dedup
 from neardup.api.finished.runs import DedupRun
-from neardup.engines.clock import Event
+from neardup.deduplication.clock import Event
 from neardup.errors import ColumnError, DependencyError, InputError, OutputError, SpecError
 from neardup.views.page.survey import survey
 

@@ -30,14 +30,19 @@ from neardup.corpora.old_first import Both
 from neardup.corpora.old_texts import OldTexts, of_corpus, of_index, of_run
 from neardup.corpora.removed_documents import check_added, form_of_removed
 from neardup.corpora.stop_passages import ignored
-from neardup.engines.clock import Clock
-from neardup.engines.job import Job, needed_columns
+from neardup.deduplication.clock import Clock
+from neardup.deduplication.job import Job, needed_columns
 from neardup.errors import InputError, SpecError
-from neardup.frame.arguments import by_preset, expanded, is_given
 from neardup.frame.command import Command, Made, Means, Request, Steps, TableParts
 from neardup.frame.execute import execute
-from neardup.frame.how_read import how_read
-from neardup.frame.options import (
+from neardup.frame.storage import SOURCE
+from neardup.inspect.pair_texts import pairs_of_batch
+from neardup.io.opening import accepted, given_paths
+from neardup.io.outputs import check_output
+from neardup.memory_plan import MemoryPlan, plan_against
+from neardup.options.arguments import by_preset, expanded, is_given
+from neardup.options.how_read import how_read
+from neardup.options.option_groups import (
     CallOptions,
     FormatOptions,
     OldOptions,
@@ -47,12 +52,6 @@ from neardup.frame.options import (
     Writing,
     another,
 )
-from neardup.frame.storage import SOURCE
-from neardup.inspect.pair_texts import pairs_of_batch
-from neardup.io.opening import accepted, given_paths
-from neardup.io.outputs import check_output
-from neardup.json_values import JSON
-from neardup.memory_plan import MemoryPlan, plan_against
 from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form
 from neardup.results.results import Results
 from neardup.sketch.bands import recipe_for
@@ -60,6 +59,7 @@ from neardup.spec import ShingleSpec, Spec
 from neardup.state.about_work import bands_of
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
+from neardup.values.json_values import JSON
 
 if TYPE_CHECKING:
     from neardup.api.corpus_types import Corpus, OldCorpus

@@ -12,22 +12,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.api.progress import show_progress
-from neardup.copies.asked import CutSpec, PassageSpec, words_of
-from neardup.copies.cuts.records import check_changer
-from neardup.copies.finding import Inputs
-from neardup.copies.passage_results import PassageResults, position_of
-from neardup.copies.passage_steps import PassageSteps
-from neardup.copies.result import ADDED, PASSAGES
+from neardup.copied_passages.cuts.records import check_changer
+from neardup.copied_passages.finding import Inputs
+from neardup.copied_passages.passage_results import PassageResults, position_of
+from neardup.copied_passages.passage_spec import CutSpec, PassageSpec, words_of
+from neardup.copied_passages.passage_steps import PassageSteps
+from neardup.copied_passages.result import ADDED, PASSAGES
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.stop_passages import ignored
-from neardup.engines.clock import Clock
+from neardup.deduplication.clock import Clock
 from neardup.errors import InputError, SpecError
 from neardup.files.given_path import GivenPath
-from neardup.frame.arguments import expanded, of_specs
 from neardup.frame.command import Request, Steps
 from neardup.frame.dataframes import as_pandas, as_polars
 from neardup.frame.execute import execute
-from neardup.frame.options import (
+from neardup.frame.run import Run
+from neardup.io.opening import accepted, given_paths
+from neardup.io.outputs import check_output
+from neardup.options.arguments import expanded, of_specs
+from neardup.options.option_groups import (
     CallOptions,
     CorpusOptions,
     OldOptions,
@@ -36,9 +39,6 @@ from neardup.frame.options import (
     ResumeOptions,
     another,
 )
-from neardup.frame.run import Run
-from neardup.io.opening import accepted, given_paths
-from neardup.io.outputs import check_output
 from neardup.result_record import RECORD, read_record
 from neardup.state.run_state import RunState
 

@@ -11,18 +11,21 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.progress import show_progress
-from neardup.copies.asked import ContainSpec
-from neardup.copies.contain_steps import DECONTAMINATE, ContainSteps
-from neardup.copies.contained import CLOSEST, Asked
-from neardup.copies.cuts.records import check_changer
+from neardup.copied_passages.cuts.records import check_changer
+from neardup.copied_passages.passage_spec import ContainSpec
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.removed_documents import check_added
-from neardup.engines.clock import Clock
+from neardup.decontamination.contain_steps import DECONTAMINATE, ContainSteps
+from neardup.decontamination.contained import CLOSEST, Asked
+from neardup.deduplication.clock import Clock
 from neardup.errors import SpecError
-from neardup.frame.arguments import expanded, of_specs
 from neardup.frame.command import Request, Steps
 from neardup.frame.execute import execute
-from neardup.frame.options import (
+from neardup.frame.run import Run
+from neardup.io.opening import accepted, given_paths
+from neardup.io.outputs import check_output
+from neardup.options.arguments import expanded, of_specs
+from neardup.options.option_groups import (
     CallOptions,
     FormatOptions,
     OutputOptions,
@@ -30,9 +33,6 @@ from neardup.frame.options import (
     ResumeOptions,
     another,
 )
-from neardup.frame.run import Run
-from neardup.io.opening import accepted, given_paths
-from neardup.io.outputs import check_output
 from neardup.spec import ShingleSpec
 from neardup.state.run_state import RunState
 

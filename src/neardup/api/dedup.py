@@ -10,17 +10,12 @@ from neardup.api.finished.runs import DedupRun
 from neardup.api.progress import show_progress
 from neardup.api.running import DedupRequest, sketch_into_store
 from neardup.corpora.stop_passages import ignored
-from neardup.engines.clock import Clock
+from neardup.deduplication.clock import Clock
 from neardup.errors import SpecError
-from neardup.frame.arguments import by_preset, expanded, is_given, of_specs
-from neardup.frame.options import (
-    CallOptions,
-    ReadingOptions,
-    StoreOptions,
-    WritingOptions,
-)
 from neardup.io.frames import gives_baskets
 from neardup.io.opening import given_paths
+from neardup.options.arguments import by_preset, expanded, is_given, of_specs
+from neardup.options.option_groups import CallOptions, ReadingOptions, StoreOptions, WritingOptions
 from neardup.spec import ShingleSpec, Spec
 from neardup.spec import preset as settings_of
 from neardup.state.shards import Shard

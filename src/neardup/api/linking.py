@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING, Unpack
 from neardup import __version__
 from neardup.api.finished.link_runs import Blocks, LinkRun
 from neardup.api.progress import show_progress
-from neardup.engines.clock import Clock
-from neardup.engines.job import Job
+from neardup.deduplication.clock import Clock
+from neardup.deduplication.job import Job
 from neardup.errors import SpecError
-from neardup.frame.arguments import expanded, of_specs
 from neardup.frame.command import Made, Means, Request, Steps
 from neardup.frame.execute import execute
-from neardup.frame.options import (
+from neardup.io.opening import given_paths
+from neardup.io.remote import located
+from neardup.linkage.fields import Field, LinkSpec, fields_of
+from neardup.linkage.link_steps import Linked, block, block_records, decide, read
+from neardup.linkage.outputs.label_files import read_labels
+from neardup.linkage.outputs.link_files import BlocksFile
+from neardup.linkage.outputs.link_made import LINK, made_of
+from neardup.linkage.record_files import Source
+from neardup.options.arguments import expanded, of_specs
+from neardup.options.option_groups import (
     OutputOptions,
     ResourceOptions,
     Resources,
     ResumeOptions,
     TableOptions,
 )
-from neardup.io.opening import given_paths
-from neardup.io.remote import located
-from neardup.json_values import JSON
-from neardup.records.fields import Field, LinkSpec, fields_of
-from neardup.records.link_steps import Linked, block, block_records, decide, read
-from neardup.records.outputs.label_files import read_labels
-from neardup.records.outputs.link_files import BlocksFile
-from neardup.records.outputs.link_made import LINK, made_of
-from neardup.records.record_files import Source
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
+from neardup.values.json_values import JSON
 
 if TYPE_CHECKING:
     from neardup.api.indexes.record_index import RecordIndex
@@ -214,7 +214,7 @@ class _LinkSteps(Steps):
 
     def _link_new(self, pool: Pool, memory: int | None) -> Linked:
         from neardup.api.indexes.record_index import RecordIndex
-        from neardup.records.incremental.linking_new import link_new
+        from neardup.linkage.incremental.linking_new import link_new
 
         with ExitStack() as opened:
             index = self.against

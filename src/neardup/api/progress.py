@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from neardup.announcing import announced_to
-from neardup.engines.clock import Event, Listener
+from neardup.deduplication.clock import Event, Listener
 from neardup.errors import SpecError, spelled
-from neardup.frame.options import Progress
+from neardup.options.option_groups import Progress
 from neardup.tuning import TUNING
 
 #: Seconds between two lines where there is no terminal, and between two states of a bar.

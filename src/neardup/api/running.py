@@ -9,25 +9,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from neardup.engines.beginning import drop_store
-from neardup.engines.clock import Clock
-from neardup.engines.job import Job, needed_columns
-from neardup.engines.local import Outcome, run, sketch_shard
+from neardup.deduplication.beginning import drop_store
+from neardup.deduplication.clock import Clock
+from neardup.deduplication.job import Job, needed_columns
+from neardup.deduplication.local import Outcome, run, sketch_shard
 from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
 from neardup.frame.command import Made, Means, Request, Steps
 from neardup.frame.execute import execute
-from neardup.frame.how_read import how_read
-from neardup.frame.options import Reading, Resources, Writing
 from neardup.frame.storage import Storage
 from neardup.io.opening import accepted, given_paths
 from neardup.io.remote import Url
-from neardup.json_values import JSON
+from neardup.options.how_read import how_read
+from neardup.options.option_groups import Reading, Resources, Writing
 from neardup.results.made_of_run import DEDUP, check_writing, made_of
 from neardup.spec import Spec
 from neardup.state.run_state import RunState
 from neardup.state.shards import Shard
 from neardup.threads import Pool
+from neardup.values.json_values import JSON
 
 
 @dataclass(frozen=True)

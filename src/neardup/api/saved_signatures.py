@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from neardup.arrays import array_of, numbers
-from neardup.engines.identifiers import id_array
+from neardup.deduplication.documents.identifiers import id_array
 from neardup.errors import ColumnError, FormatError, InputNotFoundError, OutputError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import replacing_path
-from neardup.frame.arguments import expanded
-from neardup.frame.how_read import how_read
-from neardup.frame.options import ReadingOptions, TargetOptions
 from neardup.io.source import Source
+from neardup.options.arguments import expanded
+from neardup.options.how_read import how_read
+from neardup.options.option_groups import ReadingOptions, TargetOptions
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import signatures
 from neardup.spec import ShingleSpec, Spec, check_integer

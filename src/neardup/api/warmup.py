@@ -106,8 +106,8 @@ def _run_passages(folder: Path) -> None:
 
 def _stored() -> Warmed:
     """Return where the kernels are that Numba has stored, and how many files of code."""
-    from neardup.kernels import tokens
     from neardup.kernels.passages import anchoring
+    from neardup.kernels.text import tokens
 
     if not hasattr(tokens.words, "stats"):  # the compiler is switched off
         return Warmed(Path(), 0)

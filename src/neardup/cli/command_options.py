@@ -12,12 +12,12 @@ import click
 from neardup.announcing import announced_to
 from neardup.cli.main import as_options, flag_of
 from neardup.errors import SpecError
-from neardup.frame.options import Reading, Resources, Writing, described
+from neardup.options.option_groups import Reading, Resources, Writing, described
 from neardup.spec import PRESETS, ShingleSpec, Spec, one_of, preset
 
 if TYPE_CHECKING:
     from neardup.api.running import DedupRequest
-    from neardup.engines.clock import Clock
+    from neardup.deduplication.clock import Clock
 
 F = TypeVar("F", bound=Callable[..., Any])
 G = TypeVar("G", Reading, Resources, Writing)

@@ -17,7 +17,7 @@ from neardup.cli.main import as_options
 from neardup.errors import InputError, SpecError
 
 if TYPE_CHECKING:
-    from neardup.engines.clock import Event, Listener
+    from neardup.deduplication.clock import Event, Listener
     from neardup.views.compared import Compared
 
     AnyPath = str | os.PathLike[str]
@@ -138,7 +138,7 @@ class Pager(NamedTuple):
 
     def show(self, view: "Compared", values: dict[str, Any]) -> None:
         """Print a view, or the same values for programs as JSON, and write it as a page."""
-        from neardup.json_values import plain_id
+        from neardup.values.json_values import plain_id
         from neardup.views.compared import page, render
 
         if self.html is not None:

@@ -14,9 +14,6 @@ from neardup.api.indexes.indexing import _OF_SEVERAL, Index, with_text
 from neardup.arrays import ArrowArray, array_of
 from neardup.client.transport import Transport
 from neardup.errors import ArgumentError, SpecError, ids_left_out, spelled
-from neardup.frame.arguments import by_preset, expanded, is_one_document, refuse_column
-from neardup.frame.how_read import how_read
-from neardup.frame.options import Reading, ReadingOptions, TableOptions
 from neardup.index.answers import (
     MATCH_COLUMNS,
     NewAnswer,
@@ -25,7 +22,6 @@ from neardup.index.answers import (
     id_values,
     no_matches,
 )
-from neardup.index.bodies import Id
 from neardup.index.incoming import (
     batches_of,
     checked_id,
@@ -35,8 +31,12 @@ from neardup.index.incoming import (
     typed_ids,
 )
 from neardup.index.inserting import Conflict, Decisions, check_conflict
-from neardup.index.transactions import Batch
+from neardup.index.storing.bodies import Id
+from neardup.index.storing.transactions import Batch
 from neardup.inspect.compare import Comparison, Text
+from neardup.options.arguments import by_preset, expanded, is_one_document, refuse_column
+from neardup.options.how_read import how_read
+from neardup.options.option_groups import Reading, ReadingOptions, TableOptions
 from neardup.recipe import Recipe
 from neardup.sketch.texts import text_buffers
 from neardup.spec import Spec, check_integer

@@ -17,10 +17,10 @@ from neardup.compat.minhashes import entries, signature
 from neardup.compat.minhashes import hash32 as sha1_hash32  # noqa: F401
 from neardup.compat.minhashes import hash64 as sha1_hash64  # noqa: F401
 from neardup.errors import DependencyError, DuplicateIdError, InputError, SpecError
-from neardup.index.bodies import unpack_sets
 from neardup.index.incoming import checked_id
-from neardup.index.snapshot import bucket_names
-from neardup.index.transactions import Core
+from neardup.index.storing.bodies import unpack_sets
+from neardup.index.storing.snapshot import bucket_names
+from neardup.index.storing.transactions import Core
 from neardup.sketch.bands import bands_for_recall, candidate_probability
 from neardup.sketch.sketcher import band_keys
 from neardup.sketch.texts import Ragged

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from neardup.arrays import ArrowArray
 from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.decided import Decided, matches_of, table_of
-from neardup.engines.order_notes import order_notes
-from neardup.engines.ordering import LENGTH, document_order, keep_order
+from neardup.deduplication.documents.order_notes import order_notes
+from neardup.deduplication.documents.ordering import LENGTH, document_order, keep_order
 from neardup.index.answers import id_values
-from neardup.index.bodies import Id
 from neardup.index.inserting import resolve_sketched
-from neardup.index.transactions import Core, Sketched, joined_sketches
+from neardup.index.storing.bodies import Id
+from neardup.index.storing.transactions import Core, Sketched, joined_sketches
 from neardup.match.resolve import Limits
 from neardup.spec import Spec
 from neardup.tuning import TUNING

@@ -12,19 +12,19 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.identifiers import Ids, check_ids, id_array, joined_ids
-from neardup.engines.job import Job
-from neardup.engines.metadata import CorpusMetadata, joined
-from neardup.engines.reading import Reader
-from neardup.engines.text_notes import text_notes
+from neardup.deduplication.documents.identifiers import Ids, check_ids, id_array, joined_ids
+from neardup.deduplication.documents.metadata import CorpusMetadata, joined
+from neardup.deduplication.documents.text_notes import text_notes
+from neardup.deduplication.job import Job
+from neardup.deduplication.reading import Reader
 from neardup.errors import NeardupError
 from neardup.files.scratch import Scratch
-from neardup.frame.how_read import how_read
 from neardup.frame.inputs import Input
-from neardup.frame.options import Reading, Resources
 from neardup.io.opening import accepted, given_paths
 from neardup.io.source import Documents, Partition
 from neardup.memory_plan import Workload
+from neardup.options.how_read import how_read
+from neardup.options.option_groups import Reading, Resources
 from neardup.output.clean import CleanCorpus, Form
 from neardup.output.record import about_frame, about_source
 from neardup.spec import ShingleSpec, Spec
@@ -213,7 +213,7 @@ class InputCorpus:
         return f"{where}record {position - begin + 1}"
 
     def text_notes(self, name: str = "") -> list[str]:
-        """Return notes on files without texts, see `neardup.engines.text_notes`."""
+        """Return notes on files without texts, see `neardup.deduplication.documents.text_notes`."""
         files = [file for file, _ in self.partitions]
         parts = zip(files, self.counts, self.missing, strict=True)
         return text_notes(self.reader.source.files, parts, name)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from neardup.arrays import ArrowArray, array_of
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.identifiers import take_ids
+from neardup.deduplication.documents.identifiers import take_ids
 from neardup.recipe import Recipe
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neardup.index.incoming import checked_ids
-from neardup.index.transactions import Batch
+from neardup.index.storing.transactions import Batch
 from neardup.io.source import Partition
 from neardup.results.results import Results, open_results
 from neardup.sketch.texts import as_text

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from neardup.arrays import ArrowArray
 from neardup.corpora.corpus import InputCorpus
-from neardup.engines.identifiers import take_ids
-from neardup.engines.reading import Reader
+from neardup.deduplication.documents.identifiers import take_ids
+from neardup.deduplication.reading import Reader
 from neardup.frame.inputs import Selection
 from neardup.io.source import Added, Cached, Documents, Partition, Records, Rows
 from neardup.memory_plan import Workload

@@ -14,15 +14,15 @@ from neardup.arrays import ArrowArray
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.decided import Decided, matches_of, table_of
 from neardup.corpora.old_documents import EarlierDocuments, OldFirst
-from neardup.engines.beginning import Beginning
-from neardup.engines.comparing import Comparing, RunAnswer
-from neardup.engines.job import Job
-from neardup.engines.keys import BandKeys
-from neardup.engines.local import note_sizes, scratch_of, sketch_all
-from neardup.engines.metadata import CorpusMetadata, gather
-from neardup.engines.order_notes import order_notes
-from neardup.engines.ordering import LENGTH, document_order, keep_order
-from neardup.engines.warming import Warming
+from neardup.deduplication.beginning import Beginning
+from neardup.deduplication.comparing import Comparing, RunAnswer
+from neardup.deduplication.documents.metadata import CorpusMetadata, gather
+from neardup.deduplication.documents.order_notes import order_notes
+from neardup.deduplication.documents.ordering import LENGTH, document_order, keep_order
+from neardup.deduplication.job import Job
+from neardup.deduplication.keys import BandKeys
+from neardup.deduplication.local import note_sizes, scratch_of, sketch_all
+from neardup.deduplication.warming import Warming
 from neardup.memory_plan import COMPILER, DOCUMENT, MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
 from neardup.state import open_store

@@ -17,7 +17,7 @@ from neardup.errors import InputError, UnknownIdError
 from neardup.files.given_path import current_directory
 from neardup.frame.inputs import RecordedInput, Selection
 from neardup.index.answers import stored_text
-from neardup.index.transactions import Core
+from neardup.index.storing.transactions import Core
 from neardup.io.source import Partition
 from neardup.result_record.decoding import again
 from neardup.results.results import Results, open_results

@@ -9,7 +9,7 @@ from typing import Any
 
 from neardup.corpora.corpus import InputCorpus
 from neardup.errors import InputError, hint_instead
-from neardup.frame.options import Reading
+from neardup.options.option_groups import Reading
 
 _EXPECTED = "stop passages are plain text, .txt, or have the column text in a table, in UTF-8"
 _BETWEEN = re.compile(r"\n[^\S\n]*\n\s*")

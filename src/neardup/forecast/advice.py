@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.engines.local import Outcome
+from neardup.deduplication.local import Outcome
 from neardup.sketch.bands import advice_on_bands
 
 #: From this share of the documents on, many have fewer tokens than a shingle.

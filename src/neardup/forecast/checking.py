@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from neardup.engines.job import Job
+from neardup.deduplication.job import Job
 from neardup.errors import InputError
 from neardup.io.source import Partition
 from neardup.threads import Pool

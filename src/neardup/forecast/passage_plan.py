@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.copies.finding import Inputs
-from neardup.copies.passage_steps import MEMORY, PassageSteps, count_of
+from neardup.copied_passages.finding import Inputs
+from neardup.copied_passages.passage_spec import CutSpec, PassageSpec
+from neardup.copied_passages.passage_steps import MEMORY, PassageSteps, count_of
 from neardup.corpora.corpus import InputCorpus
-from neardup.frame.options import Reading
 from neardup.frame.shown import Shown
 from neardup.io.source import Partition
 from neardup.memory_plan import least_for_passages
+from neardup.options.option_groups import Reading
 from neardup.tuning import TUNING
 
 #: A run takes between so many times the time of the sample, scaled, and so many seconds to start.

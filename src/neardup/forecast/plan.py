@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.beginning import Head, recipe_of
-from neardup.engines.clock import Clock
-from neardup.engines.job import Job
-from neardup.engines.local import Outcome, run
-from neardup.engines.reading import Reader
+from neardup.deduplication.beginning import Head, recipe_of
+from neardup.deduplication.clock import Clock
+from neardup.deduplication.job import Job
+from neardup.deduplication.local import Outcome, run
+from neardup.deduplication.reading import Reader
 from neardup.forecast.advice import Advice, advice
-from neardup.frame.options import Resources
 from neardup.frame.shown import Shown
-from neardup.intervals import wilson
 from neardup.io.opening import open_source
 from neardup.io.source import Columns, Partition
 from neardup.memory_plan import (
@@ -30,11 +28,13 @@ from neardup.memory_plan import (
     require_memory,
     show_size,
 )
+from neardup.options.option_groups import Resources
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.texts import as_text
 from neardup.threads import Pool
 from neardup.tuning import TUNING
+from neardup.values.intervals import wilson
 
 #: Formats that can be entered anywhere; others are sampled from their beginning.
 _SPREAD = ("jsonl", "parquet", "arrow", "text", "frame")

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from neardup.engines.clock import Clock
-from neardup.engines.job import Job
+from neardup.deduplication.clock import Clock
+from neardup.deduplication.job import Job
 from neardup.files.given_path import GivenPath
 from neardup.frame.inputs import Input
-from neardup.frame.options import Writing
 from neardup.io.remote import Url
-from neardup.json_values import JSON
 from neardup.memory_plan import PrivatePeak
+from neardup.options.option_groups import Writing
 from neardup.output.clean import CleanCorpus
 from neardup.result_record import RECORD
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
+from neardup.values.json_values import JSON
 
 #: Calls a function with many values, and yields its results in order: `map`, or one with threads.
 Each: TypeAlias = Callable[..., Iterator[pa.Table]]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from neardup.engines.clock import Event
+from neardup.deduplication.clock import Event
 from neardup.errors import ResumeError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors
@@ -20,7 +20,6 @@ from neardup.frame.storage import SOURCE, FolderStorage, MemoryStorage, Storage
 from neardup.io.frames import FrameSource
 from neardup.io.remote import Url, is_remote, local_target, located
 from neardup.io.writers import write_tables
-from neardup.json_values import JSON
 from neardup.memory_plan import PrivatePeak
 from neardup.output.clean import CLEAN, REMOVED, CleanCorpus
 from neardup.output.publishing import clear_work, local_output
@@ -37,6 +36,7 @@ from neardup.output.targets import check_inputs, check_outside
 from neardup.state.output_folder import STAGED, check_folder, write_record
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
+from neardup.values.json_values import JSON
 
 #: The first step of a run: its command.
 _COMMAND = "command"

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.identifiers import id_array
-from neardup.engines.reading import PartitionRows, Reader
+from neardup.deduplication.documents.identifiers import id_array
+from neardup.deduplication.reading import PartitionRows, Reader
 from neardup.errors import InputError, InputNotFoundError
 from neardup.files.given_path import GivenPath
-from neardup.frame.how_read import HowRead
 from neardup.io.formats.json_text import joined_tables
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, again
 from neardup.io.source import Partition, Source
+from neardup.options.how_read import HowRead
 from neardup.output.record import inputs_digest
 from neardup.threads import Pool
 

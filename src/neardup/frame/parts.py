@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.engines.identifiers import id_array
+from neardup.deduplication.documents.identifiers import id_array
 
 #: Columns of ids of passages, and those by which their rows are sorted.
 _IDS, _ORDER = ("doc_id", "source_id", "origin_id"), ("doc_id", "start")

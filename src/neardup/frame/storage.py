@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 
 from neardup.errors import InputError, InputNotFoundError, ResumeError
 from neardup.files.given_path import GivenPath, current_directory
-from neardup.frame.how_read import HowRead
 from neardup.frame.inputs import Input, RecordedInput
 from neardup.frame.parts import in_order
 from neardup.io.frames import FrameSource
 from neardup.io.remote import Url, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
+from neardup.options.how_read import HowRead
 from neardup.output import tables
 from neardup.output.clean import CLEAN
 from neardup.output.publishing import remote_names

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from neardup.arrays import ArrowArray, array_of, integers_of, reals_of, strings_of
 from neardup.errors import SpecError, spelled
-from neardup.index.bodies import Id, id_keys
 from neardup.index.inserting import Decisions
-from neardup.index.segments import Entries
-from neardup.index.transactions import Batch, Core, no_document
-from neardup.index.verified import Matches
+from neardup.index.storing.bodies import Id, id_keys
+from neardup.index.storing.segments import Entries
+from neardup.index.storing.transactions import Batch, Core, no_document
+from neardup.index.storing.verified import Matches
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec

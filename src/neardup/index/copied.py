@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from neardup.arrays import array_of, strings_of
 from neardup.index.answers import id_values
-from neardup.index.bodies import Id
 from neardup.index.copy_keys import CopyKeys, anchor_keys
 from neardup.index.copy_texts import CopyTexts, StoredTexts, copies_of, read_texts, stored_texts
-from neardup.index.segments import Spans
-from neardup.index.transactions import Batch, Core
+from neardup.index.storing.bodies import Id
+from neardup.index.storing.segments import Spans
+from neardup.index.storing.transactions import Batch, Core
 from neardup.kernels.passages import online
 from neardup.kernels.passages.positions import NONE, TOKEN
 from neardup.sketch.spans import characters

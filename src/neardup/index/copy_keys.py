@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.index.catalogue import Catalogue
-from neardup.index.index_state import State
-from neardup.index.segments import Entries, KeyMatches, Spans, in_order
-from neardup.index.snapshot import SegmentList
+from neardup.index.storing.catalogue import Catalogue
+from neardup.index.storing.index_state import State
+from neardup.index.storing.segments import Entries, KeyMatches, Spans, in_order
+from neardup.index.storing.snapshot import SegmentList
 from neardup.sketch.run_anchors import RunLength
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from neardup.arrays import strings_of
 from neardup.errors import InputError
-from neardup.index.bodies import Id, unpack_text
 from neardup.index.copy_keys import CopyKeys, anchor_keys, run_keys
-from neardup.index.segments import Entries, in_order
-from neardup.index.transactions import Core
+from neardup.index.storing.bodies import Id, unpack_text
+from neardup.index.storing.segments import Entries, in_order
+from neardup.index.storing.transactions import Core
 from neardup.kernels.passages import online
 from neardup.sketch.run_anchors import RunAnchors, anchors_of
 from neardup.sketch.texts import Ragged, joined

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from operator import ge
 
-from neardup.index.bodies import Id
-from neardup.index.catalogue import Catalogue
-from neardup.index.index_state import row_sum
+from neardup.index.storing.bodies import Id
+from neardup.index.storing.catalogue import Catalogue
+from neardup.index.storing.index_state import row_sum
 
 #: The two trees of pages in which SQLite looks ids up, each complete. The second one has no
 #: checksums: without that of the first, SQLite would read the second one instead.

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.identifiers import id_array
+from neardup.deduplication.documents.identifiers import id_array
 from neardup.errors import ArgumentError, InputError, SpecError
-from neardup.frame.how_read import HowRead
-from neardup.index.bodies import Id, is_integer_id
-from neardup.index.transactions import Batch
+from neardup.index.storing.bodies import Id, is_integer_id
+from neardup.index.storing.transactions import Batch
+from neardup.options.how_read import HowRead
 from neardup.sketch.baskets import is_basket
 from neardup.sketch.texts import as_text
 

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import DuplicateIdError, InputError, SpecError, rows_from
-from neardup.index.bodies import Id, pack_sets, pack_texts, unpack_sets
 from neardup.index.copy_texts import enter
-from neardup.index.snapshot import bucket_names
-from neardup.index.transactions import Batch, Core, Sketched
+from neardup.index.storing.bodies import Id, pack_sets, pack_texts, unpack_sets
+from neardup.index.storing.snapshot import bucket_names
+from neardup.index.storing.transactions import Batch, Core, Sketched
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.resolve import NO_LIMITS, Limits, resolve
 from neardup.match.verifying import make_sets, taken

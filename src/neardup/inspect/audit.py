@@ -12,25 +12,25 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from neardup.engines.clock import Clock, Event, Listener
+from neardup.deduplication.clock import Clock, Event, Listener
 from neardup.errors import InputError, SpecError
 from neardup.files.private_files import replacing
-from neardup.frame.options import Resources
 from neardup.frame.shown import Shown
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, CurveClass, PairList, Tally
 from neardup.inspect.corpus_search import CorpusSearch
-from neardup.intervals import estimate
-from neardup.json_values import plain_id
 from neardup.kernels.jaccard import Sets
 from neardup.match.exact_search import SHINGLE_BYTES, ExactSearch, Similar
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.memory_plan import PrivatePeak, Workload, plan_memory, require_memory
+from neardup.options.option_groups import Resources
 from neardup.result_record import AUDIT
 from neardup.result_record.decoding import require
 from neardup.results.results import Results
 from neardup.sketch.texts import Ragged
 from neardup.state.output_folder import add_to_record
 from neardup.threads import Pool
+from neardup.values.intervals import estimate
+from neardup.values.json_values import plain_id
 
 #: Version of the fields of `Audit.as_dict`.
 FORMAT = 2

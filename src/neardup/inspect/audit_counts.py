@@ -5,9 +5,9 @@ from typing import TypedDict
 
 import numpy as np
 
-from neardup.intervals import estimate
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
+from neardup.values.intervals import estimate
 
 #: Memory that a sampled document takes here, at most, in bytes: 16 in each of 20 classes.
 COUNTER_BYTES = 360

@@ -11,10 +11,10 @@ import numpy as np
 
 from neardup.cluster.agreement import Agreement, b_cubed, pair_counts, pairs_between
 from neardup.cluster.methods import connected
-from neardup.frame.options import Reading
-from neardup.intervals import wilson
+from neardup.options.option_groups import Reading
 from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
 from neardup.results.results import Results
+from neardup.values.intervals import wilson
 
 
 class Listed(NamedTuple):

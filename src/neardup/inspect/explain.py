@@ -10,12 +10,12 @@ import pyarrow as pa
 from neardup.errors import InputError, SpecError
 from neardup.frame.shown import Shown
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
-from neardup.json_values import plain_id
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.baskets import sorted_lines
 from neardup.sketch.sketcher import Sketcher
 from neardup.threads import check_threads
+from neardup.values.json_values import plain_id
 
 #: Largest difference of a similarity from that in the tables: both are a quotient of two integers.
 _SAME = 1e-9

@@ -8,9 +8,9 @@ import numpy as np
 
 from neardup.arrays import array_of
 from neardup.frame.shown import Shown
-from neardup.records.decision.model import probability
-from neardup.records.link_steps import Linked
-from neardup.records.outputs.link_tables import public_ids
+from neardup.linkage.decision.weights.model import probability
+from neardup.linkage.link_steps import Linked
+from neardup.linkage.outputs.link_tables import public_ids
 
 
 class LinkEvaluation(Shown, dict[str, Any]):

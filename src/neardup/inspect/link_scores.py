@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 from neardup.arrays import numbers
 from neardup.cluster.agreement import Agreement, b_cubed, pair_counts
 from neardup.errors import FormatError, SpecError
-from neardup.frame.input_tables import read_table
-from neardup.frame.options import Reading
 from neardup.inspect.evaluate import Judge
-from neardup.records.decision.clusters import Scored, matches
-from neardup.records.decision.model import logit
-from neardup.records.decision.model import probability as probability_of
-from neardup.records.outputs.link_tables import COUNTS, Decided
+from neardup.linkage.decision.clusters import Scored, matches
+from neardup.linkage.decision.weights.model import logit
+from neardup.linkage.decision.weights.model import probability as probability_of
+from neardup.linkage.outputs.link_tables import COUNTS, Decided
+from neardup.options.input_tables import read_table
+from neardup.options.option_groups import Reading
 from neardup.results.ground_truth import KnownIds, read_truth, truth_ids
 
 #: Probabilities at which the decision is scored, and bounds of the classes of reliability.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import array_of
-from neardup.copies.passage_results import PassageResults
+from neardup.copied_passages.passage_results import PassageResults
 from neardup.frame.shown import Shown
 from neardup.results.results import rows_as_ids
 

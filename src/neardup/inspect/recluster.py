@@ -16,23 +16,22 @@ import pyarrow as pa
 from neardup import __version__
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import components, counts_of, kept_set, star
-from neardup.engines.clock import Clock, Event
-from neardup.engines.comparing import RunAnswer
-from neardup.engines.job import Job, needed_columns
-from neardup.engines.local import Outcome, run
-from neardup.engines.metadata import CorpusMetadata
-from neardup.engines.reading import Reader
+from neardup.deduplication.clock import Clock, Event
+from neardup.deduplication.comparing import RunAnswer
+from neardup.deduplication.documents.metadata import CorpusMetadata
+from neardup.deduplication.job import Job, needed_columns
+from neardup.deduplication.local import Outcome, run
+from neardup.deduplication.reading import Reader
 from neardup.errors import ColumnError, InputError, ResumeError, SpecError, StoreError
 from neardup.files.given_path import GivenPath
 from neardup.files.scratch import Scratch
 from neardup.frame.command import Made, Means, Request, Steps
 from neardup.frame.execute import execute
-from neardup.frame.how_read import HowRead
-from neardup.frame.options import Resources, Writing
 from neardup.frame.storage import Storage
 from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
-from neardup.json_values import JSON
+from neardup.options.how_read import HowRead
+from neardup.options.option_groups import Resources, Writing
 from neardup.results.made_of_run import DEDUP, check_writing, made_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
@@ -40,6 +39,7 @@ from neardup.spec import Spec
 from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
+from neardup.values.json_values import JSON
 
 RECLUSTER = replace(DEDUP, name="recluster", begins="begin", resumes=False)
 

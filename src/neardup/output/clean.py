@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from neardup.engines.reading import PartitionRows, Reader
+from neardup.deduplication.reading import PartitionRows, Reader
 from neardup.files.private_files import sync_folder
 from neardup.io.formats.json_text import common_schema, joined_tables
 from neardup.io.outputs import OutputFile, plan_outputs

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from neardup.engines.clock import Clock
-from neardup.engines.job import Job
-from neardup.engines.local import Outcome
-from neardup.engines.order_notes import order_notes
-from neardup.engines.text_notes import text_notes
-from neardup.json_values import JSON
+from neardup.deduplication.clock import Clock
+from neardup.deduplication.documents.order_notes import order_notes
+from neardup.deduplication.documents.text_notes import text_notes
+from neardup.deduplication.job import Job
+from neardup.deduplication.local import Outcome
 from neardup.output.tables import id_type
 from neardup.state.about_work import about_work, bands_of
+from neardup.values.json_values import JSON
 
 #: Input files that are listed one by one: a message can name the one that has changed.
 _LISTED = 1000

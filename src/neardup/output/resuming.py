@@ -12,13 +12,13 @@ from neardup.errors import NeardupError, OutputError, ResumeError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import sync_folder, system_errors
 from neardup.io.remote import Url, open_remote
-from neardup.json_values import JSON, differences
 from neardup.output.clean import CLEAN, REMOVED, Stamp, is_as_written, stamp
 from neardup.result_record import RECORD, read_record, record_of
 from neardup.result_record.decoding import require_members
 from neardup.state.about_work import FORMAT
 from neardup.state.output_folder import STAGED, publish, recover
 from neardup.state.run_state import RunState
+from neardup.values.json_values import JSON, differences
 
 #: Errors after which there is nothing to resume: the input or a setting must be changed.
 _INPUT = (errors.FormatError, errors.ColumnError, errors.EncodingError, errors.DuplicateIdError)

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from neardup.arrays import array_of, strings_of
 from neardup.cluster.edges import Allocate, Edges, Triple, batches
-from neardup.engines.comparing import RunAnswer
-from neardup.engines.identifiers import take_ids
-from neardup.engines.local import Outcome
+from neardup.deduplication.comparing import RunAnswer
+from neardup.deduplication.documents.identifiers import take_ids
+from neardup.deduplication.local import Outcome
 from neardup.errors import OutputSizeError
 from neardup.tuning import TUNING
 

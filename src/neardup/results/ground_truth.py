@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError
-from neardup.frame.input_tables import Counted, open_table, read_counted
-from neardup.frame.options import Reading
 from neardup.io.columns import shown
+from neardup.options.input_tables import Counted, open_table, read_counted
+from neardup.options.option_groups import Reading
 
 KINDS = ("pairs", "links", "groups", "judged")
 #: Columns that are looked for, the first that are there; as `neardup` itself writes them, too.

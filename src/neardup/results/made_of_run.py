@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from neardup.engines.local import Outcome
+from neardup.deduplication.local import Outcome
 from neardup.errors import SpecError
 from neardup.frame.command import Command, Made, TableParts
 from neardup.frame.inputs import Input
-from neardup.frame.options import TABLE_FORMATS, Writing
 from neardup.frame.storage import SOURCE
 from neardup.io.outputs import check_output
 from neardup.io.source import Source
+from neardup.options.option_groups import TABLE_FORMATS, Writing
 from neardup.output import tables
 from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form
 from neardup.output.record import about_run

@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.arrays import array_of
-from neardup.engines.identifiers import id_array
-from neardup.engines.reading import Reader
+from neardup.deduplication.documents.identifiers import id_array
+from neardup.deduplication.reading import Reader
 from neardup.errors import InputError, NeardupError
 from neardup.files.given_path import GivenPath
-from neardup.frame.how_read import HowRead
 from neardup.frame.inputs import Input, Selection, changed
 from neardup.frame.storage import (
     DAMAGED,
@@ -25,6 +24,7 @@ from neardup.frame.storage import (
 )
 from neardup.io.remote import Url
 from neardup.io.source import Partition, Source
+from neardup.options.how_read import HowRead
 from neardup.output.clean import CLEAN
 from neardup.output.record import texts_digest
 from neardup.recipe import Recipe

@@ -12,11 +12,11 @@ import numpy as np
 
 from neardup.errors import IndexMovedError, InputError, NeardupError, OutputError, SpecError
 from neardup.index.answers import first_answer
-from neardup.index.catalogue import BusyError
 from neardup.index.incoming import texts_of
 from neardup.index.inserting import Decisions, add_all, add_new, replace
-from neardup.index.merging import Merger, compact
-from neardup.index.transactions import Batch, Core
+from neardup.index.storing.catalogue import BusyError
+from neardup.index.storing.merging import Merger, compact
+from neardup.index.storing.transactions import Batch, Core
 from neardup.serve.calls import Id, Text
 from neardup.serve.messages import (
     Added,

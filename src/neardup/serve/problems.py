@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from neardup import errors
 from neardup.errors import NeardupError
-from neardup.index.catalogue import BusyError
+from neardup.index.storing.catalogue import BusyError
 from neardup.serve.calls import Problem
 
 #: Statuses of errors; that of a subclass comes before.

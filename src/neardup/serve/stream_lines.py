@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
-from neardup.index.bodies import is_integer_id
 from neardup.index.incoming import encodes
+from neardup.index.storing.bodies import is_integer_id
 from neardup.sketch.baskets import ItemError, basket_text
 
 ADDED = ("kept", "duplicate_of", "similarity")

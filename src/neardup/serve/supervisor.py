@@ -19,8 +19,8 @@ import msgspec
 from neardup.api.indexes.index_folders import opened_core
 from neardup.errors import InputNotFoundError, StoreError
 from neardup.files.temporary_folder import temporary_folder
-from neardup.index.catalogue import Options
-from neardup.index.location import FolderIdentity
+from neardup.index.storing.catalogue import Options
+from neardup.index.storing.location import FolderIdentity
 from neardup.serve.group_commit import Decider
 from neardup.serve.http import metrics
 from neardup.serve.loading import compiling_is_logged, load_kernels

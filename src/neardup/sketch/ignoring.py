@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.kernels.tokens import Spans
+from neardup.kernels.text.tokens import Spans
 from neardup.sketch.sequences import TokenSequences
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.kernels import shingling as kernels
+from neardup.kernels.text import shingling as kernels
 from neardup.sketch.texts import Ragged
 from neardup.tuning import TUNING
 

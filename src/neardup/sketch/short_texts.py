@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neardup.arrays import ragged_rows
-from neardup.kernels.shingling import shingle_tokens
+from neardup.kernels.text.shingling import shingle_tokens
 from neardup.sketch.texts import Ragged
 
 _NO_HASHES = np.empty((0, 2), np.uint64)

@@ -7,9 +7,9 @@ import numpy as np
 
 from neardup.arrays import check_matrix
 from neardup.errors import SpecError
-from neardup.kernels import signing
 from neardup.kernels.bits import splitmix
 from neardup.kernels.jaccard import fill_bitmaps
+from neardup.kernels.text import signing
 from neardup.recipe import Recipe
 from neardup.sketch.texts import Ragged, Texts
 from neardup.sketch.tokenising import Tokeniser, batches

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from neardup.kernels import shingling
-from neardup.kernels import tokens as kernels
 from neardup.kernels.bits import LANES
+from neardup.kernels.text import shingling
+from neardup.kernels.text import tokens as kernels
 from neardup.sketch.ignoring import Ignored
 from neardup.sketch.texts import Ragged, Texts, as_text, joined, normalise, text_buffers
 from neardup.spec import ShingleSpec, check_shingle

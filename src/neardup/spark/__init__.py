@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from neardup.errors import DependencyError
 
 if TYPE_CHECKING:
-    from neardup.copies.on_spark.passage_job import SparkPassages as SparkPassages
-    from neardup.copies.on_spark.passage_job import passages as passages
+    from neardup.copied_passages.on_spark.passage_job import SparkPassages as SparkPassages
+    from neardup.copied_passages.on_spark.passage_job import passages as passages
     from neardup.spark.files import read as read
     from neardup.spark.files import write as write
     from neardup.spark.spark_job import SparkRun as SparkRun

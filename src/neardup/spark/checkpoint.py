@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from neardup.errors import ResumeError
 from neardup.files.given_path import GivenPath
-from neardup.json_values import differences
+from neardup.values.json_values import differences
 
 
 def hadoop_file(spark: SparkSession, path: str) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""The order of the documents on Spark, as `neardup.engines.ordering` has it on one machine."""
+"""The order of the documents on Spark: that of `neardup.deduplication.documents.ordering`."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f

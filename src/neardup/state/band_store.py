@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 
 from neardup.errors import RecipeError, StoreError
-from neardup.json_values import JSON, differences
+from neardup.values.json_values import JSON, differences
 
 #: Version of the content of stores. Another one is refused.
 STORE_FORMAT = 3

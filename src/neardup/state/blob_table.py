@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from neardup.json_values import JSON
 from neardup.state.database import Database
 from neardup.tuning import TUNING
+from neardup.values.json_values import JSON
 
 Blob: TypeAlias = "bytes | bytearray | memoryview | np.ndarray"
 

@@ -12,10 +12,10 @@ from typing import Self, cast
 
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.files.private_files import replacing, sync_folder, system_errors
-from neardup.json_values import JSON
 from neardup.state.blob_table import Blob, BlobTable
 from neardup.state.database import Database, FileKind, lock_file, refuse_links, refuse_locked
 from neardup.state.sqlite_store import RunStore
+from neardup.values.json_values import JSON
 
 #: Name of the run folder in the output folder.
 RUN_FOLDER = ".run"

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from neardup.errors import NeardupError, RecipeError, StoreError
-from neardup.json_values import JSON
 from neardup.state.band_store import STORE_FORMAT, BandStore, Header
+from neardup.values.json_values import JSON
 
 #: Bands of the stores here, and documents of a partition.
 BANDS, DOCUMENTS = 3, 1000

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.frame.shown import Bar, Chart
-from neardup.readable import counted, percent
+from neardup.values.readable import counted, percent
 from neardup.views.compared import view
 from neardup.views.differences import Difference, Fold, differences, folded
 from neardup.views.page.link_page import odds_histogram

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from neardup.inspect.compare import Comparison
 from neardup.inspect.explain import CommonBuckets, Document, Explanation
-from neardup.readable import counted, percent
+from neardup.values.readable import counted, percent
 from neardup.views.differences import Difference, Fold, differences, folded
 from neardup.views.view import Row
 from neardup.views.visible import html_page, name, visible

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from neardup.json_values import plain_id
+from neardup.values.json_values import plain_id
 
 #: Characters that begin a formula in spreadsheets, which would be computed when a file is opened.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from neardup.frame.shown import Chart
 
 if TYPE_CHECKING:
-    from neardup.engines.clock import Listener
+    from neardup.deduplication.clock import Listener
     from neardup.views.cards import Card
     from neardup.views.page.page_model import Page
 

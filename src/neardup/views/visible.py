@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from neardup.errors import DependencyError
-from neardup.json_values import plain_id
+from neardup.values.json_values import plain_id
 
 #: Controls but newline and tab; marks of direction; characters of no width, but the joiners that
 #: some scripts are written with; separators that break lines; halves of surrogate pairs, which

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.errors import InputError, SpecError
-from neardup.frame.arguments import expanded
 from neardup.frame.dataframes import as_pandas, as_polars
 from neardup.frame.run import Run
 from neardup.frame.storage import Storage
+from neardup.options.arguments import expanded
 from neardup.recipe import Recipe
 from neardup.results.results import checked as checked_settings
 from neardup.spec import Spec

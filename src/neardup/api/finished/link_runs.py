@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Unpack
 
 import pyarrow as pa
 
-from neardup.engines.clock import Clock
+from neardup.deduplication.clock import Clock
 from neardup.errors import InputError, SpecError, UnknownIdError, hint_instead
-from neardup.frame.arguments import expanded
 from neardup.frame.command import Request
 from neardup.frame.execute import execute
-from neardup.frame.options import FileOptions, Writing
 from neardup.frame.run import Run
 from neardup.io.remote import local_target
-from neardup.records.decision.threshold import Threshold
-from neardup.records.link_steps import Blocked, Linked, decide_again
-from neardup.records.outputs import link_tables as tables
-from neardup.records.outputs.link_made import LINK, SavedLinks
-from neardup.records.outputs.link_summary import blocks_of
-from neardup.records.outputs.link_tables import NAMES
+from neardup.linkage.decision.threshold import Threshold
+from neardup.linkage.link_steps import Blocked, Linked, decide_again
+from neardup.linkage.outputs import link_tables as tables
+from neardup.linkage.outputs.link_made import LINK, SavedLinks
+from neardup.linkage.outputs.link_summary import blocks_of
+from neardup.linkage.outputs.link_tables import NAMES
+from neardup.options.arguments import expanded
+from neardup.options.option_groups import FileOptions, Writing
 from neardup.state.about_work import about_work
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class LinkRun(Run[LinkTable]):
     def _linked(self) -> Linked:
         """Records, features and agreements; of a folder they are computed when they are needed."""
         if self._storage.made is None:
-            from neardup.records.outputs.link_opening import open_links
+            from neardup.linkage.outputs.link_opening import open_links
 
             self._storage.made = open_links(self._storage)
         found: Linked = self._storage.made
@@ -342,7 +342,7 @@ class LinkRun(Run[LinkTable]):
             SpecError: The two are the same record.
         """
         from neardup.inspect.link_answers import LinkExplanation
-        from neardup.records.explaining import explain_pair
+        from neardup.linkage.explaining import explain_pair
 
         linked = self._linked
         sources = linked.blocked.records.ids
@@ -416,7 +416,7 @@ class LinkRun(Run[LinkTable]):
             StoreError: The path is on a network file system.
         """
         from neardup.api.indexes.record_index import RecordIndex
-        from neardup.records.incremental.record_store import make_store
+        from neardup.linkage.incremental.record_store import make_store
 
         given = None if path is None else local_target(path)
         return RecordIndex(make_store(self._linked, given))

@@ -7,10 +7,10 @@ from typing import Any
 
 from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
-from neardup.frame.arguments import expanded
 from neardup.frame.run import class_of
 from neardup.frame.storage import opened
 from neardup.io.remote import Url, located
+from neardup.options.arguments import expanded
 
 
 @expanded

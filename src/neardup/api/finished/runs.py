@@ -14,19 +14,19 @@ import pyarrow as pa
 from neardup.api.finished.documents_run import DocumentsRun
 from neardup.api.progress import show_progress
 from neardup.api.running import save
-from neardup.engines.clock import Clock
+from neardup.deduplication.clock import Clock
 from neardup.errors import OutputError, RecallWarning, SpecError
-from neardup.frame.arguments import expanded
-from neardup.frame.options import (
+from neardup.frame.shown import Shown
+from neardup.frame.storage import MemoryStorage, PartsStorage
+from neardup.io.remote import located
+from neardup.options.arguments import expanded
+from neardup.options.option_groups import (
     FileOptions,
     Progress,
     ResourceOptions,
     ResultOptions,
     ResumeOptions,
 )
-from neardup.frame.shown import Shown
-from neardup.frame.storage import MemoryStorage, PartsStorage
-from neardup.io.remote import located
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit

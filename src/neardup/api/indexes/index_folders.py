@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.copies.asked import PassageSpec
+from neardup.copied_passages.passage_spec import PassageSpec
 from neardup.errors import InputError, RecipeError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors, write_private
-from neardup.index.bodies import is_integer_id
-from neardup.index.catalogue import Catalogue, Options
 from neardup.index.copy_keys import CopyLength
-from neardup.index.index_check import require_last_commit
-from neardup.index.location import index_folder, require_index, require_local
-from neardup.index.merging import clean
-from neardup.index.snapshot import segment_path
-from neardup.index.transactions import Core
+from neardup.index.storing.bodies import is_integer_id
+from neardup.index.storing.catalogue import Catalogue, Options
+from neardup.index.storing.index_check import require_last_commit
+from neardup.index.storing.location import index_folder, require_index, require_local
+from neardup.index.storing.merging import clean
+from neardup.index.storing.snapshot import segment_path
+from neardup.index.storing.transactions import Core
 from neardup.io.remote import local_target
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability, recipe_for

@@ -21,9 +21,6 @@ from neardup.api.indexes.index_folders import (
     settings_of,
 )
 from neardup.errors import ArgumentError, InputError, ids_left_out, rows_from, spelled
-from neardup.frame.arguments import by_preset, expanded, is_given, is_one_document, refuse_column
-from neardup.frame.how_read import HowRead, how_read
-from neardup.frame.options import Reading, ReadingOptions, TableOptions
 from neardup.index.answers import (
     NewAnswer,
     UpdateAnswer,
@@ -36,8 +33,6 @@ from neardup.index.answers import (
     required_threshold,
     stored_text,
 )
-from neardup.index.bodies import Id
-from neardup.index.catalogue import Options
 from neardup.index.copied import copied_in
 from neardup.index.incoming import (
     batches_of,
@@ -48,12 +43,17 @@ from neardup.index.incoming import (
     one_text,
     typed_ids,
 )
-from neardup.index.index_check import problems_of
 from neardup.index.inserting import Conflict, add_all, add_new, check_conflict, merge_all, replace
-from neardup.index.merging import Merger, compact
-from neardup.index.transactions import Batch, Core
+from neardup.index.storing.bodies import Id
+from neardup.index.storing.catalogue import Options
+from neardup.index.storing.index_check import problems_of
+from neardup.index.storing.merging import Merger, compact
+from neardup.index.storing.transactions import Batch, Core
 from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.remote import local_target
+from neardup.options.arguments import by_preset, expanded, is_given, is_one_document, refuse_column
+from neardup.options.how_read import HowRead, how_read
+from neardup.options.option_groups import Reading, ReadingOptions, TableOptions
 from neardup.recipe import Recipe
 from neardup.sketch.baskets import basket_items
 from neardup.spec import ShingleSpec, Spec, check_integer

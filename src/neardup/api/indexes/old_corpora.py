@@ -13,9 +13,9 @@ from neardup.corpora.of_run import results_of
 from neardup.corpora.old_texts import OldTexts, of_files, of_index, of_run_folder
 from neardup.errors import InputError, InputNotFoundError, SpecError
 from neardup.files.given_path import GivenPath
-from neardup.frame.how_read import how_read
-from neardup.frame.options import Reading
 from neardup.io.remote import Url, is_remote, local_target, located
+from neardup.options.how_read import how_read
+from neardup.options.option_groups import Reading
 from neardup.results.results import Results, open_results
 from neardup.state.run_state import RunState
 

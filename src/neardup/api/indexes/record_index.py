@@ -12,18 +12,18 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.errors import SpecError, ids_left_out
-from neardup.frame.arguments import expanded
-from neardup.frame.options import FileOptions, TableOptions
 from neardup.index.answers import id_values
-from neardup.index.bodies import Id
 from neardup.index.incoming import ids_as_stored
+from neardup.index.storing.bodies import Id
 from neardup.io.remote import local_target
-from neardup.records.incremental.record_store import RecordStore, open_store
+from neardup.linkage.incremental.record_store import RecordStore, open_store
+from neardup.options.arguments import expanded
+from neardup.options.option_groups import FileOptions, TableOptions
 from neardup.threads import Pool
 
 if TYPE_CHECKING:
     from neardup.api.finished.link_runs import LinkRun
-    from neardup.records.incremental.relinking import Relinked
+    from neardup.linkage.incremental.relinking import Relinked
 
 
 class RecordIndex:
@@ -110,7 +110,7 @@ class RecordIndex:
             UnknownIdError: No record has that id.
         """
         from neardup.inspect.link_answers import LinkExplanation
-        from neardup.records.incremental.record_changes import explain_stored
+        from neardup.linkage.incremental.record_changes import explain_stored
 
         return LinkExplanation(explain_stored(self._store, self._spelled([a, b]), texts))
 
@@ -124,7 +124,7 @@ class RecordIndex:
             StoreError: Another process writes.
             UnknownIdError: No record has one of the ids; nothing was removed.
         """
-        from neardup.records.incremental.record_changes import remove_stored
+        from neardup.linkage.incremental.record_changes import remove_stored
 
         several = not isinstance(ids, int | str)
         given: Any = ids if several else [ids]
@@ -149,8 +149,8 @@ class RecordIndex:
             StoreError: Another process writes.
         """
         from neardup.api.finished.link_runs import LinkRun
-        from neardup.records.incremental.linking_new import link_new
-        from neardup.records.record_files import Source
+        from neardup.linkage.incremental.linking_new import link_new
+        from neardup.linkage.record_files import Source
 
         how = options["reading"]
         if how.id is None and self._store.id is None:
@@ -164,14 +164,14 @@ class RecordIndex:
 
         It takes as long as that linkage.
         """
-        from neardup.records.incremental.relinking import relinked
+        from neardup.linkage.incremental.relinking import relinked
 
         with Pool() as pool:
             return relinked(self._store, pool)
 
     def check(self) -> list[str]:
         """Read all of the index; return its defects, in words. Empty if all is well."""
-        from neardup.records.incremental.record_changes import problems_in
+        from neardup.linkage.incremental.record_changes import problems_in
 
         return problems_in(self._store)
 

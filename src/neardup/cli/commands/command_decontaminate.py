@@ -5,9 +5,9 @@ from typing import Any
 
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_events, show_record
-from neardup.copies.asked import ContainSpec
+from neardup.copied_passages.passage_spec import ContainSpec
 from neardup.errors import SpecError
-from neardup.frame.options import Writing
+from neardup.options.option_groups import Writing
 
 _CUT = ("cut", "mask")
 

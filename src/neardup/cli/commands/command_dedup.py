@@ -10,7 +10,7 @@ import click
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_events, show_record
 from neardup.errors import SpecError
-from neardup.frame.options import Reading, Writing
+from neardup.options.option_groups import Reading, Writing
 from neardup.spec import ShingleSpec, Spec
 
 #: Options that do not go with --against.
@@ -74,7 +74,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
     for name in [name for name in options if name.startswith("old_")]:
         if options.pop(name) and o.given_options(name):
             raise SpecError(f"`{name}` needs an old corpus", "give `against`")
-    from neardup.engines.clock import Clock, process_start
+    from neardup.deduplication.clock import Clock, process_start
 
     quiet, json_ = options.pop("quiet"), options.pop("json_")
     with show_events(not quiet) as listener:
@@ -82,7 +82,7 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
         found = o.request_of(inputs, options, Clock(listener, process_start())).run()
     show_record(found.record, out, json_, quiet)
     if not (json_ or quiet):
-        from neardup.copies.hint import hint
+        from neardup.copied_passages.hint import hint
         from neardup.results.results import Results
 
         if said := hint(Results(found)):
@@ -132,7 +132,7 @@ def sketch(inputs: tuple[str, ...], shard: str, json_: bool, quiet: bool, **opti
     there.
     """
     from neardup.api.running import sketch_into_store
-    from neardup.engines.clock import Clock
+    from neardup.deduplication.clock import Clock
     from neardup.state.shards import Shard
 
     with show_events(not quiet) as listener:

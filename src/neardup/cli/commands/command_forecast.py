@@ -9,12 +9,12 @@ import click
 
 from neardup.cli import command_options as o
 from neardup.cli.main import as_options
-from neardup.copies.asked import PassageSpec
+from neardup.copied_passages.passage_spec import PassageSpec
 from neardup.errors import SpecError
-from neardup.readable import counted
+from neardup.values.readable import counted
 
 if TYPE_CHECKING:
-    from neardup.engines.job import Job
+    from neardup.deduplication.job import Job
 
 
 _GROUPS = ("within", "across")
@@ -50,7 +50,7 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
     --order-by, --stem, --keep-case, --nfkc and --strip-accents mean the same there as in
     neardup passages.
     """
-    from neardup.engines.clock import Clock
+    from neardup.deduplication.clock import Clock
     from neardup.forecast.plan import plan
 
     words, groups = options.pop("passages"), [options.pop(name) for name in _GROUPS]
@@ -76,7 +76,7 @@ def _plan_passages(
     inputs: tuple[str, ...], words: int, as_json: bool, options: dict[str, Any], groups: list[Any]
 ) -> None:
     from neardup.corpora.corpus import InputCorpus
-    from neardup.engines.clock import Clock
+    from neardup.deduplication.clock import Clock
     from neardup.forecast.passage_plan import PassageLimits, plan_passages
     from neardup.views.text.plan_text import render_passages
 

@@ -12,7 +12,7 @@ from neardup.cli import command_options as o
 from neardup.cli.main import as_options
 from neardup.cli.showing import Pager, in_colour, on_run, open_records, open_run, show_options
 from neardup.errors import InputError, SpecError, hint_instead
-from neardup.frame.options import Reading
+from neardup.options.option_groups import Reading
 
 #: Bytes of a text.
 _MOST = 64 << 20
@@ -44,7 +44,7 @@ def explain(
     from neardup.api.finished.documents_run import DocumentsRun
     from neardup.inspect.explain import Explanation
     from neardup.inspect.one_document import PassageExplanation
-    from neardup.json_values import plain_id
+    from neardup.values.json_values import plain_id
     from neardup.views.compared import view
     from neardup.views.text.passage_text import render
 

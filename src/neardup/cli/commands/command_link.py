@@ -11,8 +11,8 @@ import click
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_events
 from neardup.errors import OutputError, SpecError
-from neardup.frame.options import Reading, Writing
-from neardup.records.fields import LinkSpec
+from neardup.linkage.fields import LinkSpec
+from neardup.options.option_groups import Reading, Writing
 
 if TYPE_CHECKING:
     from neardup.api.finished.link_runs import LinkRun
@@ -140,7 +140,7 @@ def blocks(
 ) -> None:
     """Find candidates only: pairs of records for a tool that scores them."""
     from neardup.api.linking import blocks
-    from neardup.records.outputs.link_files import BlocksFile
+    from neardup.linkage.outputs.link_files import BlocksFile
 
     json_ = options.pop("json_")
     file = BlocksFile.of(out, files, options.pop("overwrite"))

@@ -5,8 +5,8 @@ from typing import Any
 
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_events, show_record
-from neardup.copies.asked import CutSpec, PassageSpec
-from neardup.frame.options import Resources, Writing
+from neardup.copied_passages.passage_spec import CutSpec, PassageSpec
+from neardup.options.option_groups import Resources, Writing
 
 
 @o.grouped(

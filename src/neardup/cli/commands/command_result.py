@@ -9,8 +9,8 @@ import click
 from neardup.cli import command_options as o
 from neardup.cli.showing import context_option, on_run, open_run, show_events, show_record
 from neardup.errors import SpecError
-from neardup.frame.options import Resources, Writing
-from neardup.records.fields import LinkSpec
+from neardup.linkage.fields import LinkSpec
+from neardup.options.option_groups import Resources, Writing
 from neardup.spec import Spec
 
 _CHANGED = ("threshold", "cluster", "tree_threshold", "keep", "pairs")
@@ -41,7 +41,7 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     were listed (--pairs all), or if no removed document falls below it. Else the input is read
     again, and must not have changed; its sketches are reused if RUN was made with --keep-run.
     """
-    from neardup.engines.clock import Clock, process_start
+    from neardup.deduplication.clock import Clock, process_start
     from neardup.inspect.recluster import Reclustering, changed
     from neardup.state.run_state import RUN_FOLDER, RunState
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_record
-from neardup.copies.asked import PassageSpec
+from neardup.copied_passages.passage_spec import PassageSpec
 from neardup.errors import SpecError
 from neardup.spec import ShingleSpec, Spec
 

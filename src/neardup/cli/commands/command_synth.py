@@ -46,7 +46,7 @@ def synth(
     """
     forward = {name: fields.pop(name) for name in ("edits", "templates")}
     if kind == "persons":
-        from neardup.records.persons import PersonSpec, write_persons
+        from neardup.synth.persons import PersonSpec, write_persons
 
         del fields["exact"]
         made, what = write_persons(PersonSpec(**fields), output, truth, overwrite), "persons"

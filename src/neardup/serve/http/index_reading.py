@@ -13,7 +13,7 @@ import neardup
 from neardup.api.indexes.index_folders import opened_core
 from neardup.api.indexes.indexing import Index
 from neardup.errors import InputError, NeardupError, SpecError
-from neardup.index.catalogue import Options
+from neardup.index.storing.catalogue import Options
 from neardup.serve import calls
 from neardup.serve.calls import Text
 from neardup.serve.loading import load_kernels

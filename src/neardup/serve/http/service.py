@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from neardup.errors import IndexMovedError, NeardupError
-from neardup.index.location import FolderIdentity
+from neardup.index.storing.location import FolderIdentity
 from neardup.serve import calls, messages
 from neardup.serve.calls import Call, GivenDocument
 from neardup.serve.http.index_reading import TOGETHER, IndexReader, is_small

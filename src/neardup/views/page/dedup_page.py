@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.engines.clock import Event
+from neardup.deduplication.clock import Event
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.inspect.audit import stored_audit
-from neardup.readable import counted, day
 from neardup.results.results import Results
 from neardup.tuning import TUNING
+from neardup.values.readable import counted, day
 from neardup.views.page import page_charts, run_words
 from neardup.views.page.page_clusters import LONGEST_ID, Clusters, Measured, to_show
 from neardup.views.page.page_model import Figures, Filters, HeatMap, Judging, Listing, Page

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from neardup.memory_plan import show_size
-from neardup.readable import counted, day, percent
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
+from neardup.values.readable import counted, day, percent
 from neardup.views.page.page_charts import chance_bars
 from neardup.views.page.page_model import Figures, Page, Step
 from neardup.views.page.run_words import band_options, runs, shingle_options

@@ -11,11 +11,11 @@ import numpy as np
 
 from neardup.arrays import array_of
 from neardup.errors import SpecError
-from neardup.readable import counted, day, percent
-from neardup.records.decision.model import logit
-from neardup.records.explaining import explain_pair
-from neardup.records.link_steps import Blocked, Linked
-from neardup.records.outputs.link_tables import cluster_table, ids_of, weight_table
+from neardup.linkage.decision.weights.model import logit
+from neardup.linkage.explaining import explain_pair
+from neardup.linkage.link_steps import Blocked, Linked
+from neardup.linkage.outputs.link_tables import cluster_table, ids_of, weight_table
+from neardup.values.readable import counted, day, percent
 from neardup.views.page.page_model import (
     Bars,
     ComparedFields,

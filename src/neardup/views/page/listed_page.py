@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.frame.run import Run
-from neardup.readable import counted, day, share
 from neardup.results.results import Results, rows_as_ids
+from neardup.values.readable import counted, day, share
 from neardup.views.page.page_charts import counted_bars
 from neardup.views.page.page_model import (
     Bars,

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.io.columns import Column
-from neardup.readable import percent, short
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
+from neardup.values.readable import percent, short
 from neardup.views.page.page_model import Bars, HeatMap
 from neardup.views.page.survey import Survey, from_each_step, rounded, steps_of
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.json_values import plain_id
 from neardup.results.results import Results
+from neardup.values.json_values import plain_id
 from neardup.views.differences import cut
 from neardup.views.page.page_texts import CHARACTERS, template, walk
 from neardup.views.page.survey import Survey, from_each_step, rounded, spread

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from neardup.errors import ColumnError
 from neardup.io.columns import missing_column
 from neardup.io.source import Partition
-from neardup.json_values import plain_id
 from neardup.results.results import Results
 from neardup.sketch.tokenising import Tokeniser, batches
+from neardup.values.json_values import plain_id
 from neardup.views.differences import WordSequence, segments
 
 #: Characters of a text that are in a page, at most; and of a value of another column.

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from neardup.copies.passage_results import PassageResults
+from neardup.copied_passages.passage_results import PassageResults
 from neardup.frame.run import Run
 from neardup.inspect.one_document import ShownDocument, is_of_source, parts_of, public, show
-from neardup.readable import counted, day, percent, share
+from neardup.values.readable import counted, day, percent, share
 from neardup.views.page.page_model import (
     Bars,
     Figures,

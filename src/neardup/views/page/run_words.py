@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from neardup.memory_plan import show_size
-from neardup.readable import counted, percent, share
 from neardup.spec import ShingleSpec
+from neardup.values.readable import counted, percent, share
 from neardup.views.page.page_model import Step
 from neardup.views.view import Row
 

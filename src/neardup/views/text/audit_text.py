@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from neardup.readable import aligned, counted, interval, labelled, percent
+from neardup.values.readable import aligned, counted, interval, labelled, percent
 from neardup.views.view import Row
 from neardup.views.visible import name
 

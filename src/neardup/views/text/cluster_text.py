@@ -1,7 +1,7 @@
 """The documents of one cluster, with what each has that the first one has not."""
 
 from neardup.inspect.one_cluster import Cluster, Member
-from neardup.readable import counted
+from neardup.values.readable import counted
 from neardup.views.compared import marked
 from neardup.views.differences import Difference, Fold, differences, folded
 from neardup.views.visible import name, visible

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from neardup.readable import aligned, counted, labelled, percent, with_interval
+from neardup.values.readable import aligned, counted, labelled, percent, with_interval
 from neardup.views.view import Row
 
 _SCORES = ("precision", "recall", "f1")

@@ -7,7 +7,7 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from neardup.readable import aligned, counted, labelled, percent
+from neardup.values.readable import aligned, counted, labelled, percent
 from neardup.views.text.evaluate_text import cluster_rows, score_row, scored
 from neardup.views.view import Row
 from neardup.views.visible import name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from neardup.forecast.passage_plan import PassagePlan
 from neardup.forecast.plan import Plan, Share
 from neardup.memory_plan import show_size as size
-from neardup.readable import counted, labelled, percent, short
+from neardup.values.readable import counted, labelled, percent, short
 from neardup.views.text.summary_text import NO_DOCUMENTS
 from neardup.views.view import Row
 

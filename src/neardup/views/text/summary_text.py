@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from neardup.readable import counted, share
 from neardup.result_record import RECORD
+from neardup.values.readable import counted, share
 from neardup.views.view import Row
 
 #: A warning is due where so many documents have so large a share of duplicates.

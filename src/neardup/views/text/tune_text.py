@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from neardup.forecast.tune import REPORTED, Choice, Tuning
-from neardup.readable import aligned, percent
 from neardup.sketch.bands import steepest
+from neardup.values.readable import aligned, percent
 
 
 def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:

@@ -13,8 +13,8 @@ import click
 from neardup.cli import command_options as o
 from neardup.cli.suggesting import Suggesting
 from neardup.errors import SpecError, ids_left_out
-from neardup.frame.options import Reading
-from neardup.readable import counted
+from neardup.options.option_groups import Reading
+from neardup.values.readable import counted
 
 _index = click.argument("folder", metavar="INDEX", type=o.LOCAL_TARGET)
 _conflict = o.option(
@@ -166,8 +166,8 @@ def _print_answers(
     folder: Path, inputs: Sequence[str], reading: Reading, answer: Callable[[Any, Any], Any]
 ) -> None:
     """Print the rows that an index answers for some texts."""
-    from neardup.frame.how_read import how_read
     from neardup.index.incoming import batches_of
+    from neardup.options.how_read import how_read
 
     done = 0
     with _documents(folder, readonly=True) as found:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from neardup.cli import command_options as o
 from neardup.errors import NeardupError, ids_left_out, rows_from
-from neardup.frame.options import Reading
+from neardup.options.option_groups import Reading
 
 if TYPE_CHECKING:
     from neardup.serve.stream_lines import Line

@@ -1,0 +1,176 @@
+"""Records with another text: only the text changes, all other bytes and columns stay."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from json.encoder import encode_basestring
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import array_of
+from neardup.deduplication.reading import PartitionRows
+from neardup.errors import SpecError
+from neardup.io.formats.jsonl import strings_in
+from neardup.io.source import Records, Source, TextFiles
+
+#: Halves of surrogate pairs, which are no characters.
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def check_changer(source: Source) -> None:
+    """Refuse an input whose records can't be changed."""
+    if len(source.columns.text) != 1:
+        raise SpecError(
+            f"the text is in {len(source.columns.text)} columns, and it can't be cut in several",
+            "name one column with `text`, or leave `cut` out",
+        )
+    if source.format == "mixed":
+        raise SpecError(
+            "the input has files of several formats, which can't be cut together",
+            "cut the files of each format by themselves",
+        )
+
+
+#: Texts of the records of a selection that are asked for, by their rows in it.
+TextsOf = Callable[[list[int]], list[str]]
+
+
+def changer(
+    source: Source,
+    read: Callable[[PartitionRows, np.ndarray], list[str]],
+    changed: Callable[[PartitionRows, TextsOf], Mapping[int, str]],
+) -> Callable[[PartitionRows, Records], Records]:
+    """Return what puts new texts into records.
+
+    Args:
+        source: The input, with one column of text.
+        read: Reads texts again by their rows, int64[], where the records don't show them.
+        changed: Gives the new texts of some documents, by their numbers among these; only of those
+            that change.
+    """
+    check_changer(source)
+    (name,) = source.columns.text
+    delimiter = next((file.delimiter for file in source.files if file.delimiter), "")
+    delimiter = delimiter or ("\t" if source.format == "tsv" else ",")
+
+    packed = {file.name: file.compression for file in source.files}
+
+    def change(selected: PartitionRows, records: Records) -> Records:
+        if source.format == "jsonl" and isinstance(records, memoryview):
+            lines = _Lines(records, name)
+            rows = changed(selected, lines.texts)
+            return lines.changed(rows) if rows else records
+        rows = changed(selected, lambda rows: read(selected, np.array(rows, np.int64)))
+        if not rows:
+            return records
+        if isinstance(records, pa.Table):
+            return _in_table(records, name, rows)
+        if isinstance(records, TextFiles):
+            contents = list(records.contents)
+            for row, text in rows.items():
+                contents[row] = _packed(text.encode(), packed[records.names[row]])
+            return TextFiles(records.names, contents)
+        header = source.layout(0).header.decode("utf-8-sig", "replace")
+        column = next(csv.reader([header], delimiter=delimiter)).index(name)
+        return memoryview(_in_csv(bytes(records), column, delimiter, rows))
+
+    return change
+
+
+def _in_table(table: pa.Table, name: str, rows: Mapping[int, str]) -> pa.Table:
+    number = table.schema.get_field_index(name)
+    field = table.schema.field(number)
+    text: Any = table.column(number).cast(pa.large_string())
+    mask = np.zeros(table.num_rows, np.bool_)
+    mask[list(rows)] = True
+    values = pa.array([rows[row] for row in sorted(rows)], pa.large_string())
+    text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+    if isinstance(text, pa.ChunkedArray):
+        text = pa.concat_arrays(text.chunks)
+    new: Any = pc.replace_with_mask(text, array_of(mask), values)
+    kind: Any = field.type
+    if pa.types.is_dictionary(kind):
+        new = new.cast(kind.value_type).dictionary_encode().cast(kind)
+    return table.set_column(number, field, new.cast(kind))
+
+
+def _packed(data: bytes, compression: str | None) -> bytes:
+    if compression is None:
+        return data
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, cast(Any, compression)) as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
+
+
+class _Lines:
+    """Records of JSON lines.
+
+    Args:
+        records: Their bytes.
+        name: The field of the text.
+    """
+
+    def __init__(self, records: memoryview, name: str) -> None:
+        self._records, self._name = records, name
+        # Of each row, the first byte of its text and the one behind.
+        self._strings: dict[int, tuple[int, int]] = {}
+
+    def texts(self, rows: list[int]) -> list[str]:
+        if not rows:
+            return []
+        found = strings_in(self._records, self._name, np.array(rows, np.int64))
+        spans: list[tuple[int, int]] = list(map(tuple, found.tolist()))
+        self._strings = dict(zip(rows, spans, strict=True))
+        return [text_of(bytes(self._records[start:end])) for start, end in spans]
+
+    def changed(self, rows: Mapping[int, str]) -> memoryview:
+        """Return the records with new texts."""
+        kept: list[bytes | memoryview] = []
+        done = 0
+        for row in sorted(rows):
+            start, end = self._strings[row]
+            kept += [self._records[done : start - 1], encode_basestring(rows[row]).encode()]
+            done = end + 1
+        return memoryview(b"".join([*kept, self._records[done:]]))
+
+
+def text_of(raw: bytes) -> str:
+    r"""Return the text of a JSON string without its quotes.
+
+    >>> text_of(rb'one\ttwo \ud83d\ude00 \ud83d')
+    'one\ttwo \U0001f600 \ufffd'
+    """
+    text = raw.decode("utf-8", "replace")
+    if b"\\" not in raw:
+        return text
+    text = scanstring(text + '"', 0)[0]
+    return _HALF.sub("\ufffd", text) if b"\\u" in raw else text
+
+
+def _in_csv(data: bytes, column: int, delimiter: str, rows: Mapping[int, str]) -> bytes:
+    # Not splitlines, which cuts at other characters too.
+    lines = [line + "\n" for line in data.decode("utf-8", "replace").split("\n")]
+    lines[-1] = lines[-1].removesuffix("\n")
+    lines = lines if lines[-1] else lines[:-1]
+    reader = csv.reader(iter(lines), delimiter=delimiter)
+    out, first = [], 0
+    for row, fields in enumerate(reader):
+        last = reader.line_num
+        if row in rows:
+            fields[column] = rows[row]
+            record = io.StringIO()
+            end = "\r\n" if lines[last - 1].endswith("\r\n") else "\n"
+            csv.writer(record, delimiter=delimiter, lineterminator=end).writerow(fields)
+            out.append(record.getvalue())
+        else:
+            out += lines[first:last]
+        first = last
+    return "".join(out).encode()

@@ -1,0 +1,580 @@
+"""The complete search for passages on Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any, ClassVar
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from neardup.copied_passages.on_spark import anchor_tasks, passage_tasks, run_tasks
+from neardup.copied_passages.on_spark.packing import HERE, SCHEMA
+from neardup.copied_passages.passage_spec import CutSpec, PassageSpec, words_of
+from neardup.copied_passages.short_documents import short_notes
+from neardup.errors import ArgumentError, ColumnError, SpecError
+from neardup.spark import checks, steps
+from neardup.spark.checkpoint import Checkpoint, without_history
+from neardup.spark.spark_errors import worker_errors
+from neardup.spark.spark_ordering import column, keep_order, ordered_by
+from neardup.spark.workers import versions
+from neardup.spec import Spec, check_integer
+from neardup.values.readable import having
+
+#: Bytes of `task_bytes` for each token of a range.
+_TOKEN_BYTES = 64
+#: Tokens of a range, if there are so many for each task; and at most: Spark has rows of 2 GB.
+_SMALL_RANGE, _LARGE_RANGE = 1 << 16, 1 << 24
+#: Stretches of the keep order of which the tokens are counted.
+_COUNTED = 1 << 16
+#: Bytes of an anchor, and of a run, in a share of all hashes.
+_ANCHOR_BYTES, _RUN_BYTES = 40, 80
+_KINDS = ("copy", "within", "boilerplate")
+#: Settings of one machine that a job does not have.
+_ONE_MACHINE = frozenset(
+    (
+        *("by", "cut", "cut_boilerplate", "mask", "whole", "drop_above", "drop_below"),
+        *("keep_sources", "annotate", "out", "format", "compression", "overwrite", "resume"),
+        *("work", "memory", "threads", "input_format", "delimiter", "encoding_errors"),
+        *("max_document", "skip_large", "progress"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class SparkPassages:
+    """The result of `passages`: the tables of one machine, without an order of their rows.
+
+    Attributes:
+        df: The input.
+        passages: A row for each copied passage, see ``docs/formats.md``.
+        documents: A row for each document.
+        boilerplate: A row for each text of boilerplate; None unless that is looked for.
+        about: Settings, as plain values.
+        notes: Remarks on the input.
+        begin: When the job began, on the clock of `time.monotonic`.
+    """
+
+    df: DataFrame
+    passages: DataFrame
+    documents: DataFrame
+    boilerplate: DataFrame | None
+    about: dict[str, Any] = field(repr=False)
+    notes: list[str] = field(repr=False)
+    old_documents: int = 0
+    text: str = "text"
+    id: str = "id"
+    begin: float = field(default_factory=time.monotonic, repr=False)
+
+    #: In ``run.json``.
+    command: ClassVar[str] = "spark --passages"
+
+    @property
+    def tables(self) -> dict[str, DataFrame]:
+        """The tables that are written."""
+        found = {"passages": self.passages, "documents": self.documents}
+        return found if self.boilerplate is None else {**found, "boilerplate": self.boilerplate}
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Members of ``run.json`` that depend on the settings and the answer."""
+        return self.summary
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Settings, notes, and totals: words are novel, copied or boilerplate."""
+        common = "boilerplate_words" if self.boilerplate is not None else "0"
+        documents: Any = self.documents.selectExpr(
+            "count(*) documents",
+            "count_if(copied_words > 0) documents_with_copies",
+            "sum(words) words",
+            "sum(copied_words) copied_words",
+            f"sum({common}) boilerplate_words",
+        )
+        passages: Any = self.passages.selectExpr(
+            "count(*) passages", "count_if(kind = 'within') passages_within"
+        )
+        found = documents.first().asDict() | passages.first().asDict()
+        counts = {name: value or 0 for name, value in found.items()}
+        counts["novel_words"] = counts["words"] - counts["copied_words"]
+        counts["novel_words"] -= counts["boilerplate_words"]
+        counts["old_documents"] = self.old_documents
+        # Nothing is cut or left out: members that readers of one machine's record look for.
+        counts |= {"kept": counts["documents"], "skipped": 0, "cut_words": 0, "dropped": 0}
+        nothing = {"against": None, "step_before": None, "cut": vars(CutSpec())}
+        spec = self.about["spec"] | {"by": None}
+        return {**self.about, **nothing, "spec": spec, "counts": counts, "notes": self.notes}
+
+
+@dataclass(frozen=True)
+class _Corpus:
+    """Documents with their ranks in the keep order."""
+
+    texts: DataFrame  # id and text
+    ranks: DataFrame  # id, rank, by_id and, where groups are compared, group
+    documents: int
+    unordered: int  # documents without a value of the order
+
+
+@worker_errors()
+def passages(
+    df: DataFrame,
+    *,
+    text: str = "text",
+    id: str = "id",
+    words: int | None = None,
+    preset: str | None = None,
+    order_by: str | None = None,
+    within: str | None = None,
+    across: str | None = None,
+    against: DataFrame | None = None,
+    name_source: str = "longest",
+    boilerplate: int = 0,
+    bridge: int = 0,
+    stem: str | None = None,
+    keep_case: bool = False,
+    nfkc: bool = False,
+    strip_accents: bool = False,
+    ignore: str | Sequence[str] = (),
+    stop_passages: str | Sequence[str] | None = None,
+    checkpoint: str | None = None,
+    task_bytes: int = steps.TASK_BYTES,
+    private_ids: bool = False,
+    **others: Any,
+) -> SparkPassages:
+    """Find every run of words that occurs earlier, on Spark: the tables of one machine.
+
+    Documents are ordered by ``order_by``, and those of equal values by their ids: as on one machine
+    whose input is sorted by the ids. Texts enter no shuffle; they are read twice.
+
+    Args:
+        df: Documents, from any source.
+        text: Column with the text.
+        id: Column with ids, strings or integers, each once.
+        words: As for `neardup.passages`, as are ``preset``, ``order_by``, ``within``, ``across``,
+            ``name_source``, ``boilerplate``, ``bridge``, ``stem``, ``keep_case``, ``nfkc``,
+            ``strip_accents``, ``ignore`` and ``stop_passages``.
+        against: Documents of another corpus, which come first, in the order of their ids. They
+            have the same columns, but for ``order_by``.
+        checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
+            is started again continues. Without it Spark keeps them while the session lives.
+        task_bytes: A range of documents has a token for each 64 of these bytes, or a single
+            document; a task has one range in memory.
+        private_ids: Keep ids out of messages.
+        others: Further settings of `neardup.passages` are refused: they are for one machine.
+
+    Returns:
+        The tables, as DataFrames.
+
+    Raises:
+        ColumnError: A column is not there, or of another type.
+        DependencyError: Executors have other versions than the driver.
+        DuplicateIdError: Two documents have one id.
+        ResumeError: The checkpoint is of other settings or another input.
+        FormatError: A file is malformed.
+        SpecError: A setting is out of range, or two contradict each other.
+    """
+    from neardup.corpora.stop_passages import ignored
+
+    for name in others:
+        if name not in _ONE_MACHINE:
+            raise ArgumentError(f"passages() has no argument {name!r}", "see its help")
+        raise SpecError(f"`{name}` is not for Spark", "run neardup passages on one machine")
+    left_out = ignored(ignore, stop_passages)
+    spec = PassageSpec(
+        words_of(words, preset),
+        order_by,
+        within,
+        across,
+        name_source,
+        boilerplate,
+        bridge,
+        stem,
+        keep_case,
+        nfkc,
+        strip_accents,
+        **left_out,
+    )
+    check_integer("`task_bytes`", task_bytes, 1, 2**63 - 1)
+    job = _Job(spec, text, id, task_bytes, private_ids)
+    return job.run(df, against, checkpoint)
+
+
+@dataclass(frozen=True)
+class _Job:
+    spec: PassageSpec
+    text: str
+    id: str
+    task_bytes: int
+    private_ids: bool
+
+    @property
+    def _group(self) -> str | None:
+        return self.spec.within or self.spec.across
+
+    def run(
+        self, df: DataFrame, against: DataFrame | None, checkpoint: str | None
+    ) -> SparkPassages:
+        begin, spec = time.monotonic(), self.spec
+        df = checks.with_columns(df, self.text, self.id)
+        grouping = _given(within=spec.within, across=spec.across)
+        ordered = _given(order_by=spec.order_by) | grouping
+        checks.check_types(df, self.text, self.id, ordered)
+        kind = dict(df.dtypes)[self.id]
+        if against is not None:
+            against = checks.with_columns(against, self.text, self.id, kind)
+            checks.check_types(against, self.text, self.id, grouping)
+            _check_same_types(df, against, [self.id, *grouping.values()])
+        steps.check_executors(df.sparkSession)
+        store = Checkpoint.of(df, checkpoint)
+        corpora = [c for c in (against, df) if c is not None]
+        names = [self.text, *spec.columns]
+        ids = [
+            checks.check_ids(
+                corpus,
+                self.id,
+                [name for name in names if name in corpus.columns] if checkpoint else [],
+                self.private_ids,
+            )
+            for corpus in corpora
+        ]
+        about = {"spec": vars(spec), "private_ids": self.private_ids}
+        job = {
+            "command": "passages",
+            "text": self.text,
+            "id": self.id,
+            "task_bytes": self.task_bytes,
+            "versions": dict(versions()[:2]),
+            "input": [{"documents": i.documents, "hash": i.digest} for i in ids],
+        }
+        store.begin({**about, **job})
+        checks.check_sent(df.sparkSession, sum(i.documents for i in ids))
+        notes: list[str] = []
+        every, first = [], 0
+        for number, (corpus, of) in enumerate(zip(corpora, ids, strict=True)):
+            is_new = number == len(corpora) - 1
+            ranks, unordered = self._ranks(corpus, of, first, store, is_new, number)
+            texts = corpus.select(column(self.id).alias("id"), column(self.text).alias("text"))
+            every.append(_Corpus(texts, ranks, of.documents, unordered))
+            first += of.documents
+        found = self._tables(every, store, notes)
+        old = first - ids[-1].documents
+        return SparkPassages(df, *found, about, notes, old, self.text, self.id, begin)
+
+    def _ranks(
+        self, df: DataFrame, ids: checks.Ids, first: int, store: Checkpoint, is_new: bool, of: int
+    ) -> tuple[DataFrame, int]:
+        """Return the ranks of `_Corpus`, from ``first`` on, and documents without a value."""
+        order = self.spec.order_by if is_new else None
+        columns = [column(self.id).alias("own"), column(self.id).cast(ids.type).alias("id")]
+        if order is not None:
+            columns.append(ordered_by(df, order).alias("best"))
+        if self._group is not None:
+            values = column(self._group)
+            is_value = values.isNotNull()
+            if dict(df.dtypes)[self._group] == "string":
+                is_value &= values != ""
+            columns.append(f.when(is_value, f.xxhash64(values)).alias("group"))
+        rows = df.select(*columns)
+        by = keep_order(rows, Spec(keep="min:best" if order is not None else "first"))
+        parts = steps.partitions_of(df, ids.documents * 64, self.task_bytes)
+        ordered = rows.repartitionByRange(parts, *by).sortWithinPartitions(*by)
+        # Numbers of rows in a partition, which is in order.
+        row = f.monotonically_increasing_id().bitwiseAND(f.lit((1 << 33) - 1))
+        numbered = ordered.withColumns({"part": f.spark_partition_id(), "row": row})
+        lacking = f.col("best").isNull() if order is not None else f.lit(False)
+        numbered = numbered.withColumn("lacking", lacking).drop("best")
+        cut = _stage(store, f"order-{of}", lambda: numbered)
+        sums = f.count("*"), f.count_if("lacking")
+        counted = [tuple(row) for row in cut.groupBy("part").agg(*sums).collect()]
+        sizes = {part: size for part, size, _ in counted}
+        begins, begin = [], first
+        for part in range(max(sizes, default=0) + 1):
+            begins.append(begin)
+            begin += sizes.get(part, 0)
+        rank = f.array(*(f.lit(b).cast("long") for b in begins))[f.col("part")] + f.col("row")
+        group = ["group"] if self._group is not None else []
+        # Values in the order of the ids, in which one machine has the input.
+        by_id = f.col("id") if order is not None else rank if is_new else f.lit(None)
+        columns = [f.col("own").alias("id"), rank.alias("rank"), by_id.alias("by_id")]
+        return cut.select(*columns, *group), sum(none for *_, none in counted)
+
+    def _tables(
+        self, corpora: list[_Corpus], store: Checkpoint, notes: list[str]
+    ) -> tuple[DataFrame, DataFrame, DataFrame | None]:
+        spec, task_bytes = self.spec, self.task_bytes
+        shingle, words = spec.shingle, spec.words
+
+        def texts(more: Callable[[DataFrame], DataFrame], *names: str) -> DataFrame:
+            parts = (c.texts.join(f.broadcast(more(c.ranks)), "id").select(*names) for c in corpora)
+            return reduce(DataFrame.unionByName, parts)
+
+        read = texts(lambda ranks: ranks.select("id", "rank"), "rank", "text")
+        anchors = _stage(
+            store,
+            "anchors",
+            lambda: steps.mapped(
+                read,
+                anchor_tasks.anchors,
+                "rank long, tokens int, short long, keys binary",
+                shingle=shingle,
+                words=words,
+            ),
+        )
+        notes += self._notes(corpora, anchors)
+        borders, count = self._borders(anchors, corpora)
+        parts = steps.partitions_of(anchors, 0, task_bytes)
+        shares = max(2 * parts, -(-count * _ANCHOR_BYTES // task_bytes))
+
+        def to_targets(rows: DataFrame, sort: bool = False) -> DataFrame:
+            sent = rows.repartition(parts, "target")
+            return sent.sortWithinPartitions("target", *(["kind"] if sort else []))
+
+        def task(rows: DataFrame, work: Callable[..., Any], **given: Any) -> DataFrame:
+            return steps.mapped(rows, work, SCHEMA, **given)
+
+        keys = to_targets(task(anchors, anchor_tasks.by_range, borders=borders))
+        spread = _stage(
+            store, "anchor-shares", lambda: task(keys, anchor_tasks.share_anchors, shares=shares)
+        )
+        again = to_targets(spread.where(f.col("target") != HERE))
+        again = task(again, anchor_tasks.repeated_anchors)
+        marked = _local(spread).unionByName(again)
+        marks = _stage(
+            store,
+            "marks",
+            lambda: steps.mapped(to_targets(marked), anchor_tasks.marks, "rank long, marks binary"),
+        )
+        group = ["group"] if self._group is not None else []
+        second = texts(
+            lambda ranks: ranks.drop("by_id").join(marks, "rank"), "rank", "marks", "text", *group
+        )
+        runs = _stage(
+            store,
+            "runs",
+            lambda: task(second, run_tasks.runs, shingle=shingle, words=words, borders=borders),
+        )
+        size: Any = runs.where(f"kind = {run_tasks.RUNS}").agg(f.sum(f.length("data"))).first()
+        shares = max(2 * parts, -(-(size[0] or 0) * _RUN_BYTES // 16 // task_bytes))
+        groups = "within" if spec.within else "across" if spec.across else ""
+        rule = run_tasks.Rule(words, groups, spec.boilerplate)
+        given = to_targets(runs.where(f"kind = {run_tasks.RUNS}"))
+        sums = _stage(
+            store, "range-sums", lambda: task(given, run_tasks.sum_up, rule=rule, shares=shares)
+        )
+        before = task(
+            to_targets(sums.where(f.col("target") != HERE)), run_tasks.before_each, rule=rule
+        )
+        both = _local(sums).unionByName(before)
+        segments = _stage(
+            store, "segments", lambda: task(to_targets(both), run_tasks.segments, rule=rule)
+        )
+        limit = max(1, task_bytes // _TOKEN_BYTES)
+        old = sum(c.documents for c in corpora[:-1])
+        cut = {"borders": borders, "limit": limit, "old": old}
+        asked = task(segments, passage_tasks.requests, **cut)
+        answered = task(to_targets(segments.unionByName(asked), True), passage_tasks.answers)
+        found = _stage(
+            store,
+            "found",
+            lambda: task(
+                to_targets(segments.unionByName(answered), True),
+                passage_tasks.passages,
+                spec=spec,
+                **cut,
+            ),
+        )
+        spans = runs.where(f"kind = {run_tasks.SPANS}").withColumn("kind", f.lit(HERE))
+        asked = task(found, passage_tasks.ask_characters, borders=borders)
+        characters = task(to_targets(spans.unionByName(asked), True), passage_tasks.characters)
+        even = found.withColumn("kind", f.col("kind") * 2)
+        rows = _stage(
+            store,
+            "rows",
+            lambda: steps.mapped(
+                to_targets(even.unionByName(characters), True),
+                passage_tasks.rows_of_passages,
+                passage_tasks.PASSAGE_ROWS,
+                spec=spec,
+            ),
+        )
+        counts = steps.mapped(found, passage_tasks.rows_of_documents, passage_tasks.DOCUMENT_ROWS)
+        ids = reduce(DataFrame.unionByName, (c.ranks.drop("group") for c in reversed(corpora)))
+        marking = old if len(corpora) > 1 else None
+        made = _stage(store, "passages", lambda: _passages_table(rows, ids, spec, marking))
+        new = corpora[-1].ranks
+        documents = _stage(
+            store, "documents", lambda: _documents_table(anchors, counts, new, ids, spec, marking)
+        )
+        common = _boilerplate_table(rows, ids, marking) if spec.boilerplate else None
+        return made, documents, common
+
+    def _notes(self, corpora: list[_Corpus], anchors: DataFrame) -> list[str]:
+        """Return the notes of one machine on values that are missing, and on short documents."""
+        notes, words, name = [], self.spec.words, self._group
+        if self.spec.order_by is not None and (none := corpora[-1].unordered):
+            without = f"{having(none, 'document')} no {self.spec.order_by}"
+            notes.append(f"{without}; those without come last")
+        if name is not None:
+            nulls = f.count_if(f.col("group").isNull())
+            if none := corpora[-1].ranks.agg(nulls).first()[0]:
+                notes.append(
+                    f"{having(none, 'document')} no {name}; those without are compared with none"
+                )
+        new = anchors.where(f.col("rank") >= sum(c.documents for c in corpora[:-1]))
+        short = f.when(f.col("short") != 0, f.col("short"))
+        sums = (f.max("tokens"), f.count_if(f.col("tokens") < words), f.count(short))
+        sizes: Any = new.agg(*sums, f.count_distinct(short)).first()
+        longest, fewer, hashes, distinct = sizes
+        notes += short_notes(words, longest, fewer, hashes - distinct)
+        return notes
+
+    def _borders(self, anchors: DataFrame, corpora: list[_Corpus]) -> tuple[np.ndarray, int]:
+        """Cut the keep order into ranges: the first rank of each; and the number of anchors."""
+        documents = sum(c.documents for c in corpora)
+        width = max(1, -(-documents // _COUNTED))
+        stretch = (f.col("rank") / width).cast("long").alias("stretch")
+        sums = f.sum("tokens").alias("tokens"), f.sum(f.length("keys") / 8).alias("anchors")
+        rows = sorted(map(tuple, anchors.groupBy(stretch).agg(*sums).collect()))
+        total = sum(row[1] for row in rows)
+        parts = steps.partitions_of(anchors, 0, self.task_bytes)
+        most = max(-(-total // parts), _SMALL_RANGE)
+        most = max(1, min(most, _LARGE_RANGE, self.task_bytes // _TOKEN_BYTES))
+        borders, filled = [0], 0
+        for stretch_number, tokens, _ in rows:
+            if filled and filled + tokens > most:
+                borders.append(stretch_number * width)
+                filled = 0
+            filled += tokens
+        return np.array(borders, np.int64), int(sum(row[2] for row in rows))
+
+
+def _stage(store: Checkpoint, name: str, make: Callable[[], DataFrame]) -> DataFrame:
+    """Return the table of a stage; plans would double with each stage that has two readers."""
+    made = store.stage(name, make)
+    return made if store.folder is not None else without_history(made)
+
+
+def _local(rows: DataFrame) -> DataFrame:
+    """Return rows that stay at their target, which ``kind`` names, as those of kind `HERE`."""
+    here = rows.where(f.col("target") == HERE)
+    return here.select(f.col("kind").alias("target"), f.lit(HERE).alias("kind"), "data")
+
+
+def _given(**columns: str | None) -> dict[str, str]:
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def _check_same_types(df: DataFrame, against: DataFrame, names: list[str]) -> None:
+    for name in names:
+        mine, kind = dict(df.dtypes)[name], dict(against.dtypes)[name]
+        if mine != kind:
+            message = f"column {name!r} is of type {mine}, and of type {kind} in `against`"
+            raise ColumnError(message, "give both the same type")
+
+
+def _with_id(rows: DataFrame, ids: DataFrame, rank: str, name: str, how: str) -> DataFrame:
+    """Replace a rank by the id of the document."""
+    named = ids.select(f.col("id").alias(name), f.col("rank").alias(rank))
+    return rows.join(f.broadcast(named), rank, how)
+
+
+def _passages_table(
+    rows: DataFrame, ids: DataFrame, spec: PassageSpec, old: int | None
+) -> DataFrame:
+    kinds = f.array(*map(f.lit, _KINDS))
+    found = rows.withColumn("kind", kinds[f.col("kind")])
+    if old is not None:
+        found = found.withColumn("in_old", f.col("source_rank") < old)
+        found = found.withColumn("origin_in_old", f.col("origin_rank") < old)
+    for rank, name in {"rank": "doc", "source_rank": "source", "origin_rank": "origin"}.items():
+        found = _with_id(found, ids, rank, f"{name}_id", "inner")
+    names = ["doc_id", "start", "end", "words", "source_id", "source_start", "source_end"]
+    names += ["origin_id", "origin_start", "documents", "kind"]
+    if old is not None:
+        names += ["in_old", "origin_in_old"]
+    if spec.bridge:
+        found = found.join(f.broadcast(_begins_of_joined(rows)), ["range", "share"])
+        number = f.when(f.col("joined") >= 0, f.col("joined") + f.col("begin"))
+        found = found.withColumn("bridge", number)
+        names.append("bridge")
+    return found.select(*names)
+
+
+def _begins_of_joined(rows: DataFrame) -> DataFrame:
+    """Return the number that joined passages begin with in each share of a range."""
+    largest = rows.groupBy("range", "share").agg(f.max("joined")).collect()
+    begins, begin = [], 0
+    for number, share, last in sorted(map(tuple, largest)):
+        begins.append((number, share, begin))
+        begin += last + 1
+    schema = "range int, share int, begin long"
+    return rows.sparkSession.createDataFrame(begins, schema)
+
+
+def _documents_table(
+    anchors: DataFrame,
+    counts: DataFrame,
+    ranks: DataFrame,
+    ids: DataFrame,
+    spec: PassageSpec,
+    old: int | None,
+) -> DataFrame:
+    tokens = anchors.select("rank", f.col("tokens").cast("long").alias("words"))
+    found = ranks.select("rank", f.col("id").alias("doc_id")).join(tokens, "rank")
+    found = found.join(counts, "rank", "left")
+
+    def count(name: str) -> Column:
+        return f.coalesce(f.col(name).cast("long"), f.lit(0).cast("long"))
+
+    copied = count("copied")
+    source = f.when(f.col("source_rank") >= 0, f.col("source_rank"))
+    found = found.withColumn("source_rank", source)
+    found = _with_id(found, ids, "source_rank", "source_id", "left")
+    columns = {
+        "copied_words": copied,
+        "copied_share": copied / f.greatest(f.col("words"), f.lit(1)),
+        "words_from_source": count("words_from_source"),
+        "kept": f.lit(True),
+    }
+    names = ["doc_id", "words", "copied_words", "copied_share", "source_id"]
+    names += ["words_from_source", "kept"]
+    if old is not None:
+        columns["in_old"] = f.col("source_rank") < old
+        names.append("in_old")
+    if spec.boilerplate:
+        columns["boilerplate_words"] = count("common")
+        names.append("boilerplate_words")
+    if spec.bridge:
+        columns["changed_words"] = count("changed")
+        names.append("changed_words")
+    return found.withColumns(columns).select(*names)
+
+
+def _boilerplate_table(rows: DataFrame, ids: DataFrame, old: int | None) -> DataFrame:
+    """Return a row for each text, with the first source of its passages, by the order of ids."""
+    named = ids.withColumnsRenamed({"rank": "source_rank", "id": "doc_id"})
+    found = rows.where(f"kind = {_KINDS.index('boilerplate')}")
+    found = found.join(f.broadcast(named), "source_rank")
+    is_old = f.col("source_rank") < (old or 0)
+    of_old = f.when(is_old, f.col("source_rank"))
+    names = [f.col(name) for name in ("by_id", "source_start", "source_end", "doc_id")]
+    first = f.struct((~is_old).alias("new"), of_old.alias("old"), *names)
+    texts = found.groupBy("hash").agg(
+        f.max("words").alias("words"),
+        f.max("documents").alias("documents"),
+        (f.count("*") + 1).alias("occurrences"),
+        f.min(first).alias("first"),
+    )
+    columns = [
+        *("words", "documents", "occurrences", "first.doc_id"),
+        f.col("first.source_start").alias("start"),
+        f.col("first.source_end").alias("end"),
+    ]
+    if old is not None:
+        columns.append((~f.col("first.new")).alias("in_old"))
+    return texts.select(*columns)

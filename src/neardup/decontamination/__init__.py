@@ -1,0 +1,1 @@
+"""Which documents contain a test item, or a passage of it."""

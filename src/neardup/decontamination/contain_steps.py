@@ -1,0 +1,146 @@
+"""Steps of decontamination: memory, matches, and the files made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup import __version__
+from neardup.copied_passages.cuts.text_cuts import TextCuts
+from neardup.corpora.corpus import InputCorpus, naming
+from neardup.corpora.removed_documents import form_of_removed
+from neardup.decontamination.contained import Asked, Items, Matches, matches_of
+from neardup.deduplication.documents.identifiers import take_ids
+from neardup.deduplication.job import Job
+from neardup.files.scratch import Disk, Scratch
+from neardup.frame.command import Command, Each, Made, Means, Steps, TableParts
+from neardup.frame.storage import SOURCE
+from neardup.memory_plan import plan_decontamination
+from neardup.options.option_groups import Resources, Writing
+from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form
+from neardup.threads import Pool
+from neardup.values.json_values import JSON
+
+DECONTAMINATE = Command("decontaminate", "compare", ("matches", "cuts"), (CLEAN, REMOVED))
+#: Rows that are written at a time.
+_ROWS = 1 << 17
+
+
+@dataclass
+class ContainSteps(Steps):
+    """A training corpus and test items, both open."""
+
+    corpus: InputCorpus
+    items: InputCorpus
+    asked: Asked
+    mask: str | None
+    resources: Resources
+    writing: Writing
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        return [self.corpus.job, self.items.job]
+
+    def manifest(self) -> dict[str, JSON]:
+        return {
+            "neardup": __version__,
+            "decontaminate": self._settings() | {"texts": self.asked.texts},
+            "output": self.writing.as_dict(),
+            "inputs": [job.identity() for job in self.jobs],
+        }
+
+    def _settings(self) -> dict[str, Any]:
+        asked = self.asked
+        return {
+            "by": asked.by,
+            "threshold": None if asked.by == "passage" else asked.minimum,
+            "shingle": str(asked.shingle),
+            "min_words": asked.min_words,
+            "cut": asked.cut,
+            "mask": self.mask,
+        }
+
+    @contextmanager
+    def work(self, means: Means) -> Iterator[Made]:
+        corpus, items, asked, clock = self.corpus, self.items, self.asked, means.clock
+        threads, allowed = self.resources.threads, self.resources.bytes
+        with naming("test_"):
+            text = items.workload(1, asked.shingle).text
+        plan = plan_decontamination(corpus.workload(threads, asked.shingle), text, allowed)
+        if allowed is not None:
+            plan.check()
+            threads, corpus.check = plan.threads, plan.check_read
+        scratch = Scratch(plan.arrays, Disk(means.folder))
+        with Pool(threads) as pool:
+            size = items.reader.source.total_bytes
+            stage = clock.stage("read test items", size, "bytes")
+            with naming("test_"), stage as advance:
+                prepared = Items(items, asked, pool, advance)
+            size = corpus.reader.source.total_bytes
+            with clock.stage("compare", size, "bytes") as advance:
+                found = matches_of(corpus, items, prepared, scratch, advance)
+            with clock.stage("metadata"):
+                corpus.ids(scratch)
+                made = self._made(found, prepared, scratch, pool)
+            yield made
+
+    def _made(self, found: Matches, prepared: Items, scratch: Scratch, pool: Pool) -> Made:
+        corpus, writing = self.corpus, self.writing
+        kept = np.ones(corpus.documents, np.bool_) if self.asked.cut else ~found.contaminated
+        about = self._about(found, prepared, kept)
+        tables = {"matches": TableParts(lambda each: _slices(found.table))}
+        corpora: dict[str, CleanCorpus] = {}
+        if writing.out is not None:
+            ends = found.cut.documents_in(scratch), found.cut.start, found.cut.end
+            noted = scratch.empty((len(found.cut.start), 4), np.int64)
+            nfkc = self.asked.shingle.nfkc
+            cuts = TextCuts(corpus, *ends, kept, noted, self.mask or "", nfkc)
+            form = Form(writing.format, changing=cuts.changing() if self.asked.cut else None)
+            corpora[CLEAN] = corpus.chosen(kept, form, pool)
+            if writing.removed:
+                rows = np.flatnonzero(found.contaminated)
+                of_removed = form_of_removed(writing.format, found.closest, rows)
+                corpora[REMOVED] = corpus.chosen(~kept, of_removed, pool)
+            if self.asked.cut:
+
+                def every(each: Each) -> Iterator[pa.Table]:
+                    return cuts.tables(take_ids(corpus.ids(), np.arange(len(kept))))
+
+                tables["cuts"] = TableParts(every)
+        return Made(tables, lambda: about, pool, corpora, inputs={SOURCE: corpus.input()})
+
+    def _about(self, found: Matches, prepared: Items, kept: np.ndarray) -> dict[str, Any]:
+        corpus, items, writing = self.corpus, self.items, self.writing
+        counts = {
+            "documents": len(kept),
+            "skipped": corpus.skipped,
+            "kept": int(kept.sum()),
+            "removed": int(len(kept) - kept.sum()),
+            "contaminated": found.counts.contaminated,
+            "only_by_short_items": found.counts.only_short,
+            "test_items": items.documents,
+            "test_items_found": found.counts.items_found,
+            "test_items_shorter_than_a_shingle": prepared.short,
+            "test_items_too_short": prepared.too_short,
+            "matches": found.counts.matches,
+            "cut_words": int(found.cut.words.sum()),
+        }
+        return {
+            "settings": self._settings(),
+            "counts": counts,
+            "test_files": found.counts.by_file(),
+            "notes": [*corpus.text_notes(), *items.text_notes("test corpus")],
+            "frequent_items": found.counts.frequent_items(prepared, len(kept)),
+            **corpus.record(format=writing.format, removed=writing.removed),
+        }
+
+
+def _slices(table: pa.Table) -> Iterator[pa.Table]:
+    """Yield a table, some rows at a time: a row group of it takes memory while it is written."""
+    for low in range(0, max(1, table.num_rows), _ROWS):
+        yield table.slice(low, _ROWS)

@@ -1,0 +1,1 @@
+"""Documents of a run: metadata, ids, and the order in which they are kept."""

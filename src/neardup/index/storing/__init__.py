@@ -1,0 +1,1 @@
+"""An index on the disk: segments, their transactions and checks."""

@@ -1,0 +1,438 @@
+"""Text to tokens: UTF-8 bytes in, one 64-bit hash for each word or character out."""
+
+import functools
+from importlib import resources
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.kernels.bits import (
+    LANES,
+    TOKEN_LENGTH,
+    TOKEN_MULTIPLIER,
+    classify,
+    load8,
+    mix,
+    popcount,
+    trailing_zeros,
+)
+from neardup.kernels.compiling import inner, kernel, part
+
+SEPARATOR, WORD, MARK, SOLO, SPACE = range(5)
+
+
+class Alphabet(NamedTuple):
+    """Classes and lower case of each code point, in two stages: ``page[code >> 8]`` is a row."""
+
+    page: np.ndarray  # uint16[4352]
+    kind: np.ndarray  # uint8[pages * 256]: separator, word, mark, solo (a token) or white space
+    delta: np.ndarray  # int32[pages * 256]: added to get the lower case; 0 where case is kept
+
+
+class Spans(NamedTuple):
+    """Where the words of some texts are: two numbers for each, its begin and its end.
+
+    Either array is empty where it is not asked for. Of other units nothing is known. The texts have
+    less than 4 GiB together.
+    """
+
+    bytes: np.ndarray  # uint32[2 * tokens], from the first text on
+    characters: np.ndarray  # uint32[2 * tokens]: code points from the first text on
+    begins: np.ndarray  # int64[documents + 1]: code points before each text, and all
+    first: int  # byte at which the first text begins
+
+
+class WordBuffers(NamedTuple):
+    """Working memory of `words`, for texts of ``size`` bytes in all; reused from call to call.
+
+    A run is a longest stretch of bytes that may be in a word. There are at most
+    ``most = (size + documents) // 2 + 1``. All of them may be longer.
+    """
+
+    lowered: np.ndarray  # uint8[size + 2 * LANES]: the texts, and more, as `classify` makes them
+    edges: np.ndarray  # int32[2 * most + LANES]: where runs begin and end, by turns
+    runs: np.ndarray  # int32[documents + 1]: edges before each document
+    hashes: np.ndarray  # uint64[most]: hash of each run
+    rest: np.ndarray  # uint64[most]: last bytes of each run
+    length: np.ndarray  # uint8[most]: bytes of each run (mod 256)
+    other: np.ndarray  # int32[most + 1]: runs that are long or not ASCII
+    rest_of_text: np.ndarray  # uint8[LANES]: bytes at the end of the last text
+
+
+@functools.cache
+def alphabet(keep_case: bool) -> Alphabet:
+    """Return the tables, read from ``unicode.npz``."""
+    with (
+        resources.files("neardup.kernels.text").joinpath("unicode.npz").open("rb") as file,
+        np.load(file) as tables,
+    ):
+        page, kind, delta = (tables[name] for name in ("page", "kind", "delta"))
+    delta = delta.reshape(-1)
+    return Alphabet(page, kind.reshape(-1), np.zeros_like(delta) if keep_case else delta)
+
+
+@inner
+def _decode(data, i):
+    """Return (code point, bytes) of the valid UTF-8 sequence at ``i``."""
+    b = np.int64(data[i])
+    if b < 0x80:
+        return b, 1
+    if b < 0xE0:
+        return (b & 0x1F) << 6 | np.int64(data[i + 1]) & 0x3F, 2
+    if b < 0xF0:
+        return (b & 0x0F) << 12 | (np.int64(data[i + 1]) & 0x3F) << 6 | np.int64(
+            data[i + 2]
+        ) & 0x3F, 3
+    return (b & 0x07) << 18 | (np.int64(data[i + 1]) & 0x3F) << 12 | (
+        np.int64(data[i + 2]) & 0x3F
+    ) << 6 | np.int64(data[i + 3]) & 0x3F, 4
+
+
+@inner
+def _absorb(state, w):
+    """Take eight bytes at once into the state of a token's hash."""
+    state = (state ^ w) * TOKEN_MULTIPLIER
+    return state ^ state >> np.uint64(32)
+
+
+@inner
+def _push(state, w, length, byte):
+    """Take one more byte into the running hash (state, pending bytes, number of bytes)."""
+    w |= np.uint64(byte) << np.uint64((length & 7) << 3)
+    length += 1
+    if length & 7 == 0:
+        state = _absorb(state, w)
+        w = np.uint64(0)
+    return state, w, length
+
+
+@inner
+def _push_code(state, w, length, code):
+    """Take the UTF-8 bytes of a code point into the running hash."""
+    if code < 0x80:
+        return _push(state, w, length, code)
+    if code < 0x800:
+        state, w, length = _push(state, w, length, 0xC0 | code >> 6)
+    else:
+        if code < 0x10000:
+            state, w, length = _push(state, w, length, 0xE0 | code >> 12)
+        else:
+            state, w, length = _push(state, w, length, 0xF0 | code >> 18)
+            state, w, length = _push(state, w, length, 0x80 | code >> 12 & 0x3F)
+        state, w, length = _push(state, w, length, 0x80 | code >> 6 & 0x3F)
+    return _push(state, w, length, 0x80 | code & 0x3F)
+
+
+@inner
+def _finish(state, w, length):
+    return mix(state ^ w ^ np.uint64(length) * TOKEN_LENGTH)
+
+
+@inner
+def _note(spans, limit, byte, inner_bytes):
+    """Note a byte at which a token begins or ends; at so many before it no code point begins."""
+    if spans.bytes.shape[0] > 0:
+        spans.bytes[limit] = byte
+    if spans.characters.shape[0] > 0:
+        spans.characters[limit] = byte - inner_bytes
+
+
+@part
+def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
+    """Hash the tokens of a run of bytes with some above 127, one code point at a time.
+
+    ``counts`` are tokens so far, and bytes at which no code point begins; returns both.
+    """
+    page, kind, delta = alphabet
+    count, inner_bytes = counts
+    # A function is compiled again for a literal.
+    zero, none = np.uint64(0), np.int64(0)
+    state, w, length = zero, zero, none
+    solo = False  # the token at hand is a character of a script without spaces
+    i = first
+    while i <= last:
+        code, size, what, low = 0, 1, SEPARATOR, 0  # the end is a separator too
+        if i < last:
+            code, size = _decode(data, i)
+            at = np.int64(page[code >> 8]) << 8 | code & 255
+            what = np.int64(kind[at])
+            low = code + np.int64(delta[at])
+        gap = what in (SEPARATOR, SPACE)
+        if length and (gap or what == SOLO or (solo and what == WORD)):
+            tokens[count] = _finish(state, w, length)
+            _note(spans, 2 * count + 1, i - spans.first, inner_bytes)
+            count += 1
+            state, w, length, solo = zero, zero, none, False
+        if not gap:
+            if length == 0:
+                _note(spans, 2 * count, i - spans.first, inner_bytes)
+                solo = what == SOLO
+            state, w, length = _push_code(state, w, length, low)
+            if code == 0x130 and low != code:  # the one letter that lowers to two
+                state, w, length = _push_code(state, w, length, np.int64(0x307))
+        i += size
+        inner_bytes += size - 1
+    return count, inner_bytes
+
+
+@part
+def _find_runs(data, offsets, lower, buffers):
+    """Find the runs of bytes that may be in a word, 64 bytes at a time.
+
+    All documents are gone through before the first token is read: a read of a few bytes that were
+    just written as part of 64 would have to wait for them.
+    """
+    lowered, edges, runs, rest = buffers.lowered, buffers.edges, buffers.runs, buffers.rest_of_text
+    one = np.uint64(1)
+    count = np.int64(0)
+    runs[0] = 0
+    for d in range(offsets.shape[0] - 1):
+        first, last = offsets[d], offsets[d + 1]
+        carry = np.uint64(0)
+        # One step beyond the end closes a run that reaches the end.
+        for at in range(first, last + 1, LANES):
+            to = at - offsets[0]
+            if at + LANES <= data.shape[0]:
+                in_run = classify(data, at, lowered, to, lower)
+                if last - at < LANES:  # bytes behind the text are written again by the next one
+                    in_run &= (one << np.uint64(last - at)) - one
+            else:
+                for i in range(LANES):
+                    rest[i] = data[at + i] if at + i < last else 0
+                in_run = classify(rest, 0, lowered, to, lower)
+            changes = in_run ^ (in_run << one | carry)
+            carry = in_run >> np.uint64(LANES - 1)
+            found = np.int64(popcount(changes))
+            k = 0
+            while k < found:
+                # Eight at a time without looking whether there are as many: no branch to guess.
+                for j in range(8):
+                    edges[count + k + j] = to + np.int64(trailing_zeros(changes))
+                    changes &= changes - one
+                k += 8
+            count += found
+        runs[d + 1] = count
+
+
+@part
+def _hash_short(lowered, edges, count, hashes, rest, length, other):
+    """Hash the runs of less than 16 ASCII bytes, as nearly all words are; return how many are not.
+
+    Two reads of eight bytes, and no branch that depends on the length. The hashing proper is in a
+    loop of its own, in which the compiler does several runs at once. ``count`` is of edges. The
+    hash of ``other`` runs has no meaning yet.
+    """
+    one, three, zero = np.uint64(1), np.uint64(3), np.uint64(0)
+    highs = np.uint64(0x8080808080808080)
+    others = np.int64(0)
+    runs = count >> 1
+    for k in range(runs):
+        first = np.int64(edges[2 * k])
+        size = np.int64(edges[2 * k + 1]) - first
+        low, high = load8(lowered, first), load8(lowered, first + 8)
+        long = zero - np.uint64(size >= 8)
+        w = (high & long) | (low & ~long)
+        w &= (one << (np.uint64(size & 7) << three)) - one
+        hashes[k] = low & long
+        rest[k] = w
+        length[k] = size
+        other[others] = k
+        others += np.int64(size >= 16) | np.int64(((low & long) | w) & highs != 0)
+    for k in range(runs):
+        long = zero - np.uint64(length[k] >= 8)
+        hashes[k] = _finish(_absorb(zero, hashes[k]) & long, rest[k], np.int64(length[k]))
+    return others
+
+
+@inner
+def _long_word(lowered, first, last):
+    """Return (hash of a run of bytes, whether all are ASCII; else the hash has no meaning)."""
+    one, three = np.uint64(1), np.uint64(3)
+    state, seen, i = np.uint64(0), np.uint64(0), first
+    while i + 8 <= last:
+        w = load8(lowered, i)
+        seen |= w
+        state = _absorb(state, w)
+        i += 8
+    w = load8(lowered, i) & ((one << (np.uint64(last - i) << three)) - one)
+    return _finish(state, w, last - first), (seen | w) & np.uint64(0x8080808080808080) == 0
+
+
+@inner
+def _shift(source, more, target):
+    """Copy values, with something added."""
+    for k in range(source.shape[0]):
+        target[k] = source[k] + more
+
+
+@kernel
+def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans):
+    """Hash the words of each document; return the number of tokens.
+
+    ``data`` is valid UTF-8. ``lower`` is 32 to turn capitals into small letters, 0 to keep them, as
+    the alphabet does. ``tokens`` has capacity for ``most``, see `WordBuffers`.
+
+    Args:
+        data: uint8[]: texts, concatenated.
+        offsets: int64[documents + 1]: where each text begins.
+        alphabet: `Alphabet`.
+        lower: int: 32 or 0.
+        buffers: `WordBuffers`.
+        tokens: uint64[most]: gets the tokens.
+        token_offsets: int64[documents + 1]: gets where those of each document begin.
+        spans: `Spans`, with space for ``most`` tokens or none.
+    """
+    _find_runs(data, offsets, lower, buffers)
+    lowered, edges, runs, hashes, rest, length, other, _ = buffers
+    others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
+    base = offsets[0]
+    shift = base - spans.first
+    count = run = found = np.int64(0)
+    inner_bytes = np.int64(0)  # bytes at which no code point begins, so far
+    token_offsets[0] = 0
+    for d in range(offsets.shape[0] - 1):
+        spans.begins[d] = offsets[d] - spans.first - inner_bytes
+        end = np.int64(runs[d + 1]) >> 1
+        while run < end:
+            stop = end if found == others else min(end, np.int64(other[found]))
+            for k in range(run, stop):
+                tokens[count + k - run] = hashes[k]
+            of_runs = edges[2 * run : 2 * stop]
+            if spans.bytes.shape[0] > 0:
+                _shift(of_runs, np.uint32(shift), spans.bytes[2 * count :])
+            if spans.characters.shape[0] > 0:
+                _shift(of_runs, np.uint32(shift - inner_bytes), spans.characters[2 * count :])
+            count += stop - run
+            run = stop
+            if run == end:
+                break
+            first, last = np.int64(edges[2 * run]), np.int64(edges[2 * run + 1])
+            token, ascii = _long_word(lowered, first, last)
+            if ascii:
+                tokens[count] = token
+                _note(spans, 2 * count, shift + first, inner_bytes)
+                _note(spans, 2 * count + 1, shift + last, inner_bytes)
+                count += 1
+            else:
+                counts = count, inner_bytes
+                count, inner_bytes = _mixed_run(
+                    data, base + first, base + last, alphabet, tokens, spans, counts
+                )
+            run += 1
+            found += 1
+        token_offsets[d + 1] = count
+    spans.begins[-1] = offsets[-1] - spans.first - inner_bytes
+    return count
+
+
+@kernel
+def characters(data, offsets, alphabet, raw, tokens, token_offsets):
+    """Give the code points of each document as tokens, in lower case; return their number.
+
+    ``raw`` keeps white space as it is; else runs become one space, and those at the ends go. Two
+    tokens for each byte are always enough.
+
+    Args:
+        data: uint8[]: texts, concatenated.
+        offsets: int64[documents + 1]: where each text begins.
+        alphabet: `Alphabet`.
+        raw: bool: keep white space.
+        tokens: uint64[2 * bytes]: gets the tokens.
+        token_offsets: int64[documents + 1]: gets where those of each document begin.
+    """
+    page, kind, delta = alphabet
+    count = 0
+    token_offsets[0] = 0
+    for d in range(offsets.shape[0] - 1):
+        first = count
+        i = offsets[d]
+        end = offsets[d + 1]
+        space = False
+        while i < end:
+            code, size = _decode(data, i)
+            i += size
+            at = np.int64(page[code >> 8]) << 8 | code & 255
+            if not raw and kind[at] == SPACE:
+                space = count > first
+                continue
+            if space:
+                tokens[count] = np.uint64(32)
+                count += 1
+                space = False
+            low = code + np.int64(delta[at])
+            tokens[count] = np.uint64(low)
+            count += 1
+            if code == 0x130 and low != code:
+                tokens[count] = np.uint64(0x307)
+                count += 1
+        token_offsets[d + 1] = count
+    return count
+
+
+@kernel
+def hash_tokens(data, offsets, out):
+    """Hash strings as `words` hashes a token, for tokens that were changed (stemmed).
+
+    Args:
+        data: uint8[]: strings, concatenated.
+        offsets: int64[n + 1]: where each begins.
+        out: uint64[n]: gets the hashes.
+    """
+    for d in range(offsets.shape[0] - 1):
+        state, w, length = np.uint64(0), np.uint64(0), np.int64(0)
+        for i in range(offsets[d], offsets[d + 1]):
+            state, w, length = _push(state, w, length, np.int64(data[i]))
+        out[d] = _finish(state, w, length)
+
+
+@kernel
+def replace_known(tokens, keys, values, out, missing):
+    """Replace each token by its replacement in a table; ``out`` may be ``tokens``.
+
+    ``keys`` are tokens in an open-addressing table of 2**k slots; 0 is a free one. ``missing`` gets
+    the positions of tokens that the table lacks, which stay. Returns how many there are. Another
+    thread may add to the table meanwhile: a replacement of 0 is not there yet.
+
+    Args:
+        tokens: uint64[n]: tokens.
+        keys: uint64[2**k]: tokens of the table.
+        values: uint64[2**k]: their replacements.
+        out: uint64[n]: gets the tokens.
+        missing: int64[n]: gets positions.
+    """
+    mask = np.uint64(keys.shape[0] - 1)
+    count = 0
+    for i in range(tokens.shape[0]):
+        token = tokens[i]
+        at = token & mask
+        while keys[at] != 0 and keys[at] != token:
+            at = (at + np.uint64(1)) & mask
+        value = values[at] if keys[at] == token else np.uint64(0)
+        if value != 0:
+            out[i] = value
+        else:
+            out[i] = token
+            missing[count] = i
+            count += 1
+    return count
+
+
+@kernel
+def add_replacements(tokens, replacements, keys, values):
+    """Add tokens and their replacements to a table that has capacity for them.
+
+    Other threads may read it meanwhile, but not add to it.
+
+    Args:
+        tokens: uint64[n]: tokens.
+        replacements: uint64[n]: their replacements.
+        keys: uint64[2**k]: tokens of the table.
+        values: uint64[2**k]: their replacements.
+    """
+    mask = np.uint64(keys.shape[0] - 1)
+    for i in range(tokens.shape[0]):
+        at = tokens[i] & mask
+        while keys[at] != 0 and keys[at] != tokens[i]:
+            at = (at + np.uint64(1)) & mask
+        values[at] = replacements[i]
+        keys[at] = tokens[i]

@@ -1,0 +1,1 @@
+"""Weights of agreements and disagreements, learnt from the records."""

@@ -1,0 +1,188 @@
+"""Notes about the fields, and about the decision that was made by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neardup.arrays import strings_of
+from neardup.linkage.blocks.record_blocks import Candidates
+from neardup.linkage.deciding import Decision
+from neardup.linkage.decision.weights.dependences import Dependence
+from neardup.linkage.decision.weights.model import Model, view_log_odds
+from neardup.linkage.decision.weights.tallies import SAME
+from neardup.linkage.features import Features
+from neardup.linkage.fields import LinkSpec
+from neardup.linkage.record_files import Records
+
+#: Share of the records without a value from which on a field counts as empty in most of them.
+_EMPTY = 0.5
+#: Words that represent a missing value, and the share of the records from which on they are noted.
+_PLACEHOLDERS = (b"NA", b"N/A", b"N.A.", b"#N/A", b"NULL", b"NONE", b"NAN", b"NIL", b"UNKNOWN")
+_PLACED = 0.01
+_WITHOUT = {"digits": "has no digit", "numeric": "has no number"}
+
+
+def empty_notes(records: Records) -> Iterator[str]:
+    """Say so if there is nothing to compare."""
+    if not len(records):
+        yield "the input has no records"
+    elif len(records.ids) == 1 and len(records) == 1:
+        yield "the input has one record, and no other one to compare it with"
+    else:
+        for name, ids in zip(records.names, records.ids, strict=True):
+            if not len(ids):
+                yield f"{name} has no records"
+
+
+def field_notes(records: Records, features: Features, spec: LinkSpec) -> Iterator[str]:
+    """Name the fields without a value in most records, and those with words for missing ones."""
+    for source, rows in _sources(records):
+        for k, field in enumerate(spec.fields):
+            missing = 1 - features.present[rows, k].mean()
+            if missing > _EMPTY:
+                what = _WITHOUT.get(field.compare, "is empty")
+                yield f"{source}: the field {field.name!r} {what} in {missing:.0%} of the records"
+            placed = _placeholders(records.columns[k][rows])
+            if placed >= _PLACED and field.compare in ("text", "exact"):
+                yield (
+                    f"{source}: the field {field.name!r} has NA or the like in {placed:.0%} of "
+                    "the records, and these agree; leave such values empty"
+                )
+
+
+def constant_fields(records: Records, features: Features, spec: LinkSpec) -> Iterator[str]:
+    """Name the fields with one value; the features have the distinct values of these records."""
+    if len(records) < 2:
+        return
+    for source, rows in _sources(records):
+        for k, field in enumerate(spec.fields):
+            if features.distinct[k] == 1 and features.present[rows, k].any():
+                yield f"{source}: the field {field.name!r} has one value, which says nothing"
+
+
+def _sources(records: Records) -> Iterator[tuple[str, slice]]:
+    """Yield the names of the files, and which records are theirs."""
+    first = records.first
+    parts = zip(records.names, (slice(first), slice(first, None)), records.ids, strict=False)
+    return ((name, rows) for name, rows, ids in parts if len(ids))
+
+
+def _placeholders(column: pa.LargeStringArray) -> float:
+    """Return the share of the records whose value is a word that represents a missing one."""
+    words = strings_of(list(_PLACEHOLDERS)).cast(column.type)
+    trimmed: Any = pc.ascii_upper(pc.utf8_trim_whitespace(column))
+    found: Any = pc.mean(pc.is_in(trimmed, value_set=words))
+    return float(found.as_py())
+
+
+#: Mutual information of two fields among random pairs, in nats, from which on odds are too high;
+#: that of fields which agree together in candidates that differ, and log of how much more often.
+_DEPENDENT, _TOGETHER, _OFTEN = 0.1, 0.02, 1.0
+#: So many times the matches by random pairs than by candidates show such fields too.
+_MORE = 1.2
+#: Up to this share of records in several pairs, two files may be meant to match one to one.
+_SEVERAL = 0.2
+#: Share of the candidates that are nearly all.
+_NEARLY_ALL = 0.9
+_WAYS_OUT = (
+    "mark some pairs on the page of the report and give them as `labels`, or give `decide_at`"
+)
+
+
+def decision_notes(
+    records: Records, spec: LinkSpec, found: Candidates, decision: Decision, pairs: np.ndarray
+) -> tuple[str, ...]:
+    """Return the notes on a decision.
+
+    Args:
+        records: The records.
+        spec: Settings of the call.
+        found: The candidates.
+        decision: How likely they are matches.
+        pairs: int64[]: the candidates that are one record.
+    """
+    if not found.possible:
+        return ()
+    notes = []
+    two_files = len(records.ids) > 1
+    if two_files and not spec.one_to_one and len(pairs):
+        _, one = np.unique(found.a[pairs], return_counts=True)
+        _, two = np.unique(found.b[pairs], return_counts=True)
+        several = max((one > 1).mean(), (two > 1).mean())
+        if 0 < several < _SEVERAL:
+            notes.append(
+                f"{several:.1%} of the records that match are in several pairs; if each record has "
+                "one at most in the other file, `one_to_one` leaves the best"
+            )
+    if records.origin is not None and len(pairs):
+        name, second = records.origin
+        within = int((second[found.a[pairs]] == second[found.b[pairs]]).sum())
+        notes.append(
+            f"the file has two sources by its column {name!r}, and {within:,} of {len(pairs):,} "
+            "pairs are within one of them; give two files to find pairs across them only"
+        )
+    if not len(pairs):
+        at = f"{spec.decide_at:g}"
+        notes.append(f"no pair of records has a probability of {at} or more: there is no match")
+    notes += [
+        f"the values of {spec.names[one]} and {spec.names[two]} are swapped in some records; the "
+        "two fields are compared crosswise, too"
+        for one, two in decision.model.swapped
+    ]
+    notes += decision.doubts
+    kind = decision.threshold.kind
+    if kind == "few":
+        notes.append(
+            f"too few of {len(found.a):,} candidates differ to learn from; the similarity decides, "
+            f"from {decision.threshold.value:g} on, which is a guess: look at the pairs around it"
+        )
+    elif len(pairs) and kind == "matches" and len(pairs) >= _NEARLY_ALL * len(found.a):
+        notes.append(
+            "nearly all candidates are taken for matches: look at those with low probability; if "
+            f"some are none, {_WAYS_OUT}"
+        )
+    elif kind in ("shoulder", "default") or (len(pairs) and kind == "matches"):
+        notes.append(
+            f"the histogram of similarities has no valley, and matches are uncertain: {_WAYS_OUT}"
+        )
+    return tuple(notes)
+
+
+def dependence_note(names: tuple[str, ...]) -> str:
+    """Return the note on fields that depend on one another."""
+    return (
+        f"the fields {', '.join(names)} agree together in records that differ; probabilities are "
+        "called scores, as they are too high for pairs that agree in all of these"
+    )
+
+
+def dependent_fields(decision: Decision, names: list[str]) -> tuple[str, ...]:
+    """Return the fields that agree together in records that differ, which makes odds too high."""
+    views = {view.name: view for view in decision.model.views}
+    edges: list[Dependence] = []
+    if "random" in views:
+        edges += [edge for edge in views["random"].tree if edge.strength >= _DEPENDENT]
+    if _overconfident(decision.model, decision):
+        edges += [
+            edge
+            for edge in views["candidates"].tree
+            if edge.strength >= _TOGETHER and edge.ratios[SAME, SAME] >= _OFTEN
+        ]
+    fields = sorted({k for edge in edges for k in (edge.one, edge.two) if k < len(names)})
+    return tuple(names[k] for k in fields)
+
+
+def _overconfident(model: Model, decision: Decision) -> bool:
+    """Return whether random pairs see far more matches than candidates that differ do."""
+    if len(model.views) != 2:
+        return False
+    one, two = decision.by_view or (
+        int((view_log_odds(view, decision.agreements, decision.values) >= 0).sum())
+        for view in model.views
+    )
+    return one > _MORE * two

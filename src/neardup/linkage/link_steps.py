@@ -1,0 +1,278 @@
+"""The complete linkage: records to candidates, similarities, pairs and clusters."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.cluster.methods import lowest
+from neardup.errors import InputError, SpecError
+from neardup.files.scratch import Scratch
+from neardup.linkage.blocks.field_blocks import Asked, add_field_blocks
+from neardup.linkage.blocks.large_groups import MOST_EQUAL, find_copies, large_values, without
+from neardup.linkage.blocks.record_blocks import (
+    Candidates,
+    add_copies,
+    check_hashes,
+    find_candidates,
+)
+from neardup.linkage.deciding import Decision, decide_candidates
+from neardup.linkage.decision.clusters import Scored, cluster_records, matches
+from neardup.linkage.decision.labels import Labels
+from neardup.linkage.decision.weights.frequencies import row_hashes
+from neardup.linkage.features import Features, make_features
+from neardup.linkage.field_notes import (
+    constant_fields,
+    decision_notes,
+    dependence_note,
+    dependent_fields,
+    empty_notes,
+    field_notes,
+)
+from neardup.linkage.fields import LinkSpec
+from neardup.linkage.record_files import Records, Source, read_records
+from neardup.memory_plan import plan_records
+from neardup.threads import Pool
+
+
+class Against(NamedTuple):
+    """The index that new records were linked against.
+
+    Attributes:
+        records: Records that it had.
+        fetched: Those of them that come first, as they may be candidates.
+    """
+
+    records: int
+    fetched: int
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """Records with their candidates.
+
+    Attributes:
+        records: The records.
+        spec: Settings of the call.
+        features: Sets, hashes and numbers that are compared.
+        candidates: Pairs that are worth a comparison.
+        notes: Remarks on the records, a sentence each.
+        against: The index that the last records are new to, if any.
+    """
+
+    records: Records
+    spec: LinkSpec
+    features: Features
+    candidates: Candidates
+    notes: tuple[str, ...]
+    against: Against | None = None
+
+    @property
+    def new(self) -> int:
+        """Number of the first record that was given."""
+        return self.against.fetched if self.against else 0
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Matches and clusters.
+
+    Attributes:
+        blocked: Records and candidates.
+        decision: How likely the candidates are matches.
+        pairs: int64[]: the candidates that are one record, ascending.
+        clusters: int64[records]: the number of each one's cluster: that of its lowest record.
+        sizes: int64[records]: records of that cluster.
+        notes: Remarks on the decision, a sentence each.
+        dependent: Fields that agree together in records that differ.
+    """
+
+    blocked: Blocked
+    decision: Decision
+    pairs: np.ndarray
+    clusters: np.ndarray
+    sizes: np.ndarray
+    notes: tuple[str, ...]
+    dependent: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> str:
+        """Name of the column of probabilities: ``score`` where they are too high."""
+        return "score" if self.dependent else "probability"
+
+
+def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:
+    """Read records and find the candidates.
+
+    Raises:
+        InputError: The records can't be used; its subclasses say why.
+        SpecError: ``memory``, bytes, does not suffice for them.
+    """
+    return block_records(read(given, spec, pool, memory), spec, pool)
+
+
+def read(given: Source, spec: LinkSpec, pool: Pool, memory: int | None) -> Records:
+    """Read records; arrays of their candidates have the memory then.
+
+    Raises:
+        InputError: The records can't be used; its subclasses say why.
+        SpecError: ``memory``, bytes, does not suffice for them.
+    """
+    check = functools.partial(plan_records, threads=pool.threads, memory=memory)
+    records = read_records(given, spec, check)
+    use_memory(records, pool, memory)
+    return records
+
+
+def use_memory(records: Records, pool: Pool, memory: int | None) -> None:
+    """Have arrays of candidates that do not fit into memory made in files.
+
+    Raises:
+        SpecError: ``memory``, bytes, does not suffice for the records.
+    """
+    size = sum(column.nbytes for column in records.columns)
+    pool.empty = Scratch(plan_records(len(records), size, pool.threads, memory)).empty
+
+
+def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
+    """Find the candidates among records.
+
+    Raises:
+        InputError: They do not differ.
+    """
+    spec = spec.for_records(len(records))
+    check_hashes(spec)
+    features = make_features(records.columns, spec, pool)
+    _check(records, features)
+    candidates = candidates_of(records, features, spec, pool)
+    notes = (*empty_notes(records), *block_notes(records, features, candidates, spec))
+    notes += tuple(constant_fields(records, features, spec))
+    return Blocked(records, spec, features, candidates, notes)
+
+
+def candidates_of(records: Records, features: Features, spec: LinkSpec, pool: Pool) -> Candidates:
+    """Return the candidates among records: by complete ones, by single fields, by two of them."""
+    # Next to an empty second file no pair is across the two.
+    first = records.first if len(records.ids[-1]) else 0
+    copies = find_copies(features, first)
+    others = without(features, copies)
+    found = find_candidates(others, spec, first, pool)
+    found = add_field_blocks(found, others, records.columns, Asked(spec, first), pool)
+    return add_copies(found, copies, pool)
+
+
+def block_notes(
+    records: Records, features: Features, candidates: Candidates, spec: LinkSpec
+) -> tuple[str, ...]:
+    """Return the notes on records and their candidates."""
+    notes = list(field_notes(records, features, spec))
+    without = int((features.records.size == 0).sum())
+    if without:
+        notes.append(f"{without:,} of {len(records):,} records have no value in any field")
+    if candidates.only_common:
+        notes.append(
+            f"{candidates.only_common:,} of {len(records):,} records have no shingle that is rare "
+            "enough to be hashed by itself; they are candidates of one another only"
+        )
+    notes += _large_notes(records, features, candidates, spec)
+    return tuple(notes)
+
+
+def _large_notes(
+    records: Records, features: Features, candidates: Candidates, spec: LinkSpec
+) -> Iterator[str]:
+    """Yield the notes on groups that are so large that some of their pairs are left out."""
+    copies = candidates.copies
+    if copies.number:
+        largest = MOST_EQUAL + int(np.bincount(copies.of[copies.are]).max())
+        yield (
+            f"{copies.number:,} of {len(records):,} records come after {MOST_EQUAL} that equal "
+            "them in all fields; each is compared with one of these only, and joins the cluster of "
+            f"the first; the largest group has {largest:,} records"
+        )
+    not_compared = candidates.not_compared - copies.left_out
+    if not_compared:
+        yield (
+            f"{not_compared:,} pairs in oversized buckets were not compared; a higher "
+            "`block_at` or one more field makes buckets smaller"
+        )
+    if candidates.left_out:
+        yield (
+            f"{candidates.left_out:,} candidates were left out, as there are too many: each record "
+            f"keeps the {candidates.each:,} most similar ones, and those that keep it; a higher "
+            "`block_at` or one more field makes fewer"
+        )
+    if not_compared or candidates.left_out:
+        large = [f"{count:,} records in {spec.names[k]}" for k, count in large_values(features)]
+        if large:
+            yield f"the largest groups that share a value: {', '.join(large)}"
+
+
+def decide(blocked: Blocked, pool: Pool, labels: Labels | None = None) -> Linked:
+    """Learn how likely the candidates are matches, and group the records that are one."""
+    decision = decide_candidates(
+        blocked.records, blocked.features, blocked.spec, blocked.candidates, labels, pool
+    )
+    return grouped(blocked, decision)
+
+
+def decide_again(linked: Linked, decide_at: float) -> Linked:
+    """Return the same from another probability on.
+
+    Raises:
+        SpecError: Records are in clusters of an index, which has one.
+    """
+    blocked = linked.blocked
+    if blocked.against is not None:
+        raise SpecError(
+            "clusters of an index have one `decide_at`", "make an index with another one"
+        )
+    spec = replace(blocked.spec, decide_at=decide_at)
+    return grouped(replace(blocked, spec=spec), linked.decision)
+
+
+def grouped(blocked: Blocked, decision: Decision) -> Linked:
+    """Group the records that are one by a decision."""
+    spec, candidates = blocked.spec, blocked.candidates
+    scored = Scored(candidates.a, candidates.b, decision.margin(spec.decide_at))
+    pairs = matches(scored, spec.one_to_one)
+    labels = _clusters(blocked, scored, pairs)
+    dependent = dependent_fields(decision, spec.names)
+    notes = blocked.notes + decision_notes(blocked.records, spec, candidates, decision, pairs)
+    if dependent:
+        notes += (dependence_note(dependent),)
+    sizes = np.bincount(labels)[labels]
+    return Linked(blocked, decision, pairs, labels.astype(np.int64), sizes, notes, dependent)
+
+
+def _clusters(blocked: Blocked, scored: Scored, pairs: np.ndarray) -> np.ndarray:
+    if blocked.spec.one_to_one:  # pairs are clusters
+        scored = scored.take(pairs)
+    ranks = np.unique(row_hashes(blocked.features), return_inverse=True)[1].reshape(-1)
+    copies = blocked.candidates.copies
+    if not copies.number or blocked.spec.one_to_one:
+        return cluster_records(scored, ranks, blocked.spec.cluster)
+    of_copies = copies.are[scored.a] | copies.are[scored.b]
+    labels = cluster_records(scored.take(np.flatnonzero(~of_copies)), ranks, blocked.spec.cluster)
+    # A record that is one with an equal one is so with the first of them.
+    one = np.flatnonzero(of_copies & (scored.margin >= 0))
+    docs = np.unique(np.concatenate([scored.a[one], scored.b[one]]))
+    docs = docs[copies.are[docs]]
+    labels[docs] = labels[copies.of[docs]]
+    return lowest(labels)
+
+
+def _check(records: Records, features: Features) -> None:
+    """Refuse records that do not differ."""
+    name = " and ".join(records.names)
+    if len(records) and not features.present.any():
+        raise InputError(f"{name}: no record has a value in any field", "name other fields")
+    if (features.distinct <= 1).all() and len(records) > 2 and features.present.all():
+        raise InputError(
+            f"{name}: all {len(records):,} records are alike in the fields that are compared",
+            "name fields in which records differ",
+        )

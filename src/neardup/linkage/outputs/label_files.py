@@ -1,0 +1,74 @@
+"""Pairs that a person has marked, read from a file, a table or a list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.errors import ColumnError, SpecError, UnknownIdError, hint_instead
+from neardup.linkage.decision.labels import Labels
+from neardup.linkage.outputs.link_tables import public_ids
+from neardup.linkage.record_files import Records
+from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
+
+#: Remedies: labels have no other names of columns, and no row is left out.
+_COLUMNS = "labels have the columns id_a, id_b and duplicate, which is true or false"
+_FILE = f"{_COLUMNS}; a file is read by its ending, CSV with commas, in UTF-8"
+_UNKNOWN = (
+    "rows are counted without the header; leave out those with other ids; of two files, id_a is of "
+    "the first"
+)
+
+
+def read_labels(given: Any, records: Records) -> Labels:
+    """Read marked pairs: two ids, and whether they match.
+
+    Args:
+        given: A file or a table with the columns ``id_a``, ``id_b`` and ``duplicate``, or a list of
+            an id, another one, and a bool. Of two files, the first id is of the first.
+        records: The records.
+
+    Raises:
+        InputError: It can't be read, or names ids that no record has.
+        SpecError: A list has other items.
+    """
+    if isinstance(given, list | tuple | set):
+        rows = [tuple(row) if isinstance(row, list | tuple) else (row,) for row in given]
+        if not all(len(row) == 3 and isinstance(row[2], bool | np.bool_) for row in rows):
+            raise SpecError(
+                "`labels` has an item that is not two ids and a bool",
+                'for example [("p1", "p7", True), ("p2", "p9", False)]',
+            )
+        columns = list(zip(*rows, strict=True)) or [(), (), ()]
+        given = pa.table(dict(zip(("id_a", "id_b", "duplicate"), map(list, columns), strict=True)))
+    try:
+        try:
+            known = _read(records.ids, given)
+        except UnknownIdError:
+            if not records.private_ids:
+                raise
+            # Pairs that were marked on a page have the rows instead.
+            known = _read(public_ids(records), given)
+    except ColumnError as error:
+        raise ColumnError(_of_labels(error), error.hint) from error
+    except UnknownIdError as error:
+        raise UnknownIdError(_of_labels(error), _UNKNOWN) from error
+    a, b = known.docs, known.others
+    if len(records.ids) > 1:
+        b = b + records.first
+    return Labels(np.minimum(a, b), np.maximum(a, b), known.right)
+
+
+def _read(ids: Sequence[Any], given: Any) -> GroundTruth:
+    of = KnownIds(ids[0], "the linkage", True, ids[-1])
+    with hint_instead(_FILE if isinstance(given, str | os.PathLike) else _COLUMNS):
+        return read_truth(of, given, None, "judged")
+
+
+def _of_labels(error: Exception) -> str:
+    """Return a message on the truth as one on labels, which name records."""
+    return str(error).replace("the truth: row", "`labels`: row").replace("no document", "no record")

@@ -1,0 +1,92 @@
+"""Tables and record of a linkage, also of one in memory that is written to a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.arrays import array_of
+from neardup.cluster.edges import batches
+from neardup.deduplication.job import Job
+from neardup.frame.command import Command, Each, Made, Means, Steps, TableParts
+from neardup.linkage.link_steps import Linked
+from neardup.linkage.outputs import link_tables as tables
+from neardup.linkage.outputs.link_summary import about_link
+from neardup.threads import Pool
+from neardup.values.json_values import JSON
+
+LINK = Command("link", "read records", ("pairs", "candidates", "clusters", "records"))
+#: Rows of a table that are made together.
+_ROWS = 1 << 18
+
+
+@contextmanager
+def made_of(linked: Linked, **more: Any) -> Iterator[Made]:
+    """Give tables and record of a linkage; ``more`` are further members of its record.
+
+    The records have the values of the fields: the folder can be opened again.
+    """
+    parts = {"pairs": _pairs, "candidates": _candidates, "clusters": _clusters, "records": _records}
+    made = {name: TableParts(partial(part, linked)) for name, part in parts.items()}
+    with Pool(1) as pool:  # all columns of a table are compressed in one thread: two at once
+        about = partial(about_link, linked)
+        yield Made(made, lambda: about() | more, pool, largest="candidates", state=linked)
+
+
+def parts_of(rows: int) -> list[slice]:
+    """Return slices of rows that are written together; one at least."""
+    return list(batches(rows, _ROWS)) or [slice(0, 0)]
+
+
+def _pairs(linked: Linked, each: Each) -> Iterator[pa.Table]:
+    for rows in parts_of(len(linked.pairs)):
+        yield tables.scored_table(linked, linked.pairs[rows])
+
+
+def _candidates(linked: Linked, each: Each) -> Iterator[pa.Table]:
+    """Yield all candidates, some at a time, with the columns by which the folder is opened."""
+    found = linked.blocked.candidates
+    match = np.zeros(len(found.a), np.bool_)
+    match[linked.pairs] = True
+    for rows in parts_of(len(found.a)):
+        table = tables.scored_table(linked, rows)
+        more = found.a, found.b, match, found.similarity
+        for name, column in zip(tables.STORED, more, strict=True):
+            table = table.append_column(name, array_of(column[rows]))
+        yield table
+
+
+def _clusters(linked: Linked, each: Each) -> list[pa.Table]:
+    return [tables.cluster_table(linked)]
+
+
+def _records(linked: Linked, each: Each) -> list[pa.Table]:
+    return [tables.record_table(linked.blocked)]
+
+
+@dataclass
+class SavedLinks(Steps):
+    """A linkage in memory, and its record."""
+
+    linked: Linked
+    record: dict[str, Any]
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        return []
+
+    def manifest(self) -> dict[str, JSON]:
+        return {"link": self.linked.blocked.spec.as_dict()}
+
+    @contextmanager
+    def work(self, means: Means) -> Iterator[Made]:
+        names = ("asked", "seconds", "peak_memory", "peak_private_memory")
+        used = {name: self.record[name] for name in names if name in self.record}
+        with made_of(self.linked, **used) as made:
+            yield made

@@ -1,0 +1,1 @@
+"""Options that calls share, and how they become arguments."""

@@ -1,0 +1,1 @@
+"""Values for people and files: numbers in words, JSON, intervals."""
