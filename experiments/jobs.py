@@ -29,7 +29,7 @@ def whole_job(url: str, notes: Path, bands: int, rows: int) -> float:
         bands: Bands.
         rows: Signature entries in a band.
     """
-    from neardup.api.running import Request
+    from neardup.api.running import DedupRequest
     from neardup.deduplication.local import run
     from neardup.options.option_groups import Reading, Resources
     from neardup.spec import preset
@@ -37,7 +37,7 @@ def whole_job(url: str, notes: Path, bands: int, rows: int) -> float:
     spec = preset("clinical").replace(num_bands=bands, rows=rows)
     resources = Resources(threads=2, store=url)
     begin = time.perf_counter()
-    request = Request(notes, Reading(id="id"), spec, resources)
+    request = DedupRequest(notes, Reading(id="id"), spec, resources)
     run(request.job())
     seconds = time.perf_counter() - begin
     if url.startswith("sqlite"):

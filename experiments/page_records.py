@@ -106,7 +106,7 @@ def _cora(folder: Path, found: Found) -> str:
     drawn = similarity_histogram(cora["histogram"], _curve)
     (folder / "records").mkdir(exist_ok=True)
     for kind in ("svg", "png"):
-        save(drawn, folder / f"linkage/histogram.{kind}")
+        save(drawn, folder / f"records/histogram.{kind}")
     verified = [
         [
             line["clusters"],
@@ -150,7 +150,7 @@ def _cora(folder: Path, found: Found) -> str:
             "curve. These are similarities of title, author and venue as one text, so that the "
             "threshold of `neardup.link`, of a similarity of all fields, is not on them. The axis "
             "of pairs is linear up to 1 and logarithmic from there:",
-            chart("linkage/histogram", "Similarities of all pairs of Cora, and P(candidate)"),
+            chart("records/histogram", "Similarities of all pairs of Cora, and P(candidate)"),
             table(["similarity from", "pairs", "candidates", "predicted"], curve),
         ]
     )

@@ -16,10 +16,10 @@ PAPER = Path(__file__).parents[2] / "docs" / "paper"
 def test_the_page_is_made_from_what_is_stored(tmp_path: Path) -> None:
     results.store(tmp_path, "records", results.load(PAPER, "records"))
     page_records.write(tmp_path)
-    for name in ("records.md", "linkage/histogram.svg"):
+    for name in ("records.md", "records/histogram.svg"):
         assert (tmp_path / name).read_bytes() == (PAPER / name).read_bytes()
     for folder in (tmp_path, PAPER):
-        assert (folder / "linkage/histogram.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / "records/histogram.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.skipif(

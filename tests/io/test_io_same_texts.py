@@ -89,10 +89,8 @@ every = pytest.mark.parametrize("name", [*FILES, *FRAMES, "texts", "sliced.parqu
 
 
 @every
-def test_the_same_partitions_each_time(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = many(tmp_path, name, monkeypatch)
+def test_the_same_partitions_each_time(tmp_path: Path, name: str, tune: Tune) -> None:
+    source = many(tmp_path, name, tune)
     first = [described(part) for part in source.partitions()]
     assert len(first) > 1
     assert [described(part) for part in source.partitions()] == first
@@ -103,10 +101,8 @@ def test_the_same_partitions_each_time(
 
 
 @every
-def test_some_documents_once_more(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = many(tmp_path, name, monkeypatch)
+def test_some_documents_once_more(tmp_path: Path, name: str, tune: Tune) -> None:
+    source = many(tmp_path, name, tune)
     documents = [part.read(None) for part in source.partitions()]
     for step in (1, 2, 3, 1000):
         for part, whole in zip(source.partitions(), documents, strict=True):
@@ -134,19 +130,17 @@ def test_partitions_of_plain_files_are_small_when_pickled(tmp_path: Path, name: 
 
 
 @every
-def test_sources_are_picklable(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = many(tmp_path, name, monkeypatch)
+def test_sources_are_picklable(tmp_path: Path, name: str, tune: Tune) -> None:
+    source = many(tmp_path, name, tune)
     other = pickle.loads(pickle.dumps(source))
     assert texts_of(other) == texts_of(source)
     assert other.layout(0 if source.files else -1) == source.layout(0 if source.files else -1)
 
 
-def test_threads_read_slices_of_a_row_group_in_any_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_read_slices_of_a_row_group_in_any_order(tmp_path: Path, tune: Tune) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    source = many(tmp_path, "sliced.parquet", monkeypatch)
+    source = many(tmp_path, "sliced.parquet", tune)
     parts = list(source.partitions())
     expected = [f"t{i} " * 9 for i in range(900)]
     with ThreadPoolExecutor(4) as pool:

@@ -151,7 +151,7 @@ def test_equal_documents_that_are_too_short_are_counted(tmp_path: Path) -> None:
 
 def test_an_output_that_is_the_input_is_refused_as_such(tmp_path: Path) -> None:
     path, _ = _texts(tmp_path)
-    with pytest.raises(neardup.OutputError, match=r"notes\.jsonl exists and is not a folder"):
+    with pytest.raises(neardup.OutputError, match=r"notes\.jsonl is an input"):
         neardup.passages(path, out=path, id="id", words=8)
 
 

@@ -102,6 +102,8 @@ def _in_folder(
         resumable(state, command.resumes) as opened,
         PrivatePeak() as peak,
     ):
+        if not state.manifest:
+            state.put(_COMMAND, 0, about=command.name)
         steps = request.open(state)
         opened.append(steps.close)
         for job in steps.jobs:
@@ -145,9 +147,7 @@ def _state(request: Request, here: GivenPath) -> RunState:
             request.clock.emit(Event(command.begins, note=note))
             return state
         state.close()
-    state = RunState.create(folder, overwrite=writing.overwrite or writing.resume)
-    state.put(_COMMAND, 0, about=command.name)
-    return state
+    return RunState.create(folder, overwrite=writing.overwrite or writing.resume)
 
 
 def _is_complete(request: Request, out: Url | GivenPath) -> bool:
