@@ -32,7 +32,7 @@ def spark_record(record: dict[str, Any]) -> dict[str, Any]:
     counts = {name: record["counts"].get(name, 0) for name in SparkCounts.__struct_fields__}
     del counts["edges"]
     made = {
-        "command": "spark",
+        "engine": "spark",
         "files": files,
         "source": None,
         "frame": {"text": ["text"], "id": "id", "input_format": "jsonl"},

@@ -270,12 +270,43 @@ def test_the_command_writes_what_was_found(
     other = command(*args, "-o", tmp_path / "other", "--threshold", "0.9")
     assert other.code == 1
     assert "spec.threshold was 0.7 and is 0.9" in other.error
+    # Folders are those of all commands: complete ones stay, or are replaced, others' files never.
     assert command(*args, "-o", out).error == f"error: {out} exists"
+    record = json.loads((out / "run.json").read_text())
+    assert (record["command"], record["engine"]) == ("dedup", "spark")
+    assert {"sketches", "candidates", "compared", "clusters", "write tables"} < record[
+        "seconds"
+    ].keys()
+    assert command(*args, "-o", out, "--resume", "--quiet").code == 0
+    assert json.loads((out / "run.json").read_text()) == record
+    refused = command(*args, "-o", out, "--resume", "--format", "jsonl")
+    assert refused.error == f"error: {out} exists and is complete, with other settings or inputs"
+    (out / "clean" / "mine.txt").touch()
+    refused = command(*args, "-o", out, "--overwrite", "--format", "jsonl")
+    assert "mine.txt is a file that neardup did not write" in refused.error
+    (out / "clean" / "mine.txt").unlink()
+    (out / "notes.txt").touch()
+    answer = command(*args, "-o", out, "--overwrite", "--format", "jsonl", "--quiet")
+    assert (answer.code, answer.err) == (0, "")
+    assert sorted(path.name for path in out.iterdir()) == [
+        *("clean", "clusters", "notes.txt", "run.json")
+    ]
+    assert not list((out / "clean").glob("*.parquet"))
+    refused = command(*args, "-o", folder / "out")
+    assert "which is an input" in refused.error
+    # Elsewhere only Spark's own writers are: there is nothing to replace or continue.
+    refused = command(*args, "-o", "nosuch://host/out", "--overwrite")
+    assert "nosuch" in refused.error
+
+
+def with_df(run: Any, df: Any) -> Any:
+    return replace(run, job=replace(run.job, df=df))
 
 
 def test_texts_of_csv_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
     """The folder and the column have names that are quoted elsewhere."""
     from neardup.spark import dedup, files
+    from neardup.spark import write as write_run
 
     folder = tmp_path / "my notes %20"
     folder.mkdir()
@@ -294,8 +325,9 @@ def test_texts_of_csv_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
     run = dedup(df, id=name, checkpoint=str(folder / "checkpoint"))
     assert [row[name] for row in run.removed.collect()] == ["6"]
     for format in ("csv", "jsonl"):
-        files.write(run, str(folder / format), format)
-    files.write(run, str(folder / "one"), "csv", single_file=True)
+        write_run(run, str(folder / format), format)
+    opened = write_run(run, str(folder / "one"), "csv", single_file=True)
+    assert opened.duplicates["doc_id"].to_pylist() == ["6"]
     for paths in ((folder / "csv" / "clean").glob("*.csv"), [folder / "one" / "clean.csv"]):
         found: list[dict[str, str]] = []
         for path in paths:
@@ -303,13 +335,14 @@ def test_texts_of_csv_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
                 found += csv.DictReader(file)
         by_id = sorted(found, key=lambda row: row[name])
         assert [row["text"] for row in by_id] == [text or "" for text in texts]
-    nested = replace(run, df=df.selectExpr("*", "array(text) tags"))
+    nested = with_df(run, df.selectExpr("*", "array(text) tags"))
     with pytest.raises(
         SpecError, match="CSV datasource doesn't support the column `tags`"
     ) as error:
-        files.write(nested, str(folder / "nested"), "csv")
+        write_run(nested, str(folder / "nested"), "csv")
+    assert not (folder / "nested").exists()
     assert error.value.hint == "give `format` another value"
-    annotated = replace(run, df=df.selectExpr("*", "'1' duplicate_of", "0.5 Similarity"))
+    annotated = with_df(run, df.selectExpr("*", "'1' duplicate_of", "0.5 Similarity"))
     answers = annotated.removed.select("duplicate_of", "similarity").collect()
     assert list(map(tuple, answers)) == [("0", 1.0)]
     lines = "".join(path.read_text() for path in (folder / "jsonl" / "clean").glob("*.json"))
@@ -318,7 +351,7 @@ def test_texts_of_csv_stay_as_they_are(spark: Any, tmp_path: Path) -> None:
     # Another input, of which only a text differs, does not continue from the checkpoint.
     rows[1]["text"] = "another"
     write()
-    with pytest.raises(ResumeError, match=r"input\.hash was"):
+    with pytest.raises(ResumeError, match=r"hash was"):
         dedup(df, id=name, checkpoint=str(folder / "checkpoint"))
     (about,) = (folder / "checkpoint" / "about").glob("part-*")
     about.write_text("{")
@@ -359,15 +392,33 @@ def test_malformed_files_are_refused(
 
 
 def test_what_is_out_of_reach_is_named(spark: Any, df: Any, tmp_path: Path) -> None:
-    from neardup.spark import dedup, files
+    from neardup.spark import dedup, files, writing
 
     with pytest.raises(DependencyError, match="format or file system: delta"):
         files.read(spark, [str(tmp_path)], "delta")
     with pytest.raises(DependencyError, match='file system: "nosuch"'):
-        files.check_new(spark, "nosuch://host/out")
+        writing.check_new(spark, "nosuch://host/out")
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="refused: Parent path is not a directory"):
         dedup(df, checkpoint=str(tmp_path / "file"))
+
+
+def test_a_folder_that_only_spark_reaches(
+    spark: Any, df: Any, tmp_path: Path, command: Command
+) -> None:
+    """A mount of Hadoop, which is a file system of its own to Spark."""
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    settings.set("fs.viewfs.mounttable.default.link./there", tmp_path.as_uri())
+    df.where("id < 'id-0060'").write.parquet(str(tmp_path / "in.parquet"))
+    args = ["spark", "viewfs:///there/in.parquet", "--id", "id", "--bands", 5, "--rows", 5]
+    done = command(*args, "-o", "viewfs:///there/out", "--quiet")
+    assert (done.code, done.err) == (0, "")
+    run = neardup.open(tmp_path / "out")
+    assert len(run) == df.where("id < 'id-0060'").count() == run.summary["counts"]["documents"]
+    again = command(*args, "-o", "viewfs:///there/out")
+    assert again.error == "error: viewfs:///there/out exists"
+    refused = command(*args, "-o", "viewfs:///there/more", "--resume")
+    assert refused.error == "error: --resume needs a folder of this machine"
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,9 @@ def test_the_command(spark: Any, tmp_path: Path, command: Command) -> None:
     for name in ("passages", "documents", "boilerplate"):
         assert rows_of(pq.read_table(out / f"{name}.parquet")) == rows_of(getattr(one, name))
     record = json.loads((out / "run.json").read_text())
-    assert record["command"] == "spark --passages" and record["counts"]["passages"] == 3
+    assert (record["command"], record["engine"]) == ("passages", "spark") and record["counts"][
+        "passages"
+    ] == 3
     opened = neardup.open(out)
     for name in ("passages", "documents"):
         assert getattr(opened, name).to_pylist() == getattr(one, name).to_pylist()

@@ -79,11 +79,11 @@ def test_each_range_has_a_partition_of_its_own(spark: Any) -> None:
 
 
 def test_nothing_is_found_in_nothing(df: Any, tmp_path: Path) -> None:
-    from neardup.spark import dedup, files
+    from neardup.spark import dedup, write
 
     run = dedup(df.where("false"), cluster="components", keep="max:quality")
     assert found(run) == ([], [])
-    counts = files.write(run, str(tmp_path / "out"))["counts"]
+    counts = write(run, str(tmp_path / "out")).summary["counts"]
     assert set(counts.values()) == {0}
     assert pq.read_table(tmp_path / "out" / "clean").num_rows == 0
     assert dedup(df, against=df.where("false")).summary["counts"]["documents"] == 300

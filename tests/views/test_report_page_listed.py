@@ -137,7 +137,7 @@ def spark_folder(path: Path) -> Path:
 
     pq.write_table(found, path / "clusters.parquet")
     record = json.loads((path / "run.json").read_text())
-    record |= {"command": "spark", "source": None, "secret_ids": False, "private_ids": False}
+    record |= {"engine": "spark", "source": None, "secret_ids": False, "private_ids": False}
     record["frame"] = {"text": ["text"], "id": "id", "input_format": "json"}
     record["output"] = {"clean": True, "annotate": False, "tables": "parquet", "format": "json"}
     of_spark = {name: record[name] for name in SparkRecord.__struct_fields__}

@@ -59,7 +59,7 @@ PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"
 class PassagesRun(Run[PassageTable]):
     """Result of `neardup.passages`, in memory or in its folder, also on Apache Spark."""
 
-    commands = (PASSAGES.name, "spark --passages")
+    commands = (PASSAGES.name,)
     tables: ClassVar[Mapping[str, str]] = {
         "passages": "",
         "documents": "",

@@ -86,6 +86,8 @@ class Made:
         inputs: Inputs that can be read again.
         read_from: Files, folders, patterns and URLs that were given.
         state: The tables are made of it, if it is pickled with them.
+        write: Writes all files but the record into a folder, by itself: there are no tables and
+            corpora that the frame could write.
     """
 
     tables: Mapping[str, TableParts]
@@ -96,6 +98,7 @@ class Made:
     inputs: Mapping[str, Input] = field(default_factory=dict)
     read_from: Sequence[Url | GivenPath] = ()
     state: Any = None
+    write: Callable[[Path], None] | None = None
 
 
 class Means(NamedTuple):

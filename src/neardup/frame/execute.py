@@ -16,7 +16,7 @@ from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors
 from neardup.frame.command import Made, Means, Request, TableParts
 from neardup.frame.inputs import Input
-from neardup.frame.storage import SOURCE, FolderStorage, MemoryStorage, Storage
+from neardup.frame.storage import SOURCE, MemoryStorage, Storage, opened
 from neardup.io.frames import FrameSource
 from neardup.io.remote import Url, is_remote, local_target, located
 from neardup.io.writers import write_tables
@@ -60,13 +60,13 @@ def execute(request: Request) -> Storage:
         with PrivatePeak() as peak:
             steps = request.open(None)
             with steps.work(Means(clock, peak)) as made:
-                return _in_memory(made, _about(request, steps.manifest(), peak))
+                return _in_memory(made, about_call(request, steps.manifest(), peak))
     target = located(writing.out)
     work = None if writing.work is None else local_target(writing.work)
     if writing.resume and is_remote(target) and _is_complete(request, target):
         if work is not None and not writing.keep_run:
             clear_work(work)
-        return FolderStorage(target)
+        return opened(target)
     check_outside(target, request.given)
     with local_output(
         target,
@@ -77,7 +77,7 @@ def execute(request: Request) -> Storage:
         keep=writing.keep_run,
     ) as here:
         found = _in_folder(request, here, target)
-    return FolderStorage(target, *found)
+    return opened(target, (), *found)
 
 
 def _in_folder(
@@ -99,13 +99,13 @@ def _in_folder(
     record, source = None, None
     with (
         state,
-        resumable(state, command.resumes) as opened,
+        resumable(state, command.resumes) as closes,
         PrivatePeak() as peak,
     ):
         if not state.manifest:
             state.put(_COMMAND, 0, about=command.name)
         steps = request.open(state)
-        opened.append(steps.close)
+        closes.append(steps.close)
         for job in steps.jobs:
             check_outside(target, job.given)
         check_inputs(target, steps.files, command.writes)
@@ -118,7 +118,7 @@ def _in_folder(
                 staged = state.scratch_folder(STAGED)
                 with system_errors(staged):
                     _write(request, made, state, staged)
-                    values = _about(request, asked, peak) | made.about()
+                    values = about_call(request, asked, peak) | made.about()
                     record = write_record(staged, command.name, values)
                 source = made.inputs.get(SOURCE)
             complete_outputs(out, state, staged, asked)
@@ -164,7 +164,7 @@ def _is_complete(request: Request, out: Url | GivenPath) -> bool:
     return is_complete(out, asked, request.writing.overwrite)
 
 
-def _about(request: Request, asked: dict[str, JSON], peak: PrivatePeak) -> dict[str, Any]:
+def about_call(request: Request, asked: dict[str, JSON], peak: PrivatePeak) -> dict[str, Any]:
     """Return the members that the record of every command has."""
     return {
         "command": request.command.name,
@@ -180,6 +180,10 @@ def _write(request: Request, made: Made, state: RunState, staged: Path) -> None:
     Documents that were written before an interruption are not written again.
     """
     clock, pool = request.clock, made.pool
+    if made.write is not None:
+        with clock.stage("write tables"):
+            made.write(staged)
+        return
     for step, corpus in made.corpora.items():
         stage = clock.stage(f"write {_STAGES[step]}", int(corpus.ends.max(initial=0)))
         with stage as advance:

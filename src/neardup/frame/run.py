@@ -20,17 +20,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-_DEDUP, _PASSAGES = "neardup.api.finished.runs:DedupRun", "neardup.api.copying:PassagesRun"
+_DEDUP = "neardup.api.finished.runs:DedupRun"
 #: The class of the results of each command.
 CLASSES = {
     "dedup": _DEDUP,
     "recluster": _DEDUP,
     "dedup --against": "neardup.api.against:AgainstRun",
-    "passages": _PASSAGES,
+    "passages": "neardup.api.copying:PassagesRun",
     "decontaminate": "neardup.api.decontaminating:DecontaminateRun",
     "link": "neardup.api.finished.link_runs:LinkRun",
-    "spark": _DEDUP,
-    "spark --passages": _PASSAGES,
 }
 
 #: The names of the tables of a result.
@@ -75,7 +73,7 @@ class Run(Shown, Generic[T]):
 
     @property
     def shown_as(self) -> tuple[str, str]:
-        return self.command, "run"
+        return self.command, "run on spark" if "engine" in self.summary else "run"
 
     @property
     def command(self) -> str:

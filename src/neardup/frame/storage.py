@@ -25,7 +25,13 @@ from neardup.output import tables
 from neardup.output.clean import CLEAN
 from neardup.output.publishing import remote_names
 from neardup.result_record import RECORD
-from neardup.result_record.decoding import again, header_of, require_command, require_members
+from neardup.result_record.decoding import (
+    again,
+    header_of,
+    kind_of,
+    require_command,
+    require_members,
+)
 from neardup.state.about_work import FORMAT
 from neardup.state.run_state import RUN_FOLDER, RunState
 
@@ -51,7 +57,7 @@ class Storage(ABC):
     def again(self) -> str:
         """The remedy for results that are damaged, or no longer those of their input."""
         record: dict[str, Any] | None = getattr(self, "record", None)  # while it is read
-        return "run the command again" if record is None else again(record["command"])
+        return "run the command again" if record is None else again(kind_of(record))
 
     @abstractmethod
     def has(self, name: str) -> bool:
@@ -378,17 +384,23 @@ class PartsStorage(FolderStorage):
         return sorted(path.name for path in (self.folder / name).glob("part-*"))
 
 
-def opened(folder: str | os.PathLike[str], commands: Sequence[str] = ()) -> FolderStorage:
+def opened(
+    folder: str | os.PathLike[str],
+    commands: Sequence[str] = (),
+    record: dict[str, Any] | None = None,
+    source: Input | None = None,
+) -> FolderStorage:
     """Open the output folder of a command.
 
     Args:
         folder: A folder or a URL.
         commands: Commands whose output it may be; any without them.
+        record: As for `FolderStorage`, as is ``source``.
 
     Raises:
         InputError: There is no result, or one of another command or version, or it is damaged.
     """
-    found = FolderStorage(folder)
+    found = FolderStorage(folder, record, source)
     command = found.record["command"]
     if commands and command not in commands:
         raise InputError(
@@ -396,5 +408,4 @@ def opened(folder: str | os.PathLike[str], commands: Sequence[str] = ()) -> Fold
             f"{' or '.join(commands)}",
             "name another folder, or open this one with neardup.open",
         )
-    is_of_spark = command.startswith("spark")
-    return PartsStorage(found.location, found.record) if is_of_spark else found
+    return PartsStorage(found.location, found.record) if "engine" in found.record else found

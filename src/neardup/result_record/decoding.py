@@ -99,8 +99,8 @@ def require_members(record: dict[str, Any], name: str) -> None:
     from neardup.result_record.schema import RECORDS
 
     require_command(record, name)
-    command = record["command"]
-    require(record, RECORDS[command], name, again(command))
+    kind = kind_of(record)
+    require(record, RECORDS[kind], name, again(kind))
 
 
 def require_command(record: dict[str, Any], name: str) -> None:
@@ -111,15 +111,22 @@ def require_command(record: dict[str, Any], name: str) -> None:
     """
     from neardup.result_record.schema import RECORDS
 
-    if record["command"] not in RECORDS:
+    if kind_of(record) not in RECORDS:
         what = f"{_short(record['command'])} is no command of this version"
         raise InputError(f"{name} is damaged at command: {what}", "run the command again")
 
 
-def again(command: str) -> str:
-    """Return the remedy for the results of a command."""
+def kind_of(record: dict[str, Any]) -> str:
+    """Return the command of a record, and its engine unless that is one machine."""
+    command, engine = record["command"], record.get("engine")
+    return str(command) if engine is None else f"{command} on {engine}"
+
+
+def again(kind: str) -> str:
+    """Return the remedy for the results of a command, see `kind_of`."""
+    command, _, engine = kind.partition(" on ")
     # Clusters are formed again from the result of another run.
-    return f"run neardup {'dedup' if command == 'recluster' else command} again"
+    return f"run neardup {engine or ('dedup' if command == 'recluster' else command)} again"
 
 
 def require(value: Any, kind: Any, name: str, again: str = "run the command again") -> None:

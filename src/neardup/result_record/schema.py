@@ -180,6 +180,8 @@ class Record(RecordPart):
     peak_memory: Count
     cores: Count
     seconds: dict[str, float]
+    asked: str
+    peak_private_memory: Count
 
     def __post_init__(self) -> None:
         agree("files.run.json", "run.json" in self.files, "the name of the record")
@@ -205,8 +207,6 @@ class OfCorpus(Record):
     frame: Frame | None
     secret_ids: bool
     private_ids: bool
-    asked: str
-    peak_private_memory: Count
     output: Any
     counts: Any
 
@@ -500,6 +500,7 @@ class PassageRecord(OfCorpus):
 
 
 class OfSpark(Record):
+    engine: Literal["spark"]
     source: None
     frame: SparkFrame
     secret_ids: bool
@@ -645,8 +646,6 @@ class LinkModel(RecordPart):
 
 
 class LinkRecord(Record):
-    asked: str
-    peak_private_memory: Count
     spec: LinkSettings
     counts: LinkCounts
     threshold: LinkThreshold
@@ -677,14 +676,14 @@ class LinkRecord(Record):
         self.require_tables(dict.fromkeys(names, True), "command")
 
 
-#: The record of each command.
+#: The record of each command, see `neardup.result_record.decoding.kind_of`.
 RECORDS: dict[str, Any] = {
     "dedup": DedupRecord,
     "recluster": ReclusterRecord,
     "dedup --against": AgainstRecord,
     "decontaminate": ContainRecord,
     "passages": PassageRecord,
-    "spark": SparkRecord,
-    "spark --passages": SparkPassageRecord,
+    "dedup on spark": SparkRecord,
+    "passages on spark": SparkPassageRecord,
     "link": LinkRecord,
 }

@@ -19,6 +19,7 @@ from neardup.frame.inputs import Input, Selection, changed
 from neardup.frame.storage import (
     DAMAGED,
     FolderStorage,
+    PartsStorage,
     Storage,
     opened,
 )
@@ -270,4 +271,7 @@ def checked(storage: Storage) -> Results:
 
 def open_results(folder: str | os.PathLike[str]) -> Results:
     """Open the output folder of ``neardup dedup``; InputError where it is none."""
-    return checked(opened(folder, ("dedup", "recluster")))
+    found = opened(folder, ("dedup", "recluster"))
+    if isinstance(found, PartsStorage):
+        found.corpus()  # which says why it has none
+    return checked(found)

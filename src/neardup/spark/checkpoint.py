@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
+from neardup.deduplication.clock import Clock
 from neardup.errors import ResumeError
 from neardup.files.given_path import GivenPath
 from neardup.values.json_values import differences
@@ -48,11 +50,12 @@ class Checkpoint(NamedTuple):
 
     df: DataFrame
     folder: str | None
+    clock: Clock
 
     @classmethod
-    def of(cls, df: DataFrame, folder: str | None) -> Self:
+    def of(cls, df: DataFrame, folder: str | None, clock: Clock) -> Self:
         """Return that of a job, in a folder that is absolute from now on."""
-        return cls(df, None if folder is None else placed(df.sparkSession, folder))
+        return cls(df, None if folder is None else placed(df.sparkSession, folder), clock)
 
     def begin(self, about: dict[str, Any]) -> None:
         """Store the settings of the job; raise ResumeError if another job was begun here."""
@@ -76,6 +79,10 @@ class Checkpoint(NamedTuple):
         Without a folder, a final one can't be recomputed if an executor is lost. But its plan does
         not contain those of all earlier stages. They would double with each round.
         """
+        with self.clock.stage(re.sub(r"-\d+", "", name)):  # all rounds are one
+            return self._made(name, make, final)
+
+    def _made(self, name: str, make: Callable[[], DataFrame], final: bool) -> DataFrame:
         if self.folder is None and final:
             return make().localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
         if self.folder is None:

@@ -51,6 +51,15 @@ def check_types(df: DataFrame, text: str, id: str, ordered: Mapping[str, str]) -
             raise ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
 
 
+def check_same_types(df: DataFrame, old: DataFrame, names: Iterable[str]) -> None:
+    """Raise ColumnError for columns whose types differ in an old corpus."""
+    for name in names:
+        mine, kind = dict(df.dtypes)[name], dict(old.dtypes)[name]
+        if mine != kind:
+            message = f"column {name!r} is of type {mine}, and of type {kind} in `against`"
+            raise ColumnError(message, "give both the same type")
+
+
 def with_columns(df: DataFrame, text: str, id: str, kind: str = "string") -> DataFrame:
     """Return a frame without rows and columns, such as of an empty file, with columns."""
     if df.columns or not df.isEmpty():

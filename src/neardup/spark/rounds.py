@@ -67,7 +67,7 @@ def compare_large(
             f"documents that may be connected are {last + 1:,} ranges, which takes {2 * last:,} "
             f"jobs and {last * (last + 1) // 2:,} comparisons of two ranges; more `task_bytes` and "
             "memory of executors, or `documents`, for more rows, make them fewer",
-            stacklevel=4,
+            stacklevel=5,
         )
     roots = one_per_partition(candidates.sparkSession, last + 1)
     found = _Found(stage)

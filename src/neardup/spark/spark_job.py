@@ -1,85 +1,66 @@
 """The complete job on Spark."""
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from neardup.errors import SpecError
-from neardup.recipe import Recipe
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint
 from neardup.spark.rounds import compare_large
 from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_ordering import column
-from neardup.spark.workers import versions
-from neardup.spec import Spec, check_integer
+from neardup.spark.spark_run import SparkJob, SparkRun, command_of
+from neardup.spec import Spec
 from neardup.spec import preset as settings_of
 from neardup.state.about_work import bands_of
 
+COMMAND = command_of("dedup", "sketches", "clean", "clusters", "edges")
+
 
 @dataclass(frozen=True)
-class SparkRun:
-    """The result of a job.
+class DedupFrames(SparkRun):
+    """The result of `dedup`, as DataFrames.
 
     Attributes:
-        df: The input.
-        id: Its column with the ids.
         clusters: A row for each document, see `neardup.spark.resolve`.
         edges: Pairs that reach the threshold, see `neardup.spark.edges`; None unless pairs are
             listed.
-        about: Spec and recipe, as plain values.
-        text: The column with the text.
-        begin: When the job began, on the clock of `time.monotonic`.
     """
 
-    df: DataFrame
-    id: str
     clusters: DataFrame
     edges: DataFrame | None
-    about: dict[str, Any] = field(repr=False)
     sketches: DataFrame = field(repr=False)
-    text: str = "text"
-    begin: float = field(default_factory=time.monotonic, repr=False)
 
-    #: In ``run.json``.
-    command: ClassVar[str] = "spark"
+    command = COMMAND
 
     @property
     def tables(self) -> dict[str, DataFrame]:
-        """The tables that are written."""
         tables = {"clean": self.clean, "clusters": self.clusters, "edges": self.edges}
         return {name: table for name, table in tables.items() if table is not None}
 
     @property
-    def record(self) -> dict[str, Any]:
-        """Members of ``run.json`` that depend on the settings and the answer."""
-        summary, recipe = self.summary, Recipe.from_dict(self.about["recipe"])
-        return {**summary, "bands": bands_of(recipe, summary["spec"]["threshold"])}
-
-    @property
     def clean(self) -> DataFrame:
         """The rows of the input that are kept. Removed ids are sent to all machines, no texts."""
-        removed = self._removed.select(column(self.id))
-        return self.df.join(f.broadcast(removed), self.id, "left_anti")
+        removed = self._removed.select(column(self.job.id))
+        return self.df.join(f.broadcast(removed), self.job.id, "left_anti")
 
     @property
     def removed(self) -> DataFrame:
         """The rows of the input that are not kept, with ``duplicate_of`` and ``similarity``."""
         others = self.df.drop("duplicate_of", "similarity")
-        return others.join(f.broadcast(self._removed), self.id)
+        return others.join(f.broadcast(self._removed), self.job.id)
 
     @property
     def _removed(self) -> DataFrame:
         rows = self.clusters.where("not kept")
-        return rows.select(f.col("id").alias(self.id), "duplicate_of", "similarity")
+        return rows.select(f.col("id").alias(self.job.id), "duplicate_of", "similarity")
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """Spec, recipe, and numbers of documents, of kept ones, of clusters."""
         n = self.about["spec"]["shingle"]["n"]
         texts: Any = self.sketches.selectExpr(
             "count(*) documents",
@@ -114,7 +95,7 @@ def dedup(
     task_bytes: int = steps.TASK_BYTES,
     private_ids: bool = False,
     **settings: Any,
-) -> SparkRun:
+) -> DedupFrames:
     """Find near-duplicates on Spark: the answer of one machine that orders documents by their ids.
 
     Args:
@@ -144,9 +125,14 @@ def dedup(
     """
     if spec is not None and preset is not None:
         raise SpecError("`spec` and `preset` are both given", "leave one out")
-    begin, spec = time.monotonic(), (spec or settings_of(preset or "web")).replace(**settings)
-    check_integer("`task_bytes`", task_bytes, 1, 2**63 - 1)
-    df = checks.with_columns(df, text, id)
+    spec = (spec or settings_of(preset or "web")).replace(**settings)
+    return find(SparkJob(df, text, id, against, checkpoint, task_bytes, private_ids), spec)
+
+
+def find(job: SparkJob, spec: Spec) -> DedupFrames:
+    """Find near-duplicates, see `dedup`."""
+    text, id, task_bytes, against = job.text, job.id, job.task_bytes, job.against
+    df = checks.with_columns(job.df, text, id)
     checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
     name = spec.keep_column
@@ -157,13 +143,12 @@ def dedup(
         df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
     recipe = steps.recipe_of(spec)
     steps.check_executors(df.sparkSession)
-    ids = checks.check_ids(df, id, df.columns[1:] if checkpoint else [], private_ids)
+    ids = checks.check_ids(df, id, df.columns[1:] if job.checkpoint else [], job.private_ids)
     steps.warn_of_bands(spec, ids.documents)
     df = df.withColumn(id, column(id).cast(ids.type)) if ids.type != kind else df
-    store = Checkpoint.of(given, checkpoint)
-    about = {"spec": spec.as_dict(), "recipe": recipe.as_dict(), "private_ids": private_ids}
-    job = {"text": text, "id": id, "task_bytes": task_bytes, "versions": dict(versions()[:2])}
-    store.begin({**about, **job, "input": {"documents": ids.documents, "hash": ids.digest}})
+    about: dict[str, Any] = {"spec": spec.as_dict(), "recipe": recipe.as_dict()}
+    store = Checkpoint.of(given, job.checkpoint, job.clock)
+    store.begin(job.identity([ids]) | about)
     sketches = store.stage("sketches", lambda: steps.sketch(df, spec, text, id))
     same = partial(steps.duplicates, sketches, spec, ids.documents, task_bytes)
     same = store.stage("duplicates", same)
@@ -194,7 +179,8 @@ def dedup(
     answer = typed(steps.resolve(new, same, compared), "id", "cluster", "duplicate_of")
     edges = store.stage("edges", lambda: pairs) if spec.enumerates else None
     clusters = store.stage("clusters", lambda: answer)
-    return SparkRun(given, id, clusters, edges, about, new, text, begin)
+    about["bands"] = bands_of(recipe, spec.threshold)
+    return DedupFrames(replace(job, df=given), about, clusters, edges, new)
 
 
 def sizes_of(candidates: DataFrame, spec: Spec, task_bytes: int) -> tuple[int, int, list[int]]:

@@ -9,11 +9,11 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from neardup.errors import ColumnError, SpecError
+from neardup.errors import SpecError
 from neardup.recipe import Recipe
 from neardup.sketch.bands import advice_on_bands, recipe_for
 from neardup.spark import workers
-from neardup.spark.checks import check_columns
+from neardup.spark.checks import check_columns, check_same_types
 from neardup.spark.spark_ordering import column, ordered_by
 from neardup.spark.stages import candidate_stage as stage
 from neardup.spec import Spec
@@ -49,15 +49,12 @@ def check_executors(spark: SparkSession) -> None:
 def warn_of_bands(spec: Spec, documents: int) -> None:
     """Warn if bands are chosen for far fewer documents than there are."""
     if message := advice_on_bands(spec, documents):
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=5)
 
 
 def with_old(df: DataFrame, old: DataFrame) -> DataFrame:
     """Add the documents of an old corpus, which has columns of ``df``, and mark them."""
-    for name, kind in old.dtypes:
-        if kind != (mine := dict(df.dtypes)[name]):
-            message = f"column {name!r} is of type {mine}, and of type {kind} in `against`"
-            raise ColumnError(message, "give both the same type")
+    check_same_types(df, old, old.columns)
     marked = old.withColumn(OLD, f.lit(True))
     return df.withColumn(OLD, f.lit(False)).unionByName(marked, allowMissingColumns=True)
 

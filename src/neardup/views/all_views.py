@@ -39,11 +39,11 @@ _LISTED = View(cards.text_of_run, cards.of_run, page=listed_page)
 VIEWS: dict[tuple[str, str], View] = {
     ("dedup", "run"): _DEDUP,
     ("recluster", "run"): _DEDUP,
-    ("spark", "run"): _DEDUP._replace(page=listed_page),
+    ("dedup", "run on spark"): _DEDUP._replace(page=listed_page),
     ("dedup --against", "run"): _LISTED,
     ("decontaminate", "run"): _LISTED,
     ("passages", "run"): _PASSAGES,
-    ("spark --passages", "run"): _PASSAGES,
+    ("passages", "run on spark"): _PASSAGES,
     ("link", "run"): View(
         lambda run: link_text.render(run.summary, False), cards.of_linkage, page=link_page
     ),

@@ -8,7 +8,7 @@ from typing import Any
 from neardup.errors import SpecError
 from neardup.files.given_path import GivenPath
 from neardup.frame.run import class_of
-from neardup.frame.storage import opened
+from neardup.frame.storage import PartsStorage, opened
 from neardup.io.remote import Url, located
 from neardup.options.arguments import expanded
 
@@ -25,9 +25,9 @@ def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
 
     Returns:
         The `neardup.Run` of the command that made the folder: `neardup.DedupRun` (``dedup``,
-        ``recluster``, ``spark``), `neardup.AgainstRun`, `neardup.PassagesRun` (``passages``,
-        ``spark --passages``), `neardup.DecontaminateRun` or `neardup.LinkRun`; a `neardup.Index` or
-        `neardup.RecordIndex` that is only read, where it is one.
+        ``recluster``), `neardup.AgainstRun`, `neardup.PassagesRun`, `neardup.DecontaminateRun` or
+        `neardup.LinkRun`; a `neardup.Index` or `neardup.RecordIndex` that is only read, where it is
+        one.
 
     Raises:
         InputNotFoundError: There is no finished run in it.
@@ -40,7 +40,8 @@ def open(folder: str | os.PathLike[str], *, source: object = None) -> Any:
         storage = opened(target)
         found = class_of(storage.record["command"])(storage)
     if source is not None:
-        if getattr(found, "command", "index") not in ("dedup", "recluster"):
+        of_dedup = getattr(found, "command", "index") in ("dedup", "recluster")
+        if not of_dedup or isinstance(found._storage, PartsStorage):
             raise SpecError(
                 f"`source` is for runs of neardup dedup, and {folder} is none", "leave it out"
             )

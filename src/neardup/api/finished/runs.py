@@ -55,7 +55,7 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges"]]):
         storage: Record, tables and input.
     """
 
-    commands = ("dedup", "recluster", "spark")
+    commands = ("dedup", "recluster")
     tables: ClassVar[Mapping[str, str]] = {
         "clusters": "",
         "duplicates": "",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_record
 from neardup.copied_passages.passage_spec import PassageSpec
+from neardup.deduplication.clock import Clock
 from neardup.errors import SpecError
+from neardup.options.option_groups import Writing
 from neardup.spec import ShingleSpec, Spec
 
 _PASSAGES = {field.name for field in fields(PassageSpec)}
@@ -50,10 +53,11 @@ def _refuse_others(passages: bool) -> None:
     help="Format of the clean corpus. [default: that of the input]",
 )
 @o.of_output("--single-file", help="Write each output as one local file.")
+@o.shared(Writing, "overwrite", "resume")
 @o.of_output(
     "--checkpoint FOLDER",
     type=str,
-    help="Store finished stages there; the same command continues from them.",
+    help="Store finished stages there; the same command with --resume continues from them.",
 )
 @o.private_ids_option
 @o.spec_options
@@ -71,6 +75,8 @@ def spark(
     input_format: str | None,
     single_file: bool,
     passages: bool,
+    overwrite: bool,
+    resume: bool,
     **options: Any,
 ) -> None:
     """Find near-duplicates, or copied passages, in INPUT on Apache Spark.
@@ -85,28 +91,39 @@ def spark(
     if single_file and "://" in out:
         raise SpecError("`single_file` needs a folder of this machine")
     _refuse_others(passages)
-    asked: dict[str, Any]
-    if passages:
-        names = _PASSAGES | ({"preset"} & set(o.given_options()))
-        asked = o.chosen({name: options[name] for name in names})
-    else:
-        settings = options.keys() & (_OF_BOTH | _OF_DEDUP)
-        asked = {"spec": o.spec_of({name: options[name] for name in settings})}
-    from neardup import spark as job
-    from neardup.spark import files
+    from neardup.spark import need_pyspark
+
+    need_pyspark()
+    from neardup.copied_passages.on_spark import passage_job
+    from neardup.frame.command import Request
+    from neardup.spark import files, spark_job, writing
+    from neardup.spark.spark_run import SparkJob
+    from neardup.spec import plain_values
     from neardup.state.run_state import RUN_FOLDER, RunState
 
+    job: Any = passage_job if passages else spark_job
+    if passages:
+        settings = o.chosen({name: options[name] for name in _PASSAGES})
+        spec = job.spec_of(settings, options["preset"] if o.given_options("preset") else None)
+    else:
+        chosen = options.keys() & (_OF_BOTH | _OF_DEDUP)
+        spec = o.spec_of({name: options[name] for name in chosen})
     RunState.refuse_used(Path(out) / RUN_FOLDER)  # before Spark starts, which takes seconds
-    quiet, against = options["quiet"], options["against"]
-    with (
-        files.session(options["master"], quiet) as session,
-        files.locked(session, out, single_file) as write,
-    ):
-        df = files.read(session, list(inputs), input_format)
-        old = None if against is None else files.read(session, [against], input_format)
-        how = {name: options[name] for name in ("text", "id", "checkpoint", "private_ids")}
-        run = (job.passages if passages else job.dedup)(df, against=old, **asked, **how)
-        known = options["format"] or input_format or files.format_of(inputs[0])
-        known = "parquet" if known == "delta" else known
-        record = write(run, known)
-    show_record(record, out, options["json_"], quiet)
+    against, clock = options["against"], Clock()
+    read = writing.on_this_machine(filter(None, (*inputs, against)))
+    format = options["format"] or input_format or files.format_of(inputs[0])
+    format = "parquet" if format == "delta" else format
+    how = {name: options[name] for name in ("text", "id", "checkpoint", "private_ids")}
+    with files.session(options["master"], options["quiet"]) as session:
+
+        def opened(_: object) -> writing.SparkSteps:
+            df = files.read(session, list(inputs), input_format)
+            old = None if against is None else files.read(session, [against], input_format)
+            given = SparkJob(df, against=old, clock=clock, **how)
+            find = partial(job.find, given, spec)
+            return writing.SparkSteps(given, find, plain_values(spec), format, single_file, True)
+
+        written = Writing(out=out, overwrite=overwrite, resume=resume)
+        request = Request(job.COMMAND, read, written, clock, opened)
+        found = writing.execute_on(session, request, single_file)
+    show_record(found.record, out, options["json_"], options["quiet"])

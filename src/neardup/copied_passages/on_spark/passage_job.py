@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, reduce
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
@@ -16,13 +15,15 @@ from neardup.copied_passages.on_spark import anchor_tasks, passage_tasks, run_ta
 from neardup.copied_passages.on_spark.packing import HERE, SCHEMA
 from neardup.copied_passages.passage_spec import CutSpec, PassageSpec, words_of
 from neardup.copied_passages.short_documents import short_notes
-from neardup.errors import ArgumentError, ColumnError, SpecError
+from neardup.corpora.stop_passages import ignored
+from neardup.errors import ArgumentError, SpecError
+from neardup.options.option_groups import GROUPS
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint, without_history
 from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_ordering import column, keep_order, ordered_by
-from neardup.spark.workers import versions
-from neardup.spec import Spec, check_integer
+from neardup.spark.spark_run import SparkJob, SparkRun, command_of
+from neardup.spec import Spec, nearest, plain_values
 from neardup.values.readable import having
 
 #: Bytes of `task_bytes` for each token of a range.
@@ -35,58 +36,37 @@ _COUNTED = 1 << 16
 _ANCHOR_BYTES, _RUN_BYTES = 40, 80
 _KINDS = ("copy", "within", "boilerplate")
 #: Settings of one machine that a job does not have.
-_ONE_MACHINE = frozenset(
-    (
-        *("by", "cut", "cut_boilerplate", "mask", "whole", "drop_above", "drop_below"),
-        *("keep_sources", "annotate", "out", "format", "compression", "overwrite", "resume"),
-        *("work", "memory", "threads", "input_format", "delimiter", "encoding_errors"),
-        *("max_document", "skip_large", "progress"),
-    )
-)
+_ONE_MACHINE = {"by", *(f.name for of in (CutSpec, *GROUPS.values()) for f in fields(of))}
+COMMAND = command_of("passages", "anchors", "passages", "documents", "boilerplate")
 
 
 @dataclass(frozen=True)
-class SparkPassages:
+class PassageFrames(SparkRun):
     """The result of `passages`: the tables of one machine, without an order of their rows.
 
     Attributes:
-        df: The input.
         passages: A row for each copied passage, see ``docs/formats.md``.
         documents: A row for each document.
         boilerplate: A row for each text of boilerplate; None unless that is looked for.
-        about: Settings, as plain values.
         notes: Remarks on the input.
-        begin: When the job began, on the clock of `time.monotonic`.
+        old_documents: Documents of ``against``.
     """
 
-    df: DataFrame
     passages: DataFrame
     documents: DataFrame
     boilerplate: DataFrame | None
-    about: dict[str, Any] = field(repr=False)
     notes: list[str] = field(repr=False)
     old_documents: int = 0
-    text: str = "text"
-    id: str = "id"
-    begin: float = field(default_factory=time.monotonic, repr=False)
 
-    #: In ``run.json``.
-    command: ClassVar[str] = "spark --passages"
+    command = COMMAND
 
     @property
     def tables(self) -> dict[str, DataFrame]:
-        """The tables that are written."""
         found = {"passages": self.passages, "documents": self.documents}
         return found if self.boilerplate is None else {**found, "boilerplate": self.boilerplate}
 
-    @property
-    def record(self) -> dict[str, Any]:
-        """Members of ``run.json`` that depend on the settings and the answer."""
-        return self.summary
-
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """Settings, notes, and totals: words are novel, copied or boilerplate."""
         common = "boilerplate_words" if self.boilerplate is not None else "0"
         documents: Any = self.documents.selectExpr(
             "count(*) documents",
@@ -105,7 +85,7 @@ class SparkPassages:
         counts["old_documents"] = self.old_documents
         # Nothing is cut or left out: members that readers of one machine's record look for.
         counts |= {"kept": counts["documents"], "skipped": 0, "cut_words": 0, "dropped": 0}
-        nothing = {"against": None, "step_before": None, "cut": vars(CutSpec())}
+        nothing = {"against": None, "step_before": None, "cut": plain_values(CutSpec())}
         spec = self.about["spec"] | {"by": None}
         return {**self.about, **nothing, "spec": spec, "counts": counts, "notes": self.notes}
 
@@ -126,26 +106,13 @@ def passages(
     *,
     text: str = "text",
     id: str = "id",
-    words: int | None = None,
-    preset: str | None = None,
-    order_by: str | None = None,
-    within: str | None = None,
-    across: str | None = None,
     against: DataFrame | None = None,
-    name_source: str = "longest",
-    boilerplate: int = 0,
-    bridge: int = 0,
-    stem: str | None = None,
-    keep_case: bool = False,
-    nfkc: bool = False,
-    strip_accents: bool = False,
-    ignore: str | Sequence[str] = (),
-    stop_passages: str | Sequence[str] | None = None,
+    preset: str | None = None,
     checkpoint: str | None = None,
     task_bytes: int = steps.TASK_BYTES,
     private_ids: bool = False,
-    **others: Any,
-) -> SparkPassages:
+    **settings: Any,
+) -> PassageFrames:
     """Find every run of words that occurs earlier, on Spark: the tables of one machine.
 
     Documents are ordered by ``order_by``, and those of equal values by their ids: as on one machine
@@ -153,19 +120,14 @@ def passages(
 
     Args:
         df: Documents, from any source.
-        text: Column with the text.
-        id: Column with ids, strings or integers, each once.
-        words: As for `neardup.passages`, as are ``preset``, ``order_by``, ``within``, ``across``,
-            ``name_source``, ``boilerplate``, ``bridge``, ``stem``, ``keep_case``, ``nfkc``,
-            ``strip_accents``, ``ignore`` and ``stop_passages``.
+        text: As for `neardup.spark.dedup`, as are ``id``, ``checkpoint`` and ``private_ids``.
         against: Documents of another corpus, which come first, in the order of their ids. They
             have the same columns, but for ``order_by``.
-        checkpoint: Folder that all machines reach: finished stages are stored there, and a job that
-            is started again continues. Without it Spark keeps them while the session lives.
+        preset: As for `neardup.passages`.
         task_bytes: A range of documents has a token for each 64 of these bytes, or a single
             document; a task has one range in memory.
-        private_ids: Keep ids out of messages.
-        others: Further settings of `neardup.passages` are refused: they are for one machine.
+        settings: As for `neardup.passages`: ``words``, ``order_by``, and all others that say which
+            words are copied. Those that write a corpus, or list totals, are for one machine.
 
     Returns:
         The tables, as DataFrames.
@@ -178,99 +140,87 @@ def passages(
         FormatError: A file is malformed.
         SpecError: A setting is out of range, or two contradict each other.
     """
-    from neardup.corpora.stop_passages import ignored
+    spec = spec_of(settings, preset)
+    return find(SparkJob(df, text, id, against, checkpoint, task_bytes, private_ids), spec)
 
-    for name in others:
-        if name not in _ONE_MACHINE:
-            raise ArgumentError(f"passages() has no argument {name!r}", "see its help")
-        raise SpecError(f"`{name}` is not for Spark", "run neardup passages on one machine")
-    left_out = ignored(ignore, stop_passages)
-    spec = PassageSpec(
-        words_of(words, preset),
-        order_by,
-        within,
-        across,
-        name_source,
-        boilerplate,
-        bridge,
-        stem,
-        keep_case,
-        nfkc,
-        strip_accents,
-        **left_out,
-    )
-    check_integer("`task_bytes`", task_bytes, 1, 2**63 - 1)
-    job = _Job(spec, text, id, task_bytes, private_ids)
-    return job.run(df, against, checkpoint)
+
+def spec_of(settings: dict[str, Any], preset: str | None) -> PassageSpec:
+    """Return the definition of a passage by the settings that were given.
+
+    Raises:
+        ArgumentError: There is no such setting.
+        SpecError: One is out of range, or for one machine, or two contradict each other.
+    """
+    known = {field.name for field in fields(PassageSpec)}
+    for name in settings:
+        if name in _ONE_MACHINE:
+            raise SpecError(f"`{name}` is not for Spark", "run neardup passages on one machine")
+        if name not in known:
+            raise ArgumentError(f"passages() has no argument {name!r}", nearest(name, known))
+    given = {name: value for name, value in settings.items() if value is not None}
+    given |= ignored(given.get("ignore", ()), given.get("stop_passages"))
+    return PassageSpec(**given | {"words": words_of(given.get("words"), preset)})
+
+
+def find(job: SparkJob, spec: PassageSpec) -> PassageFrames:
+    """Find passages, see `passages`."""
+    return _Search(job, spec).run()
 
 
 @dataclass(frozen=True)
-class _Job:
+class _Search:
+    job: SparkJob
     spec: PassageSpec
-    text: str
-    id: str
-    task_bytes: int
-    private_ids: bool
 
     @property
     def _group(self) -> str | None:
         return self.spec.within or self.spec.across
 
-    def run(
-        self, df: DataFrame, against: DataFrame | None, checkpoint: str | None
-    ) -> SparkPassages:
-        begin, spec = time.monotonic(), self.spec
-        df = checks.with_columns(df, self.text, self.id)
+    def run(self) -> PassageFrames:
+        spec, job, against = self.spec, self.job, self.job.against
+        df = checks.with_columns(job.df, job.text, job.id)
         grouping = _given(within=spec.within, across=spec.across)
         ordered = _given(order_by=spec.order_by) | grouping
-        checks.check_types(df, self.text, self.id, ordered)
-        kind = dict(df.dtypes)[self.id]
+        checks.check_types(df, job.text, job.id, ordered)
+        kind = dict(df.dtypes)[job.id]
         if against is not None:
-            against = checks.with_columns(against, self.text, self.id, kind)
-            checks.check_types(against, self.text, self.id, grouping)
-            _check_same_types(df, against, [self.id, *grouping.values()])
+            against = checks.with_columns(against, job.text, job.id, kind)
+            checks.check_types(against, job.text, job.id, grouping)
+            checks.check_same_types(df, against, [job.id, *grouping.values()])
         steps.check_executors(df.sparkSession)
-        store = Checkpoint.of(df, checkpoint)
+        store = Checkpoint.of(df, job.checkpoint, job.clock)
         corpora = [c for c in (against, df) if c is not None]
-        names = [self.text, *spec.columns]
+        names = [job.text, *spec.columns]
         ids = [
             checks.check_ids(
                 corpus,
-                self.id,
-                [name for name in names if name in corpus.columns] if checkpoint else [],
-                self.private_ids,
+                job.id,
+                [name for name in names if name in corpus.columns] if job.checkpoint else [],
+                job.private_ids,
             )
             for corpus in corpora
         ]
-        about = {"spec": vars(spec), "private_ids": self.private_ids}
-        job = {
-            "command": "passages",
-            "text": self.text,
-            "id": self.id,
-            "task_bytes": self.task_bytes,
-            "versions": dict(versions()[:2]),
-            "input": [{"documents": i.documents, "hash": i.digest} for i in ids],
-        }
-        store.begin({**about, **job})
+        about = {"spec": plain_values(spec)}
+        store.begin({**about, "command": "passages", **job.identity(ids)})
         checks.check_sent(df.sparkSession, sum(i.documents for i in ids))
         notes: list[str] = []
         every, first = [], 0
         for number, (corpus, of) in enumerate(zip(corpora, ids, strict=True)):
             is_new = number == len(corpora) - 1
             ranks, unordered = self._ranks(corpus, of, first, store, is_new, number)
-            texts = corpus.select(column(self.id).alias("id"), column(self.text).alias("text"))
-            every.append(_Corpus(texts, ranks, of.documents, unordered))
+            id, text = column(job.id).alias("id"), column(job.text).alias("text")
+            every.append(_Corpus(corpus.select(id, text), ranks, of.documents, unordered))
             first += of.documents
         found = self._tables(every, store, notes)
         old = first - ids[-1].documents
-        return SparkPassages(df, *found, about, notes, old, self.text, self.id, begin)
+        return PassageFrames(replace(job, df=df), about, *found, notes, old)
 
     def _ranks(
         self, df: DataFrame, ids: checks.Ids, first: int, store: Checkpoint, is_new: bool, of: int
     ) -> tuple[DataFrame, int]:
         """Return the ranks of `_Corpus`, from ``first`` on, and documents without a value."""
         order = self.spec.order_by if is_new else None
-        columns = [column(self.id).alias("own"), column(self.id).cast(ids.type).alias("id")]
+        columns = [column(self.job.id).alias("own"), column(self.job.id).cast(ids.type).alias("id")]
         if order is not None:
             columns.append(ordered_by(df, order).alias("best"))
         if self._group is not None:
@@ -281,7 +231,7 @@ class _Job:
             columns.append(f.when(is_value, f.xxhash64(values)).alias("group"))
         rows = df.select(*columns)
         by = keep_order(rows, Spec(keep="min:best" if order is not None else "first"))
-        parts = steps.partitions_of(df, ids.documents * 64, self.task_bytes)
+        parts = steps.partitions_of(df, ids.documents * 64, self.job.task_bytes)
         ordered = rows.repartitionByRange(parts, *by).sortWithinPartitions(*by)
         # Numbers of rows in a partition, which is in order.
         row = f.monotonically_increasing_id().bitwiseAND(f.lit((1 << 33) - 1))
@@ -306,7 +256,7 @@ class _Job:
     def _tables(
         self, corpora: list[_Corpus], store: Checkpoint, notes: list[str]
     ) -> tuple[DataFrame, DataFrame, DataFrame | None]:
-        spec, task_bytes = self.spec, self.task_bytes
+        spec, task_bytes = self.spec, self.job.task_bytes
         shingle, words = spec.shingle, spec.words
 
         def texts(more: Callable[[DataFrame], DataFrame], *names: str) -> DataFrame:
@@ -441,9 +391,9 @@ class _Job:
         sums = f.sum("tokens").alias("tokens"), f.sum(f.length("keys") / 8).alias("anchors")
         rows = sorted(map(tuple, anchors.groupBy(stretch).agg(*sums).collect()))
         total = sum(row[1] for row in rows)
-        parts = steps.partitions_of(anchors, 0, self.task_bytes)
+        parts = steps.partitions_of(anchors, 0, self.job.task_bytes)
         most = max(-(-total // parts), _SMALL_RANGE)
-        most = max(1, min(most, _LARGE_RANGE, self.task_bytes // _TOKEN_BYTES))
+        most = max(1, min(most, _LARGE_RANGE, self.job.task_bytes // _TOKEN_BYTES))
         borders, filled = [0], 0
         for stretch_number, tokens, _ in rows:
             if filled and filled + tokens > most:
@@ -467,14 +417,6 @@ def _local(rows: DataFrame) -> DataFrame:
 
 def _given(**columns: str | None) -> dict[str, str]:
     return {name: value for name, value in columns.items() if value is not None}
-
-
-def _check_same_types(df: DataFrame, against: DataFrame, names: list[str]) -> None:
-    for name in names:
-        mine, kind = dict(df.dtypes)[name], dict(against.dtypes)[name]
-        if mine != kind:
-            message = f"column {name!r} is of type {mine}, and of type {kind} in `against`"
-            raise ColumnError(message, "give both the same type")
 
 
 def _with_id(rows: DataFrame, ids: DataFrame, rank: str, name: str, how: str) -> DataFrame:

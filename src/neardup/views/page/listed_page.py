@@ -42,7 +42,7 @@ _GROUPS = [("", "All"), ("0", "Duplicates of the old corpus"), ("1", "Duplicates
 _TITLES = {
     "decontaminate": "Test items in the training corpus",
     "dedup --against": "A batch against an old corpus",
-    "spark": "Near-duplicates, found on Apache Spark",
+    "dedup": "Near-duplicates, found on Apache Spark",
 }
 
 
@@ -69,7 +69,7 @@ def listed_page(run: Run[Any], options: PageOptions) -> Page:
         ],
         remarks=[f"{row.number} {row.remark}".strip() for row in rows if row.label in _REMARKS],
         figures=_figures(results),
-        listing=_listing(command, total, listed, options.texts and command != "spark"),
+        listing=_listing(command, total, listed, options.texts and "engine" not in record),
     )
 
 
@@ -105,7 +105,7 @@ def _figures(results: Results) -> Figures | None:
         ]
         table = SmallTable("By file of test items", "", heads, rows, broad=True)
         return Figures("Where it was found", "Files", [table])
-    if record["command"] == "spark" and (bars := list(_sizes(results))):
+    if "engine" in record and (bars := list(_sizes(results))):
         return Figures("How large clusters are", "Sizes", bars)
     return None
 
@@ -172,7 +172,7 @@ def _removed(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
     chosen: Any = removed.take(pc.sort_indices(removed, keys).slice(0, options.most))
     docs = chosen.column("doc").to_numpy()
     # Only Spark has read its input.
-    known = results.record["command"] != "spark"
+    known = "engine" not in results.record
     texts = _texts(results, docs, options if known else options._replace(texts=False))
     items = []
     for row, doc, text in zip(chosen.to_pylist(), _names(results, docs), texts, strict=True):
@@ -208,7 +208,7 @@ _Lists = Callable[[Results, PageOptions], tuple[int, list[Item]]]
 _LISTS: dict[str, _Lists] = {
     "decontaminate": _matches,
     "dedup --against": _removed,
-    "spark": _removed,
+    "dedup": _removed,
 }
 
 

@@ -255,5 +255,4 @@ ROWS = {
     "dedup --against": of_batch,
     "decontaminate": of_matches,
     "passages": of_passages,
-    "spark --passages": of_passages,
 }
