@@ -25,7 +25,6 @@ from neardup.errors import (
     InputNotFoundError,
     NeardupError,
     OutputError,
-    ResumeError,
     SpecError,
 )
 
@@ -317,16 +316,6 @@ def test_unknown_arguments_of_methods() -> None:
     with pytest.raises(SpecError) as unknown:
         run.recluster(order_by="id")  # type: ignore[call-arg]
     assert "known are annotate" in unknown.value.hint and "self" not in unknown.value.hint
-
-
-def test_resume_with_another_keep_order(tmp_path: Path) -> None:
-    path, out = write_lines(tmp_path / "a.jsonl", ROWS), tmp_path / "out"
-    neardup.dedup(path, out=out, keep_run=True)
-    with pytest.raises(ResumeError) as caught:
-        neardup.dedup(path, out=out, keep_run=True, resume=True, keep="longest")
-    assert "spec.keep was" in str(caught.value) and "overwrite=True" in caught.value.hint
-    again = neardup.dedup(path, out=out, keep_run=True, resume=True)
-    assert again.spec.keep == "first"
 
 
 def test_another_frame_is_not_the_same_run(tmp_path: Path) -> None:

@@ -66,14 +66,7 @@ def test_a_column_that_is_added(tmp_path: Path, command: Command) -> None:
     assert "copied_share" in done.error and not (tmp_path / "out").exists()
 
 
-def test_outputs_that_exist(tmp_path: Path, command: Command) -> None:
-    path, out = write_lines(tmp_path / "a.jsonl", some_rows()), tmp_path / "out"
-    asked = ("passages", path, "-o", out, "--quiet")
-    assert command(*asked).code == 0
-    assert "exists" in command(*asked).error
-    assert command(*asked, "--overwrite", "--words", 9).code == 0
-    (out / "mine.txt").write_text("mine")
-    assert command(*asked, "--overwrite").code == 0 and (out / "mine.txt").exists()
+def test_an_output_in_an_input_folder(tmp_path: Path, command: Command) -> None:
     (tmp_path / "notes").mkdir()
     write_lines(tmp_path / "notes" / "a.jsonl", some_rows())
     inside = command("passages", tmp_path / "notes", "-o", tmp_path / "notes" / "out")

@@ -179,18 +179,6 @@ def test_formats_replace_each_other(
     assert again.equals(found)  # all documents, in order
 
 
-def test_overwrite_leaves_what_is_not_ours(notes: Path, tmp_path: Path, command: Command) -> None:
-    out = tmp_path / "out"
-    assert command("dedup", notes, "-o", out, "--pairs", "all").code == 0
-    first = files_of(out)
-    (out / "mine.txt").write_text("mine")
-    assert command("dedup", notes, "-o", out).code == 1
-    assert files_of(out) == {**first, "mine.txt": b"mine"}
-    assert command("dedup", notes, "-o", out, "--overwrite", "--no-clean").code == 0
-    assert sorted(files_of(out)) == ["clusters.parquet", "mine.txt", "run.json"]
-    assert files_of(out)["run.json"] != first["run.json"]
-
-
 def test_quiet_and_summary(notes: Path, tmp_path: Path, command: Command) -> None:
     answer = command("dedup", notes, "-o", tmp_path / "a", "--quiet")
     assert (answer.code, answer.out, answer.err) == (0, "", "")

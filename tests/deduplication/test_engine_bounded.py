@@ -37,6 +37,7 @@ from neardup.memory_plan import (
     plan_memory,
     show_size,
 )
+from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import Resources
 from neardup.spec import preset
 from neardup.state import Header
@@ -291,10 +292,9 @@ def test_what_is_cached_is_never_more_than_planned() -> None:
     memory = plan_memory(Workload(400, 2_600_000, 0, 11, 8, False, False, 0, 0), None)
     for _ in range(3):
         job = Job(
-            open_source(table, Columns(), partition_bytes=1 << 14),
+            OpenInput(open_source(table, Columns(), partition_bytes=1 << 14), {}),
             preset("web"),
             Resources(threads=8),
-            {},
         )
         store, reader = MemoryStore(), Reader(job.source)
         beginning = begin(job, store, reader)

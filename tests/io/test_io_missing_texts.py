@@ -150,14 +150,6 @@ def test_several_text_columns_and_large_ones(tmp_path: Path) -> None:
     assert run.summary["counts"]["documents"] == 3 and run.summary["counts"]["skipped"] == 1
 
 
-def test_the_note_is_that_of_a_resumed_run(tmp_path: Path) -> None:
-    texts = {"a": pa.array(TEXTS), "b": NOTHING["null"], "c": NOTHING["nan"]}
-    folder = _shards(tmp_path / "shards", "parquet", texts)
-    run = neardup.dedup(folder, out=tmp_path / "out")
-    again = neardup.dedup(folder, out=tmp_path / "out", resume=True)
-    assert run.summary["notes"] == again.summary["notes"] and len(run.summary["notes"]) == 2
-
-
 def test_many_shards_have_one_more_note(tmp_path: Path) -> None:
     texts = dict.fromkeys("bcdefg", NOTHING["null"]) | {"a": pa.array(TEXTS)}
     notes = neardup.dedup(_shards(tmp_path / "shards", "jsonl", texts)).summary["notes"]

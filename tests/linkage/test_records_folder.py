@@ -47,29 +47,11 @@ def test_it_opens_as_it_was(people: People, linked: neardup.LinkRun, folder: Pat
     assert run.at(0.99).clusters.equals(linked.at(0.99).clusters)
 
 
-def test_a_call_writes_the_folder_of_the_command(
-    people: People, tmp_path: Path, command: Command
-) -> None:
-    path, out = tmp_path / "people.parquet", tmp_path / "out"
-    pq.write_table(people[0], path)
-    settings = {"fields": NAMES, "id": "id"}
-    run = neardup.link(path, out=out, **settings)
-    assert run.path == out
-    done = command(
-        "link", path, "--fields", ",".join(NAMES), "--id", "id", "-o", tmp_path / "by_command"
-    )
-    assert done.code == 0
-    for other in (neardup.open(out), neardup.open(tmp_path / "by_command")):
-        assert of_linkage(other) == of_linkage(run) and other.pairs.equals(run.pairs)
-    names = {file.name for file in out.iterdir()}
-    assert names == {file.name for file in (tmp_path / "by_command").iterdir()}
-    assert json.loads((out / "run.json").read_text())["command"] == "link"
-    # A folder that is there is refused before a file is read.
+def test_a_folder_that_is_there_is_refused_before_a_file_is_read(folder: Path) -> None:
     with pytest.raises(OutputError, match="exists"):
-        neardup.link(tmp_path / "nothing.csv", out=out, **settings)
-    assert neardup.link(path, out=str(out), overwrite=True, **settings).path == out
+        neardup.link(folder / "nothing.csv", out=folder, fields=NAMES)
     with pytest.raises(SpecError, match="`overwrite` needs an output folder"):
-        neardup.link(path, overwrite=True, **settings)
+        neardup.link(folder / "nothing.csv", fields=NAMES, overwrite=True)
 
 
 def test_a_call_against_an_index_writes_a_folder(tmp_path: Path) -> None:

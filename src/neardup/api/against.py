@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 import numpy as np
 import pyarrow as pa
 
-from neardup import __version__
 from neardup.api.dedup import make_spec
 from neardup.api.finished.documents_run import DocumentsRun
 from neardup.api.indexes.index_folders import settings_of_run
@@ -41,7 +40,7 @@ from neardup.io.opening import accepted, given_paths
 from neardup.io.outputs import check_output
 from neardup.memory_plan import MemoryPlan, plan_against
 from neardup.options.arguments import by_preset, expanded, is_given
-from neardup.options.how_read import how_read
+from neardup.options.how_read import OpenInput, how_read
 from neardup.options.option_groups import (
     CallOptions,
     FormatOptions,
@@ -256,15 +255,13 @@ def against(
                 items = settings.shingle.unit == "item"
                 how, columns = how_read(reading, items), needed_columns(settings, None)
                 corpus = InputCorpus.open(new, how, columns, state)
-                check_output(corpus.reader.source, writing.format)
+                check_output(corpus.source, writing.format)
                 if writing.removed:
                     check_added(corpus, writing.format, _ADDED)
                 first = open_corpus(old, how_read(reading_old, items), state) if plain else None
             either = before if first is None else first
             assert either is not None
-            made.append(
-                _AgainstSteps(corpus, old, either, settings, old_only, resources, writing, clock)
-            )
+            made.append(_AgainstSteps(corpus, old, either, settings, old_only, resources, writing))
             return made[-1]
 
         run = AgainstRun(execute(Request(AGAINST, paths, writing, clock, steps)))
@@ -299,7 +296,6 @@ class _AgainstSteps(Steps):
     only: bool
     resources: Resources
     writing: Writing
-    clock: Clock
 
     @property
     def first(self) -> InputCorpus | None:
@@ -307,8 +303,8 @@ class _AgainstSteps(Steps):
         return self.opened if isinstance(self.opened, InputCorpus) else None
 
     @property
-    def jobs(self) -> Sequence[Job]:
-        return [self.corpus.job, *([] if self.first is None else [self.first.job])]
+    def reads(self) -> Sequence[OpenInput]:
+        return [self.corpus, *([] if self.first is None else [self.first])]
 
     @property
     def comparable(self) -> bool:
@@ -317,11 +313,10 @@ class _AgainstSteps(Steps):
 
     def manifest(self) -> dict[str, JSON]:
         return {
-            "neardup": __version__,
+            **self.identity(),
             "spec": self.spec.as_dict(),
             "old_only": self.only,
             "output": self.writing.as_dict(),
-            "inputs": [job.identity() for job in self.jobs],
             "old": self._identity(),
         }
 
@@ -337,10 +332,10 @@ class _AgainstSteps(Steps):
     @contextmanager
     def work(self, means: Means) -> Iterator[Made]:
         corpus, writing = self.corpus, self.writing
-        with self.clock.stage("begin"):
-            plan, decide = self._decider(means.folder)
+        with means.clock.stage("begin"):
+            plan, decide = self._decider(means)
         found = decide()
-        with self.clock.stage("make tables"):
+        with means.clock.stage("make tables"):
             counts = _counts(found, corpus)
             about = {
                 "spec": self.spec.as_dict(),
@@ -350,7 +345,7 @@ class _AgainstSteps(Steps):
                 "counts": counts,
                 "notes": found.notes,
                 "old": about_old(self.old, self.first),
-                **corpus.record(format=writing.format, removed=writing.removed),
+                **corpus.about_outputs(format=writing.format, removed=writing.removed),
             }
         tables = {"clusters": TableParts(lambda each: [found.table])}
         if (matches := found.matches) is not None:
@@ -380,10 +375,10 @@ class _AgainstSteps(Steps):
             return functools.partial(of_run, self.old._results)
         return None
 
-    def _decider(self, folder: Path | None) -> tuple[MemoryPlan, Callable[[], Decided]]:
+    def _decider(self, means: Means) -> tuple[MemoryPlan, Callable[[], Decided]]:
         """Return how the memory is divided, which suffices, and what compares."""
         corpus, old, spec = self.corpus, self.opened, self.spec
-        resources, clock = self.resources, self.clock
+        resources, clock = self.resources, means.clock
         if isinstance(old, Index):
             plan = plan_against(corpus.workload(resources.threads, spec.shingle), resources.bytes)
             if resources.bytes is not None:
@@ -392,7 +387,7 @@ class _AgainstSteps(Steps):
             index = OldIndex(old._core, spec, self.only)
 
             def compare() -> Decided:
-                size = corpus.reader.source.total_bytes
+                size = corpus.source.total_bytes
                 with clock.stage("compare", size, "bytes") as advance:
                     return decide(corpus, index, advance)
 
@@ -403,11 +398,10 @@ class _AgainstSteps(Steps):
             else:
                 _, recipe = settings_of_run(old)
                 documents = EarlierDocuments.of_run(old, spec.shingle)
-        source, how = corpus.reader.source, corpus.how
-        job = Job(source, spec, resources, how, clock)
+        job = Job(corpus, spec, resources, clock)
         both = Both(job, corpus, documents, recipe, self.only)
         plan = both.plan()
-        return plan, functools.partial(both.decide, plan, folder)
+        return plan, functools.partial(both.decide, plan, means.folder)
 
 
 def _counts(found: Decided, corpus: InputCorpus) -> dict[str, int]:

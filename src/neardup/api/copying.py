@@ -311,7 +311,7 @@ def passages(
     def steps(state: RunState | None) -> Steps:
         old = _old(against, another(reading, options, "old_", *_AS_NEW), spec, state)
         inputs = Inputs(InputCorpus.open(source, reading, columns, state), old)
-        opened, added = inputs.new.reader.source, ADDED if annotate else None
+        opened, added = inputs.new.source, ADDED if annotate else None
         check_output(opened, writing.format, added, compression=writing.compression)
         if cutting.cuts:
             check_changer(opened)

@@ -162,9 +162,9 @@ def decontaminate(
 
     def steps(state: RunState | None) -> Steps:
         corpus = InputCorpus.open(train, reading, state=state)
-        check_output(corpus.reader.source, writing.format)
+        check_output(corpus.source, writing.format)
         if cut:
-            check_changer(corpus.reader.source)
+            check_changer(corpus.source)
         if writing.removed:
             check_added(corpus, writing.format, CLOSEST)
         with naming("test_"):

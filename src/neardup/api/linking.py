@@ -8,11 +8,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
-from neardup import __version__
 from neardup.api.finished.link_runs import Blocks, LinkRun
 from neardup.api.progress import show_progress
 from neardup.deduplication.clock import Clock
-from neardup.deduplication.job import Job
 from neardup.errors import SpecError
 from neardup.frame.command import Made, Means, Request, Steps
 from neardup.frame.execute import execute
@@ -25,6 +23,7 @@ from neardup.linkage.outputs.link_files import BlocksFile
 from neardup.linkage.outputs.link_made import LINK, made_of
 from neardup.linkage.record_files import Source
 from neardup.options.arguments import expanded, of_specs
+from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import (
     OutputOptions,
     ResourceOptions,
@@ -173,8 +172,8 @@ class _LinkSteps(Steps):
     linked: Linked | None = None
 
     @property
-    def jobs(self) -> Sequence[Job]:
-        return self.given.jobs()
+    def reads(self) -> Sequence[OpenInput]:
+        return self.given.opened
 
     @property
     def comparable(self) -> bool:
@@ -184,12 +183,11 @@ class _LinkSteps(Steps):
 
     def manifest(self) -> dict[str, JSON]:
         found: dict[str, JSON] = {
-            "neardup": __version__,
+            **self.identity(),
             "link": self.spec.as_dict(),
-            "inputs": [job.identity() for job in self.jobs],
         }
         if isinstance(self.labels, str | os.PathLike):
-            found["labels"] = Source(self.labels).open().jobs()[0].inputs
+            found["labels"] = Source(self.labels).open().opened[0].inputs
         if isinstance(self.against, str | os.PathLike):
             found["against"] = os.fspath(located(self.against))
         return found

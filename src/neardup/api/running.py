@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from neardup.deduplication.beginning import drop_store
@@ -14,19 +15,16 @@ from neardup.deduplication.clock import Clock
 from neardup.deduplication.job import Job, needed_columns
 from neardup.deduplication.local import Outcome, run, sketch_shard
 from neardup.errors import SpecError
-from neardup.files.given_path import GivenPath
-from neardup.frame.command import Made, Means, Request, Steps
+from neardup.frame.command import Made, Means, Request, Saving, Steps
 from neardup.frame.execute import execute
 from neardup.frame.storage import Storage
 from neardup.io.opening import accepted, given_paths
-from neardup.io.remote import Url
-from neardup.options.how_read import how_read
+from neardup.options.how_read import OpenInput, how_read
 from neardup.options.option_groups import Reading, Resources, Writing
 from neardup.results.made_of_run import DEDUP, check_writing, made_of
 from neardup.spec import Spec
 from neardup.state.run_state import RunState
 from neardup.state.shards import Shard
-from neardup.threads import Pool
 from neardup.values.json_values import JSON
 
 
@@ -35,8 +33,6 @@ class DedupRequest:
     """The arguments of a call, checked and grouped."""
 
     source: Any  # see `neardup.dedup`
-    #: Files, folders, patterns and URLs that are asked for; none for a frame.
-    given: list[Url | GivenPath] = field(init=False)
     reading: Reading = field(default_factory=Reading)
     spec: Spec = field(default_factory=Spec)
     resources: Resources = field(default_factory=Resources)
@@ -45,19 +41,13 @@ class DedupRequest:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", accepted(self.source))
-        object.__setattr__(self, "given", given_paths(self.source) or [])
 
     def job(self, state: RunState | None = None) -> Job:
         """Open the source, and return the job."""
-        folder = None if state is None else state.scratch_folder("inputs")
-        columns = needed_columns(self.spec, None)
-        items = self.spec.shingle.unit == "item"
-        asked = how_read(self.reading, items)
-        source, reading = asked.open_sized(self.source, columns, folder)
-        check_writing(self.writing, source)
-        how = {"given": list(map(str, self.given)), **reading.as_dict()}
-        output = self.writing.as_dict()
-        return Job(source, self.spec, self.resources, how, self.clock, state, output)
+        how = how_read(self.reading, self.spec.shingle.unit == "item")
+        found = OpenInput.open(self.source, how, needed_columns(self.spec, None), state)
+        check_writing(self.writing, found.source)
+        return Job(found, self.spec, self.resources, self.clock, state, self.writing.as_dict())
 
     def run(self) -> Storage:
         """Run; see `execute`."""
@@ -71,7 +61,8 @@ class DedupRequest:
         def steps(state: RunState | None) -> Steps:
             return DedupSteps(asked.job(state), asked.writing)
 
-        return execute(Request(DEDUP, self.given, asked.writing, self.clock, steps))
+        given = given_paths(self.source) or []
+        return execute(Request(DEDUP, given, asked.writing, self.clock, steps))
 
 
 @dataclass
@@ -82,46 +73,20 @@ class DedupSteps(Steps):
     writing: Writing
 
     @property
-    def jobs(self) -> Sequence[Job]:
-        return [self.job]
+    def reads(self) -> Sequence[OpenInput]:
+        return [self.job.input]
 
     def manifest(self) -> dict[str, JSON]:
         return self.job.manifest()
 
-    @contextmanager
-    def work(self, means: Means) -> Iterator[Made]:
-        outcome = run(self.job)
-        with Pool(outcome.threads) as pool:
-            yield made_of(outcome, self.writing, pool)
+    def work(self, means: Means) -> AbstractContextManager[Made]:
+        return made_of(run(self.job), self.writing)
 
     def close(self, done: bool) -> bool:
         resources = self.job.resources
         if not resources.shared or not (done or resources.run is None):
             return False
         return not drop_store(self.job)
-
-
-@dataclass
-class _Saving(Steps):
-    """A run in memory that is written to a folder."""
-
-    outcome: Outcome
-    about: dict[str, Any]
-    writing: Writing
-
-    @property
-    def jobs(self) -> Sequence[Job]:
-        return [self.outcome.job]
-
-    def manifest(self) -> dict[str, JSON]:
-        return self.outcome.job.manifest()
-
-    @contextmanager
-    def work(self, means: Means) -> Iterator[Made]:
-        names = ("seconds", "peak_memory", "peak_private_memory")
-        used = {name: self.about[name] for name in names}
-        with Pool(self.outcome.threads) as pool:
-            yield made_of(self.outcome, self.writing, pool, **used)
 
 
 def save(
@@ -131,9 +96,10 @@ def save(
     check_writing(writing, outcome.job.source)
     writing = dataclasses.replace(writing, out=out)
     job = dataclasses.replace(outcome.job, output=writing.as_dict())
-    saving = _Saving(dataclasses.replace(outcome, job=job), about, writing)
+    outcome = dataclasses.replace(outcome, job=job)
+    saving = Saving(partial(made_of, outcome, writing), job.manifest(), about, [job.input])
     again = dataclasses.replace(DEDUP, resumes=False)
-    return execute(Request(again, job.given, writing, job.clock, lambda _: saving))
+    return execute(Request(again, job.input.given, writing, job.clock, lambda _: saving))
 
 
 def sketch_into_store(request: DedupRequest, shard: Shard) -> dict[str, int]:

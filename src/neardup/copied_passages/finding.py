@@ -53,7 +53,7 @@ class Inputs(NamedTuple):
 
     def check_unchanged(self) -> None:
         for corpus in self.all:
-            corpus.reader.source.check_unchanged()
+            corpus.source.check_unchanged()
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -84,7 +84,7 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     """Find the passages of a corpus."""
     tokeniser = Tokeniser(spec.shingle, work.arrays.empty)
     finder = Finder(spec.words, tokeniser, work)
-    sizes = [corpus.reader.source.total_bytes or 0 for corpus in inputs.all]
+    sizes = [corpus.source.total_bytes or 0 for corpus in inputs.all]
     anchors = finder.anchors(sum(sizes))
     stage = work.clock.stage("find anchors", sum(sizes) or None, "bytes")
     with inputs.unchanged(), stage as advance:

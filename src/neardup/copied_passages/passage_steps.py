@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from neardup import __version__
 from neardup.copied_passages.finding import Inputs
 from neardup.copied_passages.passage_spec import CutSpec, PassageSpec
 from neardup.copied_passages.result import make
 from neardup.copied_passages.work import Work
 from neardup.deduplication.clock import Clock, Event
-from neardup.deduplication.job import Job
 from neardup.frame.command import Made, Means, Steps
 from neardup.memory_plan import PrivatePeak, least_for_passages, require_memory
+from neardup.options.how_read import OpenInput
 from neardup.spec import plain_values
 from neardup.threads import Pool, available_cores
 from neardup.values.json_values import JSON
@@ -39,23 +38,22 @@ class PassageSteps(Steps):
     threads: int | None = None
 
     @property
-    def jobs(self) -> Sequence[Job]:
-        return [corpus.job for corpus in self.inputs.all]
+    def reads(self) -> Sequence[OpenInput]:
+        return self.inputs.all
 
     def manifest(self) -> dict[str, JSON]:
         return {
-            "neardup": __version__,
+            **self.identity(),
             "passages": plain_values(self.spec),
             "cut": plain_values(self.cutting),
             "by": self.by,
             "output": [self.format, self.compression],
-            "inputs": [job.identity() for job in self.jobs],
             "stored_form": _STORED_FORM,
         }
 
     def least(self, threads: int) -> int:
         """The private bytes that a run with so many threads takes by itself, about."""
-        size = sum(corpus.reader.source.total_bytes or 0 for corpus in self.inputs.all)
+        size = sum(corpus.source.total_bytes or 0 for corpus in self.inputs.all)
         return least_for_passages(size, threads)
 
     def check(self) -> None:

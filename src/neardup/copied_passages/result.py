@@ -105,10 +105,8 @@ class Result:
 
     def clean_corpus(self, format: str | None, compression: str | None, work: Work) -> CleanCorpus:
         """Return what writes the corpus."""
-        new = self.inputs.new
         form = self.form(format, compression, work)
-        ends = np.cumsum(np.array(new.counts, np.int64))
-        return CleanCorpus(new.reader, new.partitions, ends, self.kept, form, work.pool)
+        return self.inputs.new.chosen(self.kept, form, work.pool)
 
     def written(self, format: str | None, compression: str | None, work: Work) -> Made:
         """Return all that is written: the corpus first, since it notes the cuts."""
@@ -124,7 +122,6 @@ class Result:
             corpora,
             _LARGEST,
             inputs,
-            self.inputs.new.job.given,
         )
 
 
@@ -192,8 +189,8 @@ def make(
                 "have them are left out; `keep_sources` keeps these"
             )
     record = {
-        **inputs.new.record(clean=cutting.writes, annotate=cutting.annotate),
-        "against": None if inputs.old is None else inputs.old.record()["source"],
+        **inputs.new.about_outputs(clean=cutting.writes, annotate=cutting.annotate),
+        "against": None if inputs.old is None else inputs.old.record(inputs.old.ends)["source"],
         "step_before": step_before(inputs),
         "spec": vars(spec) | {"by": by},
         "cut": vars(cutting),

@@ -23,7 +23,7 @@ def step_before(inputs: Inputs) -> dict[str, Any] | None:
 
     None where the corpus is not the complete clean corpus, in a local folder, of such a run.
     """
-    folders = {_folder_of(path) for path in inputs.new.job.given}
+    folders = {_folder_of(path) for path in inputs.new.given}
     if len(folders) != 1 or (folder := folders.pop()) is None:
         return None
     record = None

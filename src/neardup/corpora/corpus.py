@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -15,20 +14,15 @@ import pyarrow as pa
 from neardup.deduplication.documents.identifiers import Ids, check_ids, id_array, joined_ids
 from neardup.deduplication.documents.metadata import CorpusMetadata, joined
 from neardup.deduplication.documents.text_notes import text_notes
-from neardup.deduplication.job import Job
 from neardup.deduplication.reading import Reader
 from neardup.errors import NeardupError
 from neardup.files.scratch import Scratch
 from neardup.frame.inputs import Input
-from neardup.io.opening import accepted, given_paths
-from neardup.io.source import Documents, Partition
+from neardup.io.source import Documents, Partition, Source
 from neardup.memory_plan import Workload
-from neardup.options.how_read import how_read
-from neardup.options.option_groups import Reading, Resources
+from neardup.options.how_read import OpenInput
 from neardup.output.clean import CleanCorpus, Form
-from neardup.output.record import about_frame, about_source
-from neardup.spec import ShingleSpec, Spec
-from neardup.state.run_state import RunState
+from neardup.spec import ShingleSpec
 from neardup.threads import Pool, available_cores
 
 #: The ids, among the columns that are kept.
@@ -51,66 +45,40 @@ def naming(prefix: str) -> Iterator[None]:
 
 
 @dataclass
-class InputCorpus:
+class InputCorpus(OpenInput):
     """An input, and the sizes of its partitions once it was read.
 
     Attributes:
         reader: Goes through it.
-        id_column: Column with the ids; None where positions are the ids.
         partitions: File and start of each partition that was read.
         counts: Documents of each.
         skipped: Documents that were left out for their size.
         missing: Documents of each partition without text.
-        extra: Other columns that are read.
-        how: How it is read, in JSON values.
         check: Refuses a number of documents that the memory does not suffice for.
     """
 
-    reader: Reader
-    id_column: str | None
-    extra: tuple[str, ...] = ()
     partitions: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     skipped: int = 0
     missing: list[int] = field(default_factory=list)
-    how: dict[str, Any] = field(default_factory=dict)
     check: Callable[[int], None] | None = None
     _documents: int = 0
     _ids: list[pa.ChunkedArray[Any]] = field(default_factory=list)
     _columns: list[pa.Table] = field(default_factory=list)
     _unique: Ids = None
 
-    @classmethod
-    def open(
-        cls,
-        source: Any,
-        reading: Reading,
-        extra: tuple[str, ...] = (),
-        state: RunState | None = None,
-        name: str = "inputs",
-    ) -> InputCorpus:
-        """Open an input, as `neardup.dedup` does.
+    def __post_init__(self) -> None:
+        self.reader = Reader(self.source)
 
-        Args:
-            source: The input.
-            reading: How it is read.
-            extra: Other columns that are read.
-            state: Of a run that can be resumed: pipes are copied into it.
-            name: Name of the folder there.
+    @property
+    def id_column(self) -> str | None:
+        """Column with the ids; None where positions are the ids."""
+        return self.source.id_column
 
-        Raises:
-            InputError: It can't be used; the subclasses say why.
-        """
-        source = accepted(source)
-        folder = None if state is None else state.scratch_folder(name)
-        opened, sized = how_read(reading).open_sized(source, extra, folder)
-        how = {"given": list(map(str, given_paths(source) or ())), **sized.as_dict()}
-        return cls(Reader(opened), opened.id_column, extra, how=how)
-
-    @cached_property
-    def job(self) -> Job:
-        """Source, settings and files that identify it."""
-        return Job(self.reader.source, Spec(), Resources(), self.how)
+    @property
+    def ends(self) -> np.ndarray:
+        """int64[partitions]: documents up to the end of each that was read."""
+        return np.cumsum(np.array(self.counts, np.int64))
 
     @property
     def documents(self) -> int:
@@ -119,21 +87,15 @@ class InputCorpus:
 
     def read(self, partition: Partition) -> Documents:
         """Read a partition; for any thread."""
-        ids = (self.id_column,) if self.id_column else ()
-        return partition.read(tuple(dict.fromkeys((*ids, *self.extra))))
+        return partition.read(self._columns_read)
+
+    @property
+    def _columns_read(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for name in (self.id_column, *self.extra) if name))
 
     def workload(self, threads: int | None, shingle: ShingleSpec) -> Workload:
-        """Estimate the corpus by its first partition; by its bytes where it is read only once."""
-        source, number = self.reader.source, threads or available_cores()
-        char = shingle.unit == "char"
-        first = next(iter(source.partitions()), None) if source.rereadable else None
-        if first is None:
-            return Workload(0, source.total_bytes or 0, 0, 0, number, char)
-        found = self.read(first)
-        scale = max(1.0, (source.total_bytes or 0) / max(1, first.size))
-        documents, text, columns = len(found.text), found.text.nbytes, found.columns.nbytes
-        size = int(documents * scale), int(text * scale), int(columns * scale)
-        return Workload(*size, 0, number, char, False, text + columns, documents, shingle.ignores)
+        """Estimate the corpus, see `workload_of`."""
+        return workload_of(self.source, self._columns_read, threads, shingle)
 
     def about(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
         """Return what `enter` takes of a partition that was read; for any thread."""
@@ -191,7 +153,7 @@ class InputCorpus:
         if self._unique is None:
             chunks = [chunk for ids in self._ids for chunk in ids.chunks]
             found: Any = pa.chunked_array(chunks or [pa.array([], pa.int64())])
-            check_ids(found, self.id_column, self.describe, self.job.secret_ids)
+            check_ids(found, self.id_column, self.describe, self.secret_ids)
             self._unique = one = cast(
                 "pa.ChunkedArray[Any]", joined_ids(found, scratch or Scratch())
             )
@@ -200,23 +162,23 @@ class InputCorpus:
 
     def input(self) -> Input:
         """Return the input, once it was read."""
-        return Input(self.reader, np.cumsum(np.array(self.counts, np.int64)))
+        return Input(self.reader, self.ends, self.how)
 
     def describe(self, position: int) -> str:
         """Return the file and the record of a document, for messages."""
-        ends = np.cumsum(self.counts)
+        ends = self.ends
         partition = int(np.searchsorted(ends, position, side="right"))
         file = self.partitions[partition][0]
         first = next(number for number, (of, _) in enumerate(self.partitions) if of == file)
         begin = int(ends[first - 1]) if first else 0
-        where = f"{self.reader.source.files[file].path}: " if file >= 0 else ""
+        where = f"{self.source.files[file].path}: " if file >= 0 else ""
         return f"{where}record {position - begin + 1}"
 
     def text_notes(self, name: str = "") -> list[str]:
         """Return notes on files without texts, see `neardup.deduplication.documents.text_notes`."""
         files = [file for file, _ in self.partitions]
         parts = zip(files, self.counts, self.missing, strict=True)
-        return text_notes(self.reader.source.files, parts, name)
+        return text_notes(self.source.files, parts, name)
 
     def column(self, name: str) -> pa.ChunkedArray[Any]:
         """Return one of the ``extra`` columns of all documents."""
@@ -224,19 +186,27 @@ class InputCorpus:
             return pa.chunked_array([pa.nulls(0)])
         return joined([table.select([name]) for table in self._columns]).column(0)
 
-    def record(self, **output: Any) -> dict[str, Any]:
+    def about_outputs(self, **output: Any) -> dict[str, Any]:
         """Return the members of a record on the corpus, once it was read, and on the clean one."""
-        job, ends = self.job, np.cumsum(np.array(self.counts, np.int64))
-        once = not self.how.get("given") or any(file.copy for file in job.source.files)
-        return {
-            "source": None if once else about_source(job, ends),
-            "frame": about_frame(job) if once else None,
-            "secret_ids": job.secret_ids,
-            "private_ids": job.private_ids,
-            "output": {"clean": True, "annotate": False, "tables": "parquet", **output},
-        }
+        written = {"clean": True, "annotate": False, "tables": "parquet", **output}
+        return {**self.record(self.ends), "output": written}
 
     def chosen(self, kept: np.ndarray, form: Form, pool: Pool) -> CleanCorpus:
         """Return what writes some of the documents, bool[documents]."""
-        ends = np.cumsum(np.array(self.counts, np.int64))
-        return CleanCorpus(self.reader, self.partitions, ends, kept, form, pool)
+        return CleanCorpus(self.reader, self.partitions, self.ends, kept, form, pool)
+
+
+def workload_of(
+    source: Source, columns: tuple[str, ...], threads: int | None, shingle: ShingleSpec
+) -> Workload:
+    """Estimate an input by its first partition; by its bytes where it is read only once."""
+    number, char = threads or available_cores(), shingle.unit == "char"
+    first = next(iter(source.partitions()), None) if source.rereadable else None
+    if first is None:
+        return Workload(0, source.total_bytes or 0, 0, 0, number, char)
+    found = first.read(columns)
+    scale = max(1.0, (source.total_bytes or 0) / max(1, first.size))
+    documents, text, columns_size = len(found.text), found.text.nbytes, found.columns.nbytes
+    size = int(documents * scale), int(text * scale), int(columns_size * scale)
+    partition = text + columns_size
+    return Workload(*size, 0, number, char, False, partition, documents, shingle.ignores)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import ArrowArray
-from neardup.corpora.corpus import InputCorpus
+from neardup.corpora.corpus import InputCorpus, workload_of
 from neardup.deduplication.documents.identifiers import take_ids
 from neardup.deduplication.reading import Reader
 from neardup.frame.inputs import Selection
@@ -55,12 +55,11 @@ class EarlierDocuments:
         kept = np.flatnonzero(results.array("kept"))
         if results.positions_of is not None:
             kept = kept[np.argsort(results.positions_of[kept])]
-        load = InputCorpus(selection.reader, None).workload(1, shingle)
+        reader = selection.input.reader
+        load = workload_of(reader.source, (), 1, shingle)
         text = len(kept) * load.text // max(1, load.documents)
         load = replace(load, documents=len(kept), text=text, columns=ids.nbytes)
-        return cls(
-            OldReader(selection.reader, (), selection), load, lambda r: take_ids(ids, kept[r])
-        )
+        return cls(OldReader(reader, (), selection), load, lambda r: take_ids(ids, kept[r]))
 
 
 class OldReader(Reader):
@@ -84,15 +83,9 @@ class OldReader(Reader):
             for number, partition in self._reader.partitions():
                 yield number, OldPartition(partition, self._columns)
             return
-        starts = np.append(0, chosen.ends)
-        bounds = np.searchsorted(chosen.positions, starts)
-        number = 0
-        for of_input, partition in self._reader.partitions():
-            rows = chosen.positions[bounds[of_input] : bounds[of_input + 1]] - starts[of_input]
-            if len(rows):
-                count = int(starts[of_input + 1] - starts[of_input])
-                yield number, OldPartition(partition, self._columns, rows, count)
-                number += 1
+        every = self._reader.again(chosen.input.ends, chosen.positions)
+        for number, one in enumerate(every):
+            yield number, OldPartition(one.partition, self._columns, one.rows, one.documents)
 
 
 class OldFirst(Reader):

@@ -18,7 +18,6 @@ from neardup.files.given_path import current_directory
 from neardup.frame.inputs import RecordedInput, Selection
 from neardup.index.answers import stored_text
 from neardup.index.storing.transactions import Core
-from neardup.io.source import Partition
 from neardup.result_record.decoding import again
 from neardup.results.results import Results, open_results
 
@@ -40,15 +39,9 @@ class OldDocuments:
 
     def __call__(self, ids: Any) -> list[str | None]:
         rows = np.asarray(pc.fill_null(self._rows(ids), -1).to_numpy(), dtype=np.int64)
-        there = np.unique(rows[rows >= 0])
-        chosen = self.selection._replace(positions=self.selection.positions[there])
-
-        def read(partition: Partition, selected: np.ndarray, count: int) -> list[str | None]:
-            return partition.texts(selected, count).to_pylist()
-
-        texts = [text or "" for part in chosen.visit(read) for text in part]
-        of = np.searchsorted(there, rows).tolist()
-        return [None if row < 0 else texts[at] for row, at in zip(rows.tolist(), of, strict=True)]
+        there, selection = rows >= 0, self.selection
+        texts = iter(selection.input.texts(selection.positions[rows[there]]))
+        return [next(texts) if is_there else None for is_there in there.tolist()]
 
     def _rows(self, ids: Any) -> Any:
         if self.ids is None:

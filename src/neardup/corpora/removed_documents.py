@@ -16,7 +16,7 @@ from neardup.output.clean import Form
 def check_added(corpus: InputCorpus, format: str | None, names: list[str]) -> None:
     """Refuse an output that can't have these columns added, as that of removed documents has."""
     fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in names]
-    check_output(corpus.reader.source, format, pa.schema(fields))
+    check_output(corpus.source, format, pa.schema(fields))
 
 
 def form_of_removed(format: str | None, added: pa.Table, rows: np.ndarray) -> Form:

@@ -41,7 +41,7 @@ def stop_passages(given: str | os.PathLike[str] | Sequence[str]) -> tuple[str, .
         for _, partition in corpus.reader.partitions():
             texts: list[Any] = corpus.read(partition).text.to_pylist()
             for text in texts:
-                many = _BETWEEN.split(text) if corpus.reader.source.format == "text" else [text]
+                many = _BETWEEN.split(text) if corpus.source.format == "text" else [text]
                 found += (passage.strip() for passage in many if passage.strip())
     if not found:
         raise InputError(

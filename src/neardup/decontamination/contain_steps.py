@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup import __version__
 from neardup.copied_passages.cuts.text_cuts import TextCuts
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.removed_documents import form_of_removed
 from neardup.decontamination.contained import Asked, Items, Matches, matches_of
 from neardup.deduplication.documents.identifiers import take_ids
-from neardup.deduplication.job import Job
 from neardup.files.scratch import Disk, Scratch
 from neardup.frame.command import Command, Each, Made, Means, Steps, TableParts
 from neardup.frame.storage import SOURCE
 from neardup.memory_plan import plan_decontamination
+from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import Resources, Writing
 from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form
 from neardup.threads import Pool
@@ -43,15 +42,14 @@ class ContainSteps(Steps):
     writing: Writing
 
     @property
-    def jobs(self) -> Sequence[Job]:
-        return [self.corpus.job, self.items.job]
+    def reads(self) -> Sequence[OpenInput]:
+        return [self.corpus, self.items]
 
     def manifest(self) -> dict[str, JSON]:
         return {
-            "neardup": __version__,
+            **self.identity(),
             "decontaminate": self._settings() | {"texts": self.asked.texts},
             "output": self.writing.as_dict(),
-            "inputs": [job.identity() for job in self.jobs],
         }
 
     def _settings(self) -> dict[str, Any]:
@@ -77,11 +75,11 @@ class ContainSteps(Steps):
             threads, corpus.check = plan.threads, plan.check_read
         scratch = Scratch(plan.arrays, Disk(means.folder))
         with Pool(threads) as pool:
-            size = items.reader.source.total_bytes
+            size = items.source.total_bytes
             stage = clock.stage("read test items", size, "bytes")
             with naming("test_"), stage as advance:
                 prepared = Items(items, asked, pool, advance)
-            size = corpus.reader.source.total_bytes
+            size = corpus.source.total_bytes
             with clock.stage("compare", size, "bytes") as advance:
                 found = matches_of(corpus, items, prepared, scratch, advance)
             with clock.stage("metadata"):
@@ -136,7 +134,7 @@ class ContainSteps(Steps):
             "test_files": found.counts.by_file(),
             "notes": [*corpus.text_notes(), *items.text_notes("test corpus")],
             "frequent_items": found.counts.frequent_items(prepared, len(kept)),
-            **corpus.record(format=writing.format, removed=writing.removed),
+            **corpus.about_outputs(format=writing.format, removed=writing.removed),
         }
 
 

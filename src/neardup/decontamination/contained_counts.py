@@ -30,7 +30,7 @@ class MatchCounts:
     def __init__(self, test: InputCorpus) -> None:
         self._test = test
         self._file_of = np.repeat([file for file, _ in test.partitions], test.counts)
-        files = len(test.reader.source.files)
+        files = len(test.source.files)
         #: int64[items]: documents that have each; and int64[files]: those that have one of a file.
         self.of_item = np.zeros(test.documents, np.int64)
         self._documents = np.zeros(files, np.int64)
@@ -55,7 +55,7 @@ class MatchCounts:
     def by_file(self) -> list[dict[str, Any]]:
         """Return the counts of each file with test items: items, those found, and documents."""
         found = []
-        for number, file in enumerate(self._test.reader.source.files):
+        for number, file in enumerate(self._test.source.files):
             of_item = self.of_item[self._file_of == number]
             counts = {
                 "test_items": len(of_item),
@@ -77,7 +77,7 @@ class MatchCounts:
         many = np.flatnonzero(counts > max(_FREQUENT * documents, _FEW))
         many = many[np.argsort(-counts[many], kind="stable")][:_LISTED]
         words, ids = items.word_counts, list[Any]([None]) * len(many)
-        if test.id_column is not None and not test.job.secret_ids:
+        if test.id_column is not None and not test.secret_ids:
             ids = [plain_id(id_) for id_ in take_ids(test.ids(), many).to_pylist()]
         return [
             {

@@ -202,7 +202,8 @@ def _owner(job: Job) -> str:
 def _about(job: Job) -> dict[str, Any]:
     """Return the fields of the header of a store besides the recipe: its run, and its inputs."""
     # The run's own file may be moved, and no other run uses it.
-    return {**job.identity(), "run": _owner(job)} if job.resources.shared else job.identity()
+    owner = {"run": _owner(job)} if job.resources.shared else {}
+    return job.input.identity() | owner
 
 
 def drop_store(job: Job) -> bool:

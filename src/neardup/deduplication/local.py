@@ -315,7 +315,7 @@ def _ids(job: Job, corpus: CorpusMetadata) -> Ids:
         where = f"{job.source.files[file].path}: " if file >= 0 else ""
         return f"{where}record {row + 1}"
 
-    check_ids(ids, name, describe, job.secret_ids)
+    check_ids(ids, name, describe, job.input.secret_ids)
     return ids
 
 

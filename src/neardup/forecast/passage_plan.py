@@ -91,7 +91,7 @@ def plan_passages(corpus: InputCorpus, spec: PassageSpec, limits: PassageLimits)
 
 def _sample(corpus: InputCorpus, names: tuple[str, ...]) -> tuple[pa.Table, int, int, float]:
     """Return some documents, how many were read, their bytes, and how much larger the source is."""
-    source = corpus.reader.source
+    source = corpus.source
     parts: Iterable[Partition] = (part for _, part in corpus.reader.partitions())
     tables: list[pa.Table] = []
     documents = text = size = 0

@@ -28,6 +28,7 @@ from neardup.memory_plan import (
     require_memory,
     show_size,
 )
+from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import Resources
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
@@ -259,7 +260,7 @@ def _measured(job: Job, looked: _Looked, size: int) -> Outcome:
     spec = job.spec.replace(keep="first", order_by=None)
     source = open_source(table, Columns())
     clock = Clock(job.clock.listener)
-    return run(Job(source, spec, job.resources, {}, clock, recipe=job.recipe))
+    return run(Job(OpenInput(source, {}), spec, job.resources, clock, recipe=job.recipe))
 
 
 def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan:

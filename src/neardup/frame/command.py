@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from neardup import __version__
 from neardup.deduplication.clock import Clock
-from neardup.deduplication.job import Job
 from neardup.files.given_path import GivenPath
 from neardup.frame.inputs import Input
 from neardup.io.remote import Url
 from neardup.memory_plan import PrivatePeak
+from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import Writing
 from neardup.output.clean import CleanCorpus
 from neardup.result_record import RECORD
@@ -84,7 +85,6 @@ class Made:
         largest: The table that takes longest: the others are written at the same time. Without it
             they are written one after the other.
         inputs: Inputs that can be read again.
-        read_from: Files, folders, patterns and URLs that were given.
         state: The tables are made of it, if it is pickled with them.
         write: Writes all files but the record into a folder, by itself: there are no tables and
             corpora that the frame could write.
@@ -96,7 +96,6 @@ class Made:
     corpora: Mapping[str, CleanCorpus] = field(default_factory=dict)
     largest: str | None = None
     inputs: Mapping[str, Input] = field(default_factory=dict)
-    read_from: Sequence[Url | GivenPath] = ()
     state: Any = None
     write: Callable[[Path], None] | None = None
 
@@ -124,19 +123,23 @@ class Steps(ABC):
     """The work of a command whose inputs are open."""
 
     @property
-    @abstractmethod
-    def jobs(self) -> Sequence[Job]:
-        """The inputs that are read."""
+    def reads(self) -> Sequence[OpenInput]:
+        """The inputs that are read; none of a command that opens them where it needs them."""
+        return []
 
     @property
     def files(self) -> Sequence[Any]:
         """Local files and URLs that are read, and must not be replaced."""
-        return [file.location for job in self.jobs for file in job.source.files]
+        return [file.location for one in self.reads for file in one.source.files]
 
     @property
     def comparable(self) -> bool:
         """Whether the inputs can be compared with those of another call."""
-        return all(job.source.files and job.source.rereadable for job in self.jobs)
+        return all(one.source.files and one.source.rereadable for one in self.reads)
+
+    def identity(self) -> dict[str, JSON]:
+        """Return the version and the inputs, for the manifest."""
+        return {"neardup": __version__, "inputs": [one.identity() for one in self.reads]}
 
     @abstractmethod
     def manifest(self) -> dict[str, JSON]:
@@ -157,6 +160,29 @@ class Steps(ABC):
             Whether the state of the run must stay, since something could not be removed.
         """
         return False
+
+
+@dataclass
+class Saving(Steps):
+    """Results in memory that are written; nothing is read.
+
+    Attributes:
+        made: Gives them; its arguments are further members of their record.
+        asked: The settings and inputs that they depend on.
+        record: Their record so far, of which time and memory are kept.
+    """
+
+    made: Callable[..., AbstractContextManager[Made]]
+    asked: dict[str, JSON]
+    record: Mapping[str, Any]
+    reads: Sequence[OpenInput] = ()
+
+    def manifest(self) -> dict[str, JSON]:
+        return self.asked
+
+    def work(self, means: Means) -> AbstractContextManager[Made]:
+        names = ("seconds", "peak_memory", "peak_private_memory")
+        return self.made(**{name: self.record[name] for name in names if name in self.record})
 
 
 @dataclass(frozen=True)

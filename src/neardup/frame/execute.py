@@ -21,9 +21,10 @@ from neardup.io.frames import FrameSource
 from neardup.io.remote import Url, is_remote, local_target, located
 from neardup.io.writers import write_tables
 from neardup.memory_plan import PrivatePeak
+from neardup.options.how_read import digest_of
 from neardup.output.clean import CLEAN, REMOVED, CleanCorpus
 from neardup.output.publishing import clear_work, local_output
-from neardup.output.record import about_clock, digest_of
+from neardup.output.record import about_clock
 from neardup.output.resuming import (
     check_same,
     complete_outputs,
@@ -106,8 +107,8 @@ def _in_folder(
             state.put(_COMMAND, 0, about=command.name)
         steps = request.open(state)
         closes.append(steps.close)
-        for job in steps.jobs:
-            check_outside(target, job.given)
+        for one in steps.reads:
+            check_outside(target, one.given)
         check_inputs(target, steps.files, command.writes)
         asked = steps.manifest()
         if state.manifest:
@@ -210,7 +211,6 @@ def _in_memory(made: Made, about: dict[str, Any]) -> MemoryStorage:
         lambda: about | made.about(),
         {name: partial(_joined, table, threads) for name, table in made.tables.items()},
         made.inputs,
-        made.read_from,
         made.state,
         None if clean is None else partial(_corpus, clean),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -21,8 +21,7 @@ from neardup.io.formats.json_text import joined_tables
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, again
 from neardup.io.source import Partition, Source
-from neardup.options.how_read import HowRead
-from neardup.output.record import inputs_digest
+from neardup.options.how_read import HowRead, OpenInput, how_given, inputs_digest
 from neardup.threads import Pool
 
 A = TypeVar("A")
@@ -35,12 +34,14 @@ class Input:
     Attributes:
         reader: Goes through it.
         ends: int64[partitions]: documents up to the end of each.
+        how: How it is read, see `OpenInput`.
         of: Whose it is, in messages.
         again: The remedy where it has changed.
     """
 
     reader: Reader
     ends: np.ndarray
+    how: Mapping[str, Any] = field(default_factory=dict)
     of: str = "the run"
     again: str = "run the command again"
 
@@ -57,6 +58,11 @@ class Input:
         """The source; FormatError where it has changed."""
         self.reader.source.check_unchanged()
         return self.reader.source
+
+    @property
+    def opened(self) -> OpenInput:
+        """Its source, which may have changed, and how it is read."""
+        return OpenInput(self.reader.source, self.how)
 
     @property
     def documents(self) -> int:
@@ -81,7 +87,7 @@ class Input:
 
     def at(self, positions: np.ndarray) -> Selection:
         """Return some documents; ``positions``, int64[], are ascending."""
-        return Selection(self.reader, self.ends, positions)
+        return Selection(self, positions)
 
     def texts(self, positions: np.ndarray, threads: int | None = None) -> list[str]:
         """Return the texts of documents by their positions, in any order.
@@ -103,8 +109,7 @@ class Input:
 class Selection(NamedTuple):
     """Some documents of an input."""
 
-    reader: Reader
-    ends: np.ndarray  # int64[partitions]: documents up to the end of each
+    input: Input
     positions: np.ndarray  # int64[], ascending
 
     def visit(
@@ -120,8 +125,9 @@ class Selection(NamedTuple):
             assert selected.rows is not None
             return work(selected.partition, selected.rows, selected.documents)
 
+        reader, ends = self.input.reader, self.input.ends
         with Pool(threads) as pool:
-            yield from pool.ordered(done, self.reader.again(self.ends, self.positions))
+            yield from pool.ordered(done, reader.again(ends, self.positions))
 
     def table(self) -> pa.Table:
         """Return them with all their columns."""
@@ -129,7 +135,7 @@ class Selection(NamedTuple):
         def read(partition: Partition, rows: np.ndarray, count: int) -> pa.Table:
             return partition.table(None if len(rows) == count else rows, count)
 
-        return joined_tables(list(self.visit(read)), self.reader.schema)
+        return joined_tables(list(self.visit(read)), self.input.reader.schema)
 
 
 def changed(of: str, again: str, file: str = "") -> InputError:
@@ -187,7 +193,8 @@ class RecordedInput:
                 "file and run neardup dedup on that",
             )
         try:
-            source = HowRead.of(about).open(self.given)
+            how = HowRead.of(about)
+            source = how.open(self.given)
         except InputNotFoundError as error:
             raise self._gone(about) or error from error
         inputs = [[file.path, file.size, file.mtime_ns] for file in source.files]
@@ -198,7 +205,8 @@ class RecordedInput:
             others = (str(now[0]) for old, now in pairs if old[1:] != now[1:])
             raise changed(self.of, self.remedy, next(others, ""))
         counts = np.array(about["partition_documents"].split(), dtype=np.int64)
-        return Input(Reader(source), np.cumsum(counts), self.of, self.remedy)
+        given = how_given(self.given, how)
+        return Input(Reader(source), np.cumsum(counts), given, self.of, self.remedy)
 
     def _gone(self, about: dict[str, Any]) -> InputNotFoundError | None:
         """Return the error for a path that was read and is no longer there; None if all are."""

@@ -109,7 +109,6 @@ class MemoryStorage(Storage):
         record: The record, or what makes it.
         tables: By name, or what makes them.
         corpora: The inputs.
-        read_from: See `Storage.read_from`.
         made: See `Storage.made`; it is pickled, and so are the functions that make the tables.
         clean: Makes the corpus that would be written, if that is not the input.
     """
@@ -119,12 +118,11 @@ class MemoryStorage(Storage):
         record: dict[str, Any] | Callable[[], dict[str, Any]],
         tables: Tables,
         corpora: Mapping[str, Input],
-        read_from: Sequence[Url | GivenPath] = (),
         made: Any = None,
         clean: pa.Table | Callable[[], pa.Table] | None = None,
     ) -> None:
         self._record, self._tables, self._corpora = record, tables, corpora
-        self._read_from, self.made, self._clean = list(read_from), made, clean
+        self.made, self._clean = made, clean
         self._known: dict[str, pa.Table] = {}
 
     @functools.cached_property
@@ -157,14 +155,14 @@ class MemoryStorage(Storage):
 
     @property
     def read_from(self) -> list[Url | GivenPath]:
-        return self._read_from
+        return self.corpus().opened.given
 
     def reduced(self) -> tuple[Callable[..., Storage], tuple[Any, ...]]:
         tables, clean = self._tables, self._clean
         if self.made is None:
             tables = {name: self.table(name) for name in tables}
             clean = None if clean is None else self.clean()
-        given = self._corpora, self._read_from, self.made, clean
+        given = self._corpora, self.made, clean
         return MemoryStorage, (self.record, tables, *given)
 
 

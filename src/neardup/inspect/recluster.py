@@ -6,7 +6,7 @@ sketched unless the sketches are in memory, or in a run folder that was kept.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from neardup.frame.execute import execute
 from neardup.frame.storage import Storage
 from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
-from neardup.options.how_read import HowRead
+from neardup.options.how_read import HowRead, OpenInput
 from neardup.options.option_groups import Resources, Writing
 from neardup.results.made_of_run import DEDUP, check_writing, made_of
 from neardup.results.results import Results
@@ -38,7 +38,6 @@ from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
 from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
-from neardup.threads import Pool
 from neardup.values.json_values import JSON
 
 RECLUSTER = replace(DEDUP, name="recluster", begins="begin", resumes=False)
@@ -186,9 +185,8 @@ class Reclustering(Steps):
             self.writing = Writing(clean=False)
         else:
             self._refuse_itself(located(self.writing.out))
-        return execute(
-            Request(RECLUSTER, self.results.read_from, self.writing, self.clock, self._opened)
-        )
+        given = self.results.read_from
+        return execute(Request(RECLUSTER, given, self.writing, self.clock, lambda _: self))
 
     def _refuse_itself(self, target: Url | GivenPath) -> None:
         old = self.results.folder
@@ -197,13 +195,6 @@ class Reclustering(Steps):
             same = target.path.resolve().is_relative_to(old.resolve())
         if same:
             raise SpecError(f"{target} is the run itself, or in its folder", "name another output")
-
-    def _opened(self, state: RunState | None) -> Steps:
-        return self
-
-    @property
-    def jobs(self) -> Sequence[Job]:
-        return []  # the input is opened where it is needed
 
     @property
     def files(self) -> Sequence[Any]:
@@ -218,11 +209,9 @@ class Reclustering(Steps):
         about: dict[str, JSON] = {"run": self.results.record.get("asked"), "spec": spec}
         return {"recluster": about | {"neardup": __version__, "output": output}}
 
-    @contextmanager
-    def work(self, means: Means) -> Iterator[Made]:
+    def work(self, means: Means) -> AbstractContextManager[Made]:
         outcome = self._outcome(means.state)
-        with Pool(outcome.threads) as pool:
-            yield made_of(outcome, self.writing, pool, **self._about())
+        return made_of(outcome, self.writing, **self._about())
 
     def _about(self) -> dict[str, Any]:
         """Return further members of the record, also of an input that is gone for now."""
@@ -240,12 +229,12 @@ class Reclustering(Steps):
         if not (needed or self.writing.clean or self.results.storage.made):
             self.used = "tables"
             try:
-                source = self.results.source
+                opened = self._input()
             except InputError as error:  # raised when it is read
-                source = MissingSource(error)
-            return outcome_of(self.results, self._job(source, state))
+                opened = OpenInput(MissingSource(error), {"private_ids": self.results.private_ids})
+            return outcome_of(self.results, self._job(opened, state))
         try:
-            job = self._job(self.results.source, state)
+            job = self._job(self._input(), state)
         except InputError as error:
             needed = needed or "only tables can be written without it; leave out the clean corpus"
             error.hint = f"{error.hint}; {needed}" if error.hint else needed
@@ -257,23 +246,20 @@ class Reclustering(Steps):
             self.used = "input" if sketches is None else "sketches"
             return run(replace(job, sketches=sketches))
 
-    def _job(self, source: Source, state: RunState | None) -> Job:
-        results = self.results
-        reading: dict[str, Any] = {"given": [], "private_ids": results.private_ids}
-        if results.storage.made is not None:
-            reading = dict(results.storage.made.job.reading)
-        elif source.files:
-            reading = HowRead.of(results.record["source"]).as_dict()
-            reading["given"] = [str(path) for path in results.read_from]
-        needed = needed_columns(self.spec, None)
+    def _input(self) -> OpenInput:
+        return replace(self.results.input.opened, source=self.results.source)
+
+    def _job(self, opened: OpenInput, state: RunState | None) -> Job:
+        needed, source = needed_columns(self.spec, None), opened.source
         if needed and source.files and source.rereadable:  # reading checks that they are there
-            source = HowRead.of(reading).open(results.read_from, needed)
+            source = HowRead.of(opened.how).open(self.results.read_from, needed)
         elif needed and not isinstance(source, MissingSource):
             missing = set(needed) - set(source.column_names() or needed)
             if missing:
                 raise ColumnError(f"the input has no column {min(missing)!r}")
-        recipe, output = results.recipe, self.writing.as_dict()
-        return Job(source, self.spec, self.resources, reading, self.clock, state, output, recipe)
+        recipe, output = self.results.recipe, self.writing.as_dict()
+        opened = OpenInput(source, opened.how, needed)
+        return Job(opened, self.spec, self.resources, self.clock, state, output, recipe)
 
     @contextmanager
     def _sketches(self, job: Job) -> Iterator[BandStore | None]:

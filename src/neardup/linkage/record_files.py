@@ -20,16 +20,12 @@ from neardup.arrays import (
     strings_of_bytes,
     without_nan,
 )
-from neardup.deduplication.job import Job
 from neardup.errors import ColumnError, DuplicateIdError, InputError
 from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
-from neardup.io.opening import given_paths
-from neardup.io.source import Source as OpenSource
 from neardup.linkage.fields import LinkSpec
-from neardup.options.how_read import how_read
+from neardup.options.how_read import OpenInput, how_given, how_read
 from neardup.options.input_tables import open_table, read_counted
-from neardup.options.option_groups import Reading, Resources
-from neardup.spec import Spec
+from neardup.options.option_groups import Reading
 from neardup.state.run_state import RunState
 
 #: Names of columns that say from which source a record is.
@@ -80,7 +76,7 @@ class Source(NamedTuple):
     a: Any
     b: Any = None
     reading: Reading = Reading()
-    opened: tuple[OpenSource, ...] = ()
+    opened: tuple[OpenInput, ...] = ()
 
     @property
     def given(self) -> list[Any]:
@@ -89,20 +85,12 @@ class Source(NamedTuple):
 
     def open(self, state: RunState | None = None) -> Source:
         """Open them; pipes are copied into the state of a run."""
-        folders = [
-            None if state is None else state.scratch_folder(f"inputs-{number}")
-            for number in range(len(self.given))
-        ]
-        found = zip(self.given, folders, strict=True)
-        return self._replace(opened=tuple(open_table(one, self.reading, at) for one, at in found))
-
-    def jobs(self) -> list[Job]:
-        """Return what identifies them, once they are open."""
-        how = how_read(self.reading).as_dict()
-        return [
-            Job(opened, Spec(), Resources(), {"given": [*map(str, given_paths(one) or ())], **how})
-            for one, opened in zip(self.given, self.opened, strict=True)
-        ]
+        opened, reading = list[OpenInput](), self.reading
+        for number, one in enumerate(self.given):
+            folder = None if state is None else state.scratch_folder(f"inputs-{number}")
+            how = how_given(one, how_read(reading))
+            opened.append(OpenInput(open_table(one, reading, folder), how))
+        return self._replace(opened=tuple(opened))
 
 
 def read_records(
@@ -138,7 +126,7 @@ def read_records(
         is_file = isinstance(source, str | os.PathLike)
         name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
         names.append(name)
-        table, left_out = read_counted(opened, name, _needed(id, spec), count)
+        table, left_out = read_counted(opened.source, name, _needed(id, spec), count)
         skipped += left_out
         tables.append(_checked(table, name, id, spec, reading.encoding_errors))
     sizes = [table.num_rows for table in tables]

@@ -1,21 +1,35 @@
-"""From how a user wants a source to be read, to the source that was opened."""
+"""From how a user wants a source to be read, to the source that was opened; what identifies it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from neardup.io.opening import given_paths, open_source
+import numpy as np
+
+from neardup import __version__
+from neardup.files.given_path import GivenPath
+from neardup.io.opening import accepted, given_paths, open_source
 from neardup.io.paths import find_files
-from neardup.io.source import Columns, Source
+from neardup.io.remote import Url, again
+from neardup.io.source import Columns, Source, unreadable
 from neardup.memory_plan import parse_size
 from neardup.options.option_groups import Reading
+from neardup.state.database import file_checksum, sampled_checksum
+from neardup.state.run_state import RunState
 from neardup.tuning import TUNING
+from neardup.values.json_values import JSON
 
 #: Partitions of a source, about: not too many to keep track of.
 _MANY_PARTITIONS = 4096
+#: Files that are looked into, at most, besides their sizes and times; and so many are listed in a
+#: record one by one: a message can name the one that has changed.
+_MOST = 1000
 
 
 @dataclass(frozen=True)
@@ -82,3 +96,136 @@ def how_read(reading: Reading, items: bool | None = None) -> HowRead:
     """Return how a source is read; ``items`` says whether texts are lists of items."""
     found = reading if isinstance(reading, HowRead) else HowRead(**vars(reading))
     return found if items is None else replace(found, items=items)
+
+
+@dataclass
+class OpenInput:
+    """A source, and how it is read.
+
+    Attributes:
+        source: It.
+        how: How it is read, in JSON values; ``given`` are its paths, none for a frame.
+        extra: Columns that are read besides texts and ids.
+    """
+
+    source: Source
+    how: Mapping[str, Any]
+    extra: tuple[str, ...] = ()
+
+    @classmethod
+    def open(
+        cls,
+        given: object,
+        reading: Reading,
+        extra: tuple[str, ...] = (),
+        state: RunState | None = None,
+        name: str = "inputs",
+    ) -> Self:
+        """Open an input, as `neardup.dedup` does.
+
+        Args:
+            given: The input.
+            reading: How it is read.
+            extra: Other columns that are read.
+            state: Of a run that can be resumed: pipes are copied into it.
+            name: Name of the folder there.
+
+        Raises:
+            InputError: It can't be used; the subclasses say why.
+        """
+        given = accepted(given)
+        folder = None if state is None else state.scratch_folder(name)
+        source, sized = how_read(reading).open_sized(given, extra, folder)
+        return cls(source, how_given(given, sized), extra)
+
+    @property
+    def secret_ids(self) -> bool:
+        """Whether no message may quote ids: they are texts, or were said to be private."""
+        return self.private_ids or self.source.id_column in self.source.columns.text
+
+    @property
+    def private_ids(self) -> bool:
+        return bool(self.how.get("private_ids"))
+
+    @cached_property
+    def inputs(self) -> list[list[Any]]:
+        """Path, size, time and checksum of each file, as they are when first asked for."""
+        files = self.source.files
+        step = -(-len(files) // _MOST) or 1
+        found: list[list[Any]] = []
+        for number, file in enumerate(files):
+            time, checksum = file.mtime_ns, 0
+            if file.copy:
+                time, checksum = 0, file_checksum(Path(file.copy))
+            elif number % step == 0:
+                try:
+                    checksum = sampled_checksum(Path(file.local_path))
+                except OSError as error:
+                    raise unreadable(file.path, error) from error
+            found.append([file.path, file.size, time, checksum])
+        return found
+
+    @property
+    def directory(self) -> str:
+        """The directory that relative names of files are relative to; empty without any."""
+        return next((file.directory for file in self.source.files if file.directory), "")
+
+    @property
+    def given(self) -> list[Url | GivenPath]:
+        """Files, folders, patterns and URLs as they were given; none for a frame."""
+        return again(self.how.get("given", ()), self.directory)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the files, and how they are read: a result depends on these."""
+        return {"neardup": __version__, **self.how, "inputs": self.inputs}
+
+    def record(self, ends: np.ndarray) -> dict[str, Any]:
+        """Return the members of a record on the input, once it was read.
+
+        ``ends``, int64[partitions], are the documents up to the end of each.
+        """
+        # Whether it can't be read again by its name.
+        once = not self.how.get("given") or any(file.copy for file in self.source.files)
+        return {
+            "source": None if once else self._about_files(ends),
+            "frame": self._about_frame() if once else None,
+            "secret_ids": self.secret_ids,
+            "private_ids": self.private_ids,
+        }
+
+    def _about_frame(self) -> dict[str, Any]:
+        """How a frame or a pipe was read, which may be given again."""
+        columns = self.source.columns
+        return {
+            "given": self.how.get("given", []),
+            "text": list(columns.text),
+            "id": columns.id,
+            "encoding_errors": columns.encoding_errors,
+        }
+
+    def _about_files(self, ends: np.ndarray) -> dict[str, Any]:
+        inputs = [found[:3] for found in self.inputs]
+        return {
+            "directory": self.directory,
+            **self.how,
+            # One line, not one for each partition.
+            "partition_documents": " ".join(map(str, np.diff(ends, prepend=0).tolist())),
+            "files": len(inputs),
+            "files_digest": inputs_digest(inputs),
+            "inputs": inputs if len(inputs) <= _MOST else [],
+        }
+
+
+def how_given(given: object, reading: HowRead) -> dict[str, Any]:
+    """Return how an input is read, in JSON values."""
+    return {"given": list(map(str, given_paths(given) or ())), **reading.as_dict()}
+
+
+def digest_of(manifest: JSON) -> str:
+    """Return the SHA-256 (hex) of all that was asked for, with names, sizes, times of inputs."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def inputs_digest(inputs: list[list[Any]]) -> str:
+    """Return the SHA-256 (hex) of the entries of the input files, without their paths."""
+    return digest_of([[size, time] for _, size, time in inputs])

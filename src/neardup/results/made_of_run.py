@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -26,21 +27,22 @@ DEDUP = Command(
 )
 
 
-def made_of(outcome: Outcome, writing: Writing, pool: Pool, **more: Any) -> Made:
-    """Return all that is written of a run; ``more`` are further members of its record."""
+@contextmanager
+def made_of(outcome: Outcome, writing: Writing, **more: Any) -> Iterator[Made]:
+    """Give all that is written of a run; ``more`` are further members of its record."""
     names = ["clusters"]
     names += [] if outcome.order is None else ["order"]
     names += [] if outcome.answer.edges is None else ["edges"]
     job, state = outcome.job, outcome.job.state
-    return Made(
-        {name: _table(outcome, name) for name in names},
-        lambda: about_run(outcome) | ({} if state is None else {"disk": state.size()}) | more,
-        pool,
-        {step: _corpus(outcome, writing, pool, step) for step in _corpora(writing)},
-        inputs={SOURCE: Input(outcome.reader, outcome.corpus.ends)},
-        read_from=job.given,
-        state=outcome,
-    )
+    with Pool(outcome.threads) as pool:
+        yield Made(
+            {name: _table(outcome, name) for name in names},
+            lambda: about_run(outcome) | ({} if state is None else {"disk": state.size()}) | more,
+            pool,
+            {step: _corpus(outcome, writing, pool, step) for step in _corpora(writing)},
+            inputs={SOURCE: Input(outcome.reader, outcome.corpus.ends, job.input.how)},
+            state=outcome,
+        )
 
 
 def _table(outcome: Outcome, name: str) -> TableParts:

@@ -25,7 +25,7 @@ from neardup.frame.storage import (
 )
 from neardup.io.remote import Url
 from neardup.io.source import Partition, Source
-from neardup.options.how_read import HowRead
+from neardup.options.how_read import HowRead, how_given
 from neardup.output.clean import CLEAN
 from neardup.output.record import texts_digest
 from neardup.recipe import Recipe
@@ -224,7 +224,8 @@ class Results:
         """Take the input of a result in a folder; InputError where it is another one."""
         assert isinstance(self.storage, FolderStorage)
         about = self.record["frame"] or self.record["source"]
-        opened = HowRead.of({**about, "partition_bytes": None}).open(source)
+        reading = HowRead.of({**about, "partition_bytes": None, "private_ids": self.private_ids})
+        opened = reading.open(source)
         sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
         name = opened.id_column
 
@@ -247,7 +248,8 @@ class Results:
                 "give the input of the run, in the same order",
             )
         ends = np.cumsum([len(part) for part in hashes[1:]])
-        self.storage.source = Input(reader, ends, self.name, self.again)
+        how = how_given(source, reading)
+        self.storage.source = Input(reader, ends, how, self.name, self.again)
 
 
 def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":

@@ -16,7 +16,6 @@ import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
 from neardup import __version__
-from neardup.deduplication.job import Job
 from neardup.errors import OutputError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.frame.command import Made, Means, Request, Steps
@@ -57,10 +56,6 @@ class SparkSteps(Steps):
     format: str
     single_file: bool
     comparable: bool = False
-
-    @property
-    def jobs(self) -> Sequence[Job]:
-        return []
 
     @property
     def files(self) -> Sequence[Any]:

@@ -21,7 +21,7 @@ from neardup.io.remote import local_target
 from neardup.linkage.decision.threshold import Threshold
 from neardup.linkage.link_steps import Blocked, Linked, decide_again
 from neardup.linkage.outputs import link_tables as tables
-from neardup.linkage.outputs.link_made import LINK, SavedLinks
+from neardup.linkage.outputs.link_made import LINK, saving
 from neardup.linkage.outputs.link_summary import blocks_of
 from neardup.linkage.outputs.link_tables import NAMES
 from neardup.options.arguments import expanded
@@ -153,7 +153,7 @@ class LinkRun(Run[LinkTable]):
     @classmethod
     def _of(cls, linked: Linked) -> LinkRun:
         """Return the result of a linkage in memory."""
-        steps = SavedLinks(linked, about_work({}, {}))
+        steps = saving(linked, about_work({}, {}))
         return cls(execute(Request(LINK, [], Writing(), Clock(), lambda _: steps)))
 
     @cached_property
@@ -393,10 +393,8 @@ class LinkRun(Run[LinkTable]):
         Raises:
             OutputError: The folder exists, or can't be written.
         """
-        steps, writing = (
-            SavedLinks(self._linked, self.summary),
-            Writing(out=out, overwrite=overwrite),
-        )
+        steps = saving(self._linked, self.summary, asked=self.summary["asked"])
+        writing = Writing(out=out, overwrite=overwrite)
         storage = execute(Request(LINK, [], writing, Clock(), lambda _: steps))
         storage.made = self._linked
         return LinkRun(storage)

@@ -46,7 +46,7 @@ def about_old(old: Any, corpus: InputCorpus | None) -> dict[str, Any]:
         corpus: Its files or frame, where it was sketched first.
     """
     if corpus is not None:
-        return {"kind": "corpus", "source": corpus.record()["source"]}
+        return {"kind": "corpus", "source": corpus.record(corpus.ends)["source"]}
     path = old.path if isinstance(old, Index | DocumentsRun) else located(old)
     stored = None if path is None else os.fspath(path)
     if isinstance(old, Index) or (isinstance(path, GivenPath) and (path.path / _INDEX).is_file()):

@@ -63,7 +63,7 @@ class TextCuts:
             asked: list[int] = rows.tolist()
             return dict(zip(asked, self._cut(selected, texts_of(asked)), strict=True))
 
-        return changer(self.corpus.reader.source, read, changed)
+        return changer(self.corpus.source, read, changed)
 
     def tables(self, ids: Any) -> Iterator[pa.Table]:
         """Yield the characters that were cut, with their offsets in the clean text.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,8 +12,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.cluster.edges import batches
-from neardup.deduplication.job import Job
-from neardup.frame.command import Command, Each, Made, Means, Steps, TableParts
+from neardup.frame.command import Command, Each, Made, Saving, TableParts
 from neardup.linkage.link_steps import Linked
 from neardup.linkage.outputs import link_tables as tables
 from neardup.linkage.outputs.link_summary import about_link
@@ -70,23 +68,7 @@ def _records(linked: Linked, each: Each) -> list[pa.Table]:
     return [tables.record_table(linked.blocked)]
 
 
-@dataclass
-class SavedLinks(Steps):
-    """A linkage in memory, and its record."""
-
-    linked: Linked
-    record: dict[str, Any]
-
-    @property
-    def jobs(self) -> Sequence[Job]:
-        return []
-
-    def manifest(self) -> dict[str, JSON]:
-        return {"link": self.linked.blocked.spec.as_dict()}
-
-    @contextmanager
-    def work(self, means: Means) -> Iterator[Made]:
-        names = ("asked", "seconds", "peak_memory", "peak_private_memory")
-        used = {name: self.record[name] for name in names if name in self.record}
-        with made_of(self.linked, **used) as made:
-            yield made
+def saving(linked: Linked, record: Mapping[str, Any], **more: Any) -> Saving:
+    """Return a linkage in memory, and its record; ``more`` are members that stay as they are."""
+    asked: dict[str, JSON] = {"link": linked.blocked.spec.as_dict()}
+    return Saving(partial(made_of, linked, **more), asked, record)
