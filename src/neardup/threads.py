@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from neardup.errors import SpecError, spelled
@@ -99,14 +100,28 @@ class FairLock:
             self._lock.release()
 
 
+@contextmanager
+def not_timed(
+    name: str, total: int | None = None, unit: str = "documents"
+) -> Iterator[Callable[[int], None]]:
+    """Begin a stage that no clock times."""
+    yield lambda more: None
+
+
 class Pool:
     """A pool of threads, all cores by default, for kernels that release the GIL.
 
     ``empty`` makes the large arrays that they fill, as `numpy.empty` or `Scratch.empty` do.
+    ``stage`` times a stage of their work, as `Clock.stage` does.
     """
 
-    def __init__(self, threads: int | None = None, empty: Callable[..., Any] | None = None) -> None:
-        self.threads = threads or available_cores()
+    def __init__(
+        self,
+        threads: int | None = None,
+        empty: Callable[..., Any] | None = None,
+        stage: Callable[..., AbstractContextManager[Callable[[int], None]]] = not_timed,
+    ) -> None:
+        self.threads, self.stage = threads or available_cores(), stage
         if empty is None:
             import numpy
 

@@ -15,6 +15,7 @@ CELLS = {
     "pickle_folder": "pickled, in a folder",
     "pickle_memory": "pickled, in memory",
     "threads": "two at the same time",
+    "stages": "seconds by stage, and progress",
     "private_ids": "private ids",
 }
 #: What a command has not, by cell: the command and the reason.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 from neardup.api.finished.link_runs import Blocks, LinkRun
 from neardup.api.progress import show_progress
@@ -47,6 +47,8 @@ class LinkOptions(BlocksOptions, ResumeOptions, total=False):
     """Options of `link`."""
 
 
+#: The step of a run with the last record that it inserts into an index: number and checksum.
+_INSERTED = "inserted"
 #: Represents the fields of an index.
 _IN_INDEX = (Field("fields of the index"),)
 
@@ -194,32 +196,48 @@ class _LinkSteps(Steps):
 
     @contextmanager
     def work(self, means: Means) -> Iterator[Made]:
-        clock, memory = means.clock, self.resources.bytes
-        with Pool(self.resources.threads) as pool:
+        with ExitStack() as opened, Pool(self.resources.threads, stage=means.clock.stage) as pool:
             if self.against is None:
-                with clock.stage("read records"):
-                    records = read(self.given, self.spec, pool, memory)
-                with clock.stage("find candidates"):
-                    blocked = block_records(records, self.spec, pool)
-                with clock.stage("decide"):
-                    known = None if self.labels is None else read_labels(self.labels, records)
-                    self.linked = decide(blocked, pool, known)
+                memory = self.resources.bytes
+                records = read(self.given, self.spec, pool, memory)
+                known = None if self.labels is None else read_labels(self.labels, records)
+                self.linked = decide(block_records(records, self.spec, pool), pool, known)
             else:
-                with clock.stage("link"):
-                    self.linked = self._link_new(pool, memory)
-        with made_of(self.linked) as made:
-            yield made
+                self.linked = opened.enter_context(self._linked_new(means.state, pool))
+            with made_of(self.linked) as made:
+                yield made
 
-    def _link_new(self, pool: Pool, memory: int | None) -> Linked:
+    @contextmanager
+    def _linked_new(self, state: RunState | None, pool: Pool) -> Iterator[Linked]:
+        """Link new records with those of the index, which has them once all files are written."""
+        from neardup.linkage.incremental.linking_new import linking_new
+
+        with (
+            self._index() as index,
+            linking_new(index._store, self.given, pool, memory=self.resources.bytes) as linked,
+        ):
+            if state is not None:
+                last = index._store.core.catalogue.state().next - 1
+                state.put(_INSERTED, 0, about=[last, index._store.checksum(last)])
+            yield linked
+
+    @contextmanager
+    def _index(self) -> Iterator[RecordIndex]:
         from neardup.api.indexes.record_index import RecordIndex
-        from neardup.linkage.incremental.linking_new import link_new
 
-        with ExitStack() as opened:
-            index = self.against
-            if not isinstance(index, RecordIndex):
-                assert index is not None
-                index = opened.enter_context(RecordIndex.open(index))
-            return link_new(index._store, self.given, pool, memory=memory)
+        if isinstance(self.against, RecordIndex):
+            yield self.against
+        else:
+            assert self.against is not None
+            with RecordIndex.open(self.against) as index:
+                yield index
+
+    def is_settled(self, state: RunState) -> bool:
+        if self.against is None or not state.done(_INSERTED):
+            return self.against is None
+        with self._index() as index:
+            number, checksum = cast("list[int]", state.about(_INSERTED, 0))
+            return index._store.checksum(number) == checksum
 
 
 @expanded
@@ -263,8 +281,11 @@ def blocks(
     if writing.out is not None:
         target = BlocksFile.of(writing.out, (a, b), writing.overwrite)
     given = Source(a, b, options["reading"])
-    with show_progress(resources.progress), Pool(resources.threads) as pool:
-        found = block(given, spec, pool, resources.bytes)
-    if target is not None:
-        target.write(found)
+    with show_progress(resources.progress) as listener:
+        clock = Clock(listener)
+        with Pool(resources.threads, stage=clock.stage) as pool:
+            found = block(given, spec, pool, resources.bytes)
+        if target is not None:
+            with clock.stage("write tables"):
+                target.write(found)
     return Blocks(found)

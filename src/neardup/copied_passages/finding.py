@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -100,12 +101,11 @@ def find(inputs: Inputs, spec: PassageSpec, work: Work) -> FoundPassages:
     groups = _groups(inputs, spec, entered.numbers, notes)
 
     def passages() -> tuple[np.ndarray, ...]:
-        stage = work.clock.stage("find repeated runs", entered.documents)
-        with inputs.unchanged(), stage as advance:
+        with inputs.unchanged():
             repeats = finder.repeats(
                 entered,
                 marked,
-                lambda first: _again(inputs, first, advance),
+                functools.partial(_again, inputs),
                 groups,
                 spec.boilerplate,
                 inputs.check_unchanged,
@@ -145,7 +145,9 @@ def _read_once(
 
         def every(corpus: InputCorpus = corpus, done: int = done) -> Iterator[Partition]:
             for number, partition in corpus.reader.partitions():
-                if number >= done:
+                if number < done:
+                    advance(partition.size)
+                else:
                     work.check(partition)
                     partition.ask()
                     yield partition

@@ -18,7 +18,7 @@ class Event:
         stage: Name of the stage.
         done: How much is done, in ``unit``.
         total: How much there is to do; None where that is not known.
-        unit: ``"bytes"``, ``"documents"`` or ``"bands"``.
+        unit: Of both, such as ``"bytes"``, ``"documents"``, ``"records"`` or ``"pairs"``.
         finished: The stage is over.
         note: A remark for the user, in a few words.
     """
@@ -62,7 +62,7 @@ class Clock:
     sizes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._last = self.begin
+        self._last, self._in_stage = self.begin, False
 
     def lap(self, name: str) -> None:
         """Give the time since the last lap to a stage."""
@@ -78,9 +78,15 @@ class Clock:
     def stage(
         self, name: str, total: int | None = None, unit: str = "documents"
     ) -> Iterator[Callable[[int], None]]:
-        """Time a stage; yields a function to call with the work done since its last call."""
+        """Time a stage; yields a function to call with the work done since its last call.
+
+        A stage whose work is not counted is done at its end. One within another belongs to that.
+        """
+        if self._in_stage:
+            yield lambda more: None
+            return
         self.lap("other")
-        done = 0
+        self._in_stage, done = True, 0
 
         def advance(more: int) -> None:
             nonlocal done
@@ -88,9 +94,12 @@ class Clock:
             self.emit(Event(name, done, total, unit))
 
         self.emit(Event(name, 0, total, unit))
-        yield advance
+        try:
+            yield advance
+        finally:
+            self._in_stage = False
         self.lap(name)
-        self.emit(Event(name, done, total, unit, finished=True))
+        self.emit(Event(name, done or total or 0, total, unit, finished=True))
 
 
 @dataclass

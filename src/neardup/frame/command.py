@@ -147,11 +147,15 @@ class Steps(ABC):
 
     @abstractmethod
     def work(self, means: Means) -> AbstractContextManager[Made]:
-        """Do the work; files are written while it is open.
+        """Do the work; files are written while it is open, and published afterwards.
 
         Raises:
             SpecError: The memory does not suffice; before any work.
         """
+
+    def is_settled(self, state: RunState) -> bool:
+        """Return whether all that a run changes elsewhere is there, once its files are written."""
+        return True
 
     def close(self, done: bool) -> bool:
         """Clear up outside the output folder, at the end or after an error.

@@ -27,14 +27,14 @@ from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import about_clock
 from neardup.output.resuming import (
     check_same,
-    complete_outputs,
     finish_outputs,
     is_complete,
     is_written,
+    note_written,
     resumable,
 )
 from neardup.output.targets import check_inputs, check_outside
-from neardup.state.output_folder import STAGED, check_folder, write_record
+from neardup.state.output_folder import STAGED, check_folder, publish, write_record
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.threads import Pool
 from neardup.values.json_values import JSON
@@ -113,7 +113,8 @@ def _in_folder(
         asked = steps.manifest()
         if state.manifest:
             check_same(state, asked, out, steps.comparable)
-            record = finish_outputs(out, state)
+            if steps.is_settled(state):
+                record = finish_outputs(out, state)
         if record is None:
             with steps.work(Means(request.clock, peak, state)) as made:
                 staged = state.scratch_folder(STAGED)
@@ -121,8 +122,9 @@ def _in_folder(
                     _write(request, made, state, staged)
                     values = about_call(request, asked, peak) | made.about()
                     record = write_record(staged, command.name, values)
+                    note_written(state, staged, asked)
                 source = made.inputs.get(SOURCE)
-            complete_outputs(out, state, staged, asked)
+            publish(staged, out)
         # In this order: without the run state, no later run would remove the keys in a store.
         if not writing.keep_run and not steps.close(True):
             state.remove()

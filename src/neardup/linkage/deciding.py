@@ -135,48 +135,49 @@ def decide_candidates(
     """
     features = features._replace(swapped=find_swapped(features, spec, found.a, found.b, pool))
     compared = compare(features, spec, found.a, found.b, pool)
-    lowest = min(_LOWEST, spec.block_at or _LOWEST)
-    threshold = find_valley(compared.similarity, lowest, pool.empty)
-    two_files = len(records.ids) > 1
-    counted = without(features, found.copies)
-    values = counts_of(features, found.copies, pool)
-    if two_files and len(spec.fields) > 1:
-        pairs = Pairs(found.a, found.b, pool)
-        compared = with_words(compared, records, features, spec, pairs)
-    agreements = agreements_of(found, compared, two_files, pool)
-    doubts: tuple[str, ...] = ()
-    of_views: tuple[np.ndarray, ...] | None = None
-    if len(spec.fields) == 1 or threshold.kind == "few":
-        model, doubts = _of_scalar(spec, threshold)
-    else:
-        x, y = random_pairs(counted)
-        other = compare(features, spec, x, y, pool)
-        if two_files:
-            other = with_words(other, records, features, spec, Pairs(x, y, pool))
-        drawn = Agreements(x, y, other.classes, other.similarity)
-        fields = agreements._replace(classes=compared.classes)
-        single = ~found.copies.are
-        possible = possible_pairs(int(single.sum()), int(single[: records.first].sum()))
-        known = Learnt(counted, values, fields, drawn, possible, pool)
-        if two_files:
-            model = _of_two_files(known, agreements, threshold)
+    with pool.stage("learn weights"):
+        lowest = min(_LOWEST, spec.block_at or _LOWEST)
+        threshold = find_valley(compared.similarity, lowest, pool.empty)
+        two_files = len(records.ids) > 1
+        counted = without(features, found.copies)
+        values = counts_of(features, found.copies, pool)
+        if two_files and len(spec.fields) > 1:
+            pairs = Pairs(found.a, found.b, pool)
+            compared = with_words(compared, records, features, spec, pairs)
+        agreements = agreements_of(found, compared, two_files, pool)
+        doubts: tuple[str, ...] = ()
+        of_views: tuple[np.ndarray, ...] | None = None
+        if len(spec.fields) == 1 or threshold.kind == "few":
+            model, doubts = _of_scalar(spec, threshold)
         else:
-            seeds = _seeds(found, agreements, threshold, pool)
-            if labels is None:
-                (model, of_views), doubts = _unlabelled(known, seeds, threshold, spec)
+            x, y = random_pairs(counted)
+            other = compare(features, spec, x, y, pool)
+            if two_files:
+                other = with_words(other, records, features, spec, Pairs(x, y, pool))
+            drawn = Agreements(x, y, other.classes, other.similarity)
+            fields = agreements._replace(classes=compared.classes)
+            single = ~found.copies.are
+            possible = possible_pairs(int(single.sum()), int(single[: records.first].sum()))
+            known = Learnt(counted, values, fields, drawn, possible, pool)
+            if two_files:
+                model = _of_two_files(known, agreements, threshold)
             else:
-                model, of_views = _labelled(known, seeds, marked(labels, found))
-    model = model._replace(swapped=features.swapped)
-    if of_views is None:
-        of_views = tuple(view_log_odds(view, agreements, values, pool) for view in model.views)
-    log_odds = model.together(of_views, agreements.similarity, pool)
-    if labels is not None:
-        known_pairs = marked(labels, found)
-        model = calibrated(model, log_odds, known_pairs)
-        model = model._replace(by_labels=bool(len(known_pairs.rows)))
+                seeds = _seeds(found, agreements, threshold, pool)
+                if labels is None:
+                    (model, of_views), doubts = _unlabelled(known, seeds, threshold, spec)
+                else:
+                    model, of_views = _labelled(known, seeds, marked(labels, found))
+        model = model._replace(swapped=features.swapped)
+        if of_views is None:
+            of_views = tuple(view_log_odds(view, agreements, values, pool) for view in model.views)
         log_odds = model.together(of_views, agreements.similarity, pool)
-    by_view = tuple(int((of_view >= 0).sum()) for of_view in of_views)
-    return Decision(compared, agreements, values, model, threshold, log_odds, doubts, by_view)
+        if labels is not None:
+            known_pairs = marked(labels, found)
+            model = calibrated(model, log_odds, known_pairs)
+            model = model._replace(by_labels=bool(len(known_pairs.rows)))
+            log_odds = model.together(of_views, agreements.similarity, pool)
+        by_view = tuple(int((of_view >= 0).sum()) for of_view in of_views)
+        return Decision(compared, agreements, values, model, threshold, log_odds, doubts, by_view)
 
 
 def _of_scalar(spec: LinkSpec, threshold: Threshold) -> tuple[Model, tuple[str, ...]]:

@@ -128,29 +128,33 @@ def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool
     of_records, of_values, rest = _Gathered(most), _Gathered(most), []
     step = TUNING.prepared_records
     slices = range(0, max(documents, 1), step)
-    for part in pool.ordered(lambda low: work(low, min(low + step, documents)), slices):
-        of_records.append(part.records)
-        of_values.append(part.values)
-        rest.append((part.hashes, part.numbers, part.words))
-    records, values = make_sets(of_records.rows()), of_values.rows()
-    # Values are never ruled out by their bitmaps, and have none.
-    bare = Sets(
-        values.values,
-        values.offsets[:-1],
-        np.diff(values.offsets).astype(np.int32),
-        np.zeros((0, 1), np.uint64),
-    )
-    hashes, numbers = (np.concatenate([part[k] for part in rest]) for k in range(2))
-    distinct = np.array(list(pool.ordered(_distinct, hashes.T)))
-    counts = count_shingles(records, np.arange(documents, dtype=np.int32), pool)
-    weights = np.log((documents + 1) / np.maximum(counts, 1)).astype(np.float32)
-    weights = np.maximum(weights, 1e-6)
-    words = np.sum([part[2] for part in rest], axis=0)
-    of_text = np.array([field.compare == "text" for field in spec.fields])
-    filled = (hashes != 0).sum(axis=0) * of_text
-    means = np.divide(words, filled, out=np.zeros(len(words)), where=filled > 0)
-    wordiness = float(words.sum() / max(int(filled.sum()), 1))
-    return Features(records, bare, hashes, numbers, weights, distinct, documents, means, wordiness)
+    with pool.stage("prepare records", documents, "records") as advance:
+        for part in pool.ordered(lambda low: work(low, min(low + step, documents)), slices):
+            of_records.append(part.records)
+            of_values.append(part.values)
+            rest.append((part.hashes, part.numbers, part.words))
+            advance(len(part.hashes))
+        records, values = make_sets(of_records.rows()), of_values.rows()
+        # Values are never ruled out by their bitmaps, and have none.
+        bare = Sets(
+            values.values,
+            values.offsets[:-1],
+            np.diff(values.offsets).astype(np.int32),
+            np.zeros((0, 1), np.uint64),
+        )
+        hashes, numbers = (np.concatenate([part[k] for part in rest]) for k in range(2))
+        distinct = np.array(list(pool.ordered(_distinct, hashes.T)))
+        counts = count_shingles(records, np.arange(documents, dtype=np.int32), pool)
+        weights = np.log((documents + 1) / np.maximum(counts, 1)).astype(np.float32)
+        weights = np.maximum(weights, 1e-6)
+        words = np.sum([part[2] for part in rest], axis=0)
+        of_text = np.array([field.compare == "text" for field in spec.fields])
+        filled = (hashes != 0).sum(axis=0) * of_text
+        means = np.divide(words, filled, out=np.zeros(len(words)), where=filled > 0)
+        wordiness = float(words.sum() / max(int(filled.sum()), 1))
+        return Features(
+            records, bare, hashes, numbers, weights, distinct, documents, means, wordiness
+        )
 
 
 def _distinct(hashes: np.ndarray) -> int:

@@ -27,6 +27,8 @@ from neardup.threads import Pool
 _KINDS = {"exact": EXACT, "numeric": NOT_HERE}
 #: Pairs that a thread compares together: their values stay in its cache.
 _STEP = 1 << 11
+#: Pairs after which the progress is said.
+_COUNTED = 1 << 17
 
 
 class Pairs(NamedTuple):
@@ -96,7 +98,11 @@ def compare(
         similarity[first:last] = np.clip(np.round(total, 9), 0.0, 1.0)
         _classify(features, part, x, y, classes[first:last])
 
-    pool.ranges(work, len(a), _STEP)
+    with pool.stage("compare", len(a), "pairs") as advance:
+        for low in range(0, len(a), _COUNTED):
+            high = min(low + _COUNTED, len(a))
+            pool.ranges(work, high, _STEP, low)
+            advance(high - low)
     return Compared(similarity, by_field, classes, swapped)
 
 

@@ -123,7 +123,7 @@ def read(given: Source, spec: LinkSpec, pool: Pool, memory: int | None) -> Recor
         SpecError: ``memory``, bytes, does not suffice for them.
     """
     check = functools.partial(plan_records, threads=pool.threads, memory=memory)
-    records = read_records(given, spec, check)
+    records = read_records(given, spec, pool, check)
     use_memory(records, pool, memory)
     return records
 
@@ -217,7 +217,8 @@ def decide(blocked: Blocked, pool: Pool, labels: Labels | None = None) -> Linked
     decision = decide_candidates(
         blocked.records, blocked.features, blocked.spec, blocked.candidates, labels, pool
     )
-    return grouped(blocked, decision)
+    with pool.stage("cluster"):
+        return grouped(blocked, decision)
 
 
 def decide_again(linked: Linked, decide_at: float) -> Linked:

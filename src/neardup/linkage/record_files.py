@@ -27,6 +27,7 @@ from neardup.options.how_read import OpenInput, how_given, how_read
 from neardup.options.input_tables import open_table, read_counted
 from neardup.options.option_groups import Reading
 from neardup.state.run_state import RunState
+from neardup.threads import Pool
 
 #: Names of columns that say from which source a record is.
 _ORIGINS = ("source", "dataset", "database", "file", "origin", "catalogue", "catalog")
@@ -94,7 +95,7 @@ class Source(NamedTuple):
 
 
 def read_records(
-    given: Source, spec: LinkSpec, check: Callable[[int, int], object] = lambda records, size: None
+    given: Source, spec: LinkSpec, pool: Pool, check: Callable[[int, int], object]
 ) -> Records:
     """Read one or two files, or frames.
 
@@ -103,6 +104,7 @@ def read_records(
     Args:
         given: The files or tables.
         spec: Whose fields are read.
+        pool: Times the stage.
         check: Refuses a number of records, with so many bytes of fields, while they are read.
 
     Raises:
@@ -115,28 +117,34 @@ def read_records(
     id = reading.id
     names, tables, skipped = [], [], 0
     read = [0, 0]
+    total = sum(opened.source.total_bytes or 0 for opened in given.opened)
+    with pool.stage("read records", total or None, "bytes") as advance:
 
-    def count(table: pa.Table) -> None:
-        fields = [name for name in spec.names if table.column_names.count(name) == 1]
-        read[0] += table.num_rows
-        read[1] += sum(table.column(name).nbytes for name in fields)
-        check(read[0], read[1])
+        def count(table: pa.Table, size: int) -> None:
+            fields = [name for name in spec.names if table.column_names.count(name) == 1]
+            read[0] += table.num_rows
+            read[1] += sum(table.column(name).nbytes for name in fields)
+            check(read[0], read[1])
+            advance(size)
 
-    for which, source, opened in zip(("first", "second"), given.given, given.opened, strict=False):
-        is_file = isinstance(source, str | os.PathLike)
-        name = str(source) if is_file else f"the {which} table" if b is not None else "the table"
-        names.append(name)
-        table, left_out = read_counted(opened.source, name, _needed(id, spec), count)
-        skipped += left_out
-        tables.append(_checked(table, name, id, spec, reading.encoding_errors))
-    sizes = [table.num_rows for table in tables]
-    if sum(sizes) > 2**31 - 2:
-        raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
-    ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))
-    columns = tuple(
-        pa.concat_arrays([_strings(table.column(field)) for table in tables])
-        for field in spec.names
-    )
+        for which, source, opened in zip(
+            ("first", "second"), given.given, given.opened, strict=False
+        ):
+            is_file = isinstance(source, str | os.PathLike)
+            of_two = f"the {which} table" if b is not None else "the table"
+            name = str(source) if is_file else of_two
+            names.append(name)
+            table, left_out = read_counted(opened.source, name, _needed(id, spec), count)
+            skipped += left_out
+            tables.append(_checked(table, name, id, spec, reading.encoding_errors))
+        sizes = [table.num_rows for table in tables]
+        if sum(sizes) > 2**31 - 2:
+            raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
+        ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))
+        columns = tuple(
+            pa.concat_arrays([_strings(table.column(field)) for table in tables])
+            for field in spec.names
+        )
     origin = _origin(tables[0], spec) if b is None else None
     private = reading.private_ids
     return Records(tuple(names), ids, columns, sizes[0], id, origin, private, skipped)

@@ -57,7 +57,7 @@ def read_counted(
     opened: Source,
     name: str,
     needed: Sequence[str] | None = (),
-    check: Callable[[pa.Table], None] | None = None,
+    check: Callable[[pa.Table, int], None] | None = None,
 ) -> Counted:
     """Read all columns of an input that is open, see `open_table`; those of CSV are strings.
 
@@ -66,7 +66,7 @@ def read_counted(
         name: Its name, for messages.
         needed: Columns without which CSV with one column only seems to have another delimiter; None
             for any two.
-        check: Called with each part that was read; it may refuse to go on.
+        check: Called with each part that was read, and its bytes; it may refuse to go on.
     """
     tables, skipped = [], 0
     for partition in opened.partitions():
@@ -80,7 +80,7 @@ def read_counted(
         elif isinstance(partition, TablePartition):
             tables.append(partition.load(None))
         if check is not None:
-            check(tables[-1])
+            check(tables[-1], partition.size)
     # Without rows there are no partitions, but most formats have columns.
     schemas = (opened.layout(file).schema for file in range(len(opened.files)))
     return Counted(

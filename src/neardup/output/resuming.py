@@ -116,15 +116,12 @@ def is_written(state: RunState) -> bool:
     return bool(state.done(_WRITTEN))
 
 
-def complete_outputs(
-    out: Path, state: RunState, staged: Path, manifest: Mapping[str, JSON]
-) -> None:
-    """Publish the files of a run, all of which are in a folder."""
+def note_written(state: RunState, staged: Path, manifest: Mapping[str, JSON]) -> None:
+    """Note that all files of a run are written, and in a folder from which they are published."""
     with system_errors(staged):
         sync_folder(staged)
     state.manifest = {**state.manifest, **manifest}
     state.put(_WRITTEN, 0, about={path.name: stamp(path) for path in staged.iterdir()})
-    publish(staged, out)
 
 
 def finish_outputs(out: Path, state: RunState) -> dict[str, Any] | None:

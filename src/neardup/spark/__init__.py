@@ -31,7 +31,7 @@ _NAMES = {
         "spark.steps",
     ),
     # Of a layer above this one.
-    **dict.fromkeys(("PassageFrames", "passages"), "copies.on_spark.passage_job"),
+    **dict.fromkeys(("PassageFrames", "passages"), "copied_passages.on_spark.passage_job"),
 }
 __all__ = sorted(_NAMES)
 

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import pickle
+import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ import pytest
 
 import neardup
 from neardup.cli import main
+from neardup.deduplication.clock import Event
 
 
 class Ending(NamedTuple):
@@ -237,6 +240,31 @@ class CommandContract(ABC):
             found = [pool.submit(self.call, threads=count) for count in (1, 4)]
             one, other = (self.answers(each.result()) for each in found)
         assert one == other
+
+    def test_stages(self, here: Path) -> None:
+        """Each moment is in the record as that of a stage, and each stage ends at its total."""
+        events = list[Event]()
+        begin = time.monotonic()
+        self.call(out="out", progress=events.append)
+        passed = time.monotonic() - begin
+        seconds = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))["seconds"]
+        assert min(seconds.values()) >= 0 and sum(seconds.values()) <= passed
+        assert all(re.fullmatch("[a-z]+( [a-z]+)*", stage) for stage in seconds)
+        assert {event.stage for event in events if not event.note} == seconds.keys() - {"other"}
+        counted, last = set[str](), Event("", finished=True)
+        for event in (event for event in events if not event.note):
+            if last.finished:
+                assert event.done == 0 and not event.finished  # one after the other
+            else:
+                assert (event.stage, event.total) == (last.stage, last.total)
+                assert event.done >= last.done
+                if event.finished:
+                    assert event.total in (None, event.done)
+                else:
+                    counted.add(event.stage)
+            last = event
+        assert last.finished
+        assert counted  # to read, if nothing else
 
     def test_private_ids(self, here: Path) -> None:
         """No id is printed, or is on the page."""

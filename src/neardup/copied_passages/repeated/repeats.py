@@ -99,7 +99,7 @@ class Finder:
         self,
         corpus: Corpus,
         marked: Marked,
-        read: Callable[[int], Iterator[Again]],
+        read: Callable[[int, Callable[[int], None]], Iterator[Again]],
         groups: Groups | None = None,
         boilerplate: int = 0,
         check: Callable[[], None] = lambda: None,
@@ -109,7 +109,7 @@ class Finder:
         Args:
             corpus: All documents.
             marked: Anchors with keys that others have, as `Anchors.marked` returns them.
-            read: Yields each partition from one on.
+            read: Yields each partition from one on, and counts documents that were read.
             groups: Which documents are compared with each other; None for all.
             boilerplate: Documents from which on groups don't count for a run; 0 for never.
             check: Raises an error if the texts are others now; is called once they were read.
@@ -146,12 +146,14 @@ class Finder:
             numbers = corpus.numbers[first + rows]
             return number, self._runs(found, numbers, chosen, counts[rows])
 
-        for number, found in self.work.pool.ordered(work, read(done), self.work.begun):
-            if found is not None:
-                words, ends = found
-                runs.add_divided([words], ends)
-            if runs.is_full:
-                self.work.progress.put_runs(runs, number + 1)
+        with self.work.clock.stage("read again", corpus.documents) as advance:
+            again = read(done, advance)
+            for number, found in self.work.pool.ordered(work, again, self.work.begun):
+                if found is not None:
+                    words, ends = found
+                    runs.add_divided([words], ends)
+                if runs.is_full:
+                    self.work.progress.put_runs(runs, number + 1)
         check()  # what follows takes the positions of both passes for those of one text
         rule = Rule(self.length.words, groups, boilerplate)
         return RunSources(self.space, runs, corpus, rule).rows()

@@ -61,18 +61,28 @@ class RunSources:
 
     def rows(self) -> np.ndarray:
         """Return uint64[segments, 5], ascending; see `neardup.kernels.passages.run_segments`."""
-        self._replace("runs", self._segments_of_part, "segments")
-        self._replace("segments", self._joined, "joined")
+        parts = sum(self._files[name].parts for name in ("runs", "segments"))
+        with self._space.work.clock.stage("find repeated runs", parts, "parts") as advance:
+            advance(sum(self._done[name] for name in ("runs", "segments")))
+            self._replace("runs", self._segments_of_part, "segments", advance)
+            self._replace("segments", self._joined, "joined", advance)
         joined = self._files["joined"]
         return joined.array(self._space.work.scratch.empty).reshape(-1, _ROW)
 
-    def _replace(self, name: str, work: Callable[[int], list[Divided]], into: str) -> None:
+    def _replace(
+        self,
+        name: str,
+        work: Callable[[int], list[Divided]],
+        into: str,
+        advance: Callable[[int], None],
+    ) -> None:
         """Replace the rows of a file by those that are made of them, for another file.
 
         Args:
             name: Of the file.
             work: Makes rows for the other file, of a part of the file; from any thread.
             into: Name of the other file.
+            advance: Counts parts.
         """
         files, means = self._files, self._space.work
         source, target = files[name], files[into]
@@ -86,6 +96,7 @@ class RunSources:
             for rows, ends in every:
                 target.add_divided(rows, ends)
             self._done[name] = done
+            advance(1)
             if target.in_memory > most:
                 means.progress.put_rows(files, self._done)
         self._done[name] = source.parts

@@ -8,7 +8,7 @@ fields that are left out, pairs of fields may do, by equal values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -92,35 +92,41 @@ def add_field_blocks(
         np.int64,
     )
     blocks, new = list(found.blocks), list[np.ndarray]()
-    for fields, pairs in _of_fields(features, columns, asked, pool):
-        added = pairs
-        for known in (keys, *new):
-            added = added[~_among(added, known)]
-        name = " + ".join(asked.spec.fields[k].name for k in fields)
-        blocks.append(Block(name, len(pairs), len(added), fields))
-        new.append(added)
-    if not sum(map(len, new)):
-        return replace(found, blocks=tuple(blocks))
-    more = np.concatenate(new)
-    a, b = (more // records).astype(np.int32), (more % records).astype(np.int32)
-    hashed = hashed_sets(features.records, np.arange(records), common_of(features))
-    similarity = np.maximum(similarities(hashed, a, b, 0.0, pool), 0.0)
-    parts = [(found.a, found.b, found.similarity), (a, b, similarity)]
-    edges = Edges.gather(parts, pool.empty)
+    with pool.stage("find candidates by field", len(_blocked(asked)), "fields") as advance:
+        for fields, pairs in _of_fields(features, columns, asked, pool, advance):
+            added = pairs
+            for known in (keys, *new):
+                added = added[~_among(added, known)]
+            name = " + ".join(asked.spec.fields[k].name for k in fields)
+            blocks.append(Block(name, len(pairs), len(added), fields))
+            new.append(added)
+        if not sum(map(len, new)):
+            return replace(found, blocks=tuple(blocks))
+        more = np.concatenate(new)
+        a, b = (more // records).astype(np.int32), (more % records).astype(np.int32)
+        hashed = hashed_sets(features.records, np.arange(records), common_of(features))
+        similarity = np.maximum(similarities(hashed, a, b, 0.0, pool), 0.0)
+        parts = [(found.a, found.b, found.similarity), (a, b, similarity)]
+        edges = Edges.gather(parts, pool.empty)
     return replace(found, a=edges.a, b=edges.b, similarity=edges.similarity, blocks=tuple(blocks))
 
 
+def _blocked(asked: Asked) -> list[int]:
+    """Return the numbers of the fields that have blocks of their own."""
+    fields = enumerate(asked.spec.fields)
+    return [k for k, field in fields if field.compare != "numeric" and asked.wants((k,))]
+
+
 def _of_fields(
-    features: Features, columns: tuple[pa.LargeStringArray, ...], asked: Asked, pool: Pool
+    features: Features,
+    columns: tuple[pa.LargeStringArray, ...],
+    asked: Asked,
+    pool: Pool,
+    advance: Callable[[int], None],
 ) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """Yield numbers of fields and their pairs, ``a * records + b``, ascending; fewest first."""
     most = MOST * len(features.hashes)
-    single, common = [], []
-    every = [
-        k
-        for k, field in enumerate(asked.spec.fields)
-        if field.compare != "numeric" and asked.wants((k,))
-    ]
+    single, common, every = [], [], _blocked(asked)
     grouped = pool.ordered(
         lambda k: group_values(features.hashes[:, k], asked.first), every, _AHEAD
     )
@@ -136,6 +142,7 @@ def _of_fields(
         else:
             count = equal + groups.pairs_between(*found)
             single.append((count, k, groups.with_similar(*found)))
+        advance(1)
     for _, k, groups in sorted(single, key=lambda one: one[:2]):
         yield (k,), groups.make_pairs()
     tried: list[tuple[int, ...]] = [fields for fields in asked.known if len(fields) == 2]

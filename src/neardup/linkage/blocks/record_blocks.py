@@ -229,10 +229,13 @@ def find_candidates(
     bands = bands or choose_rows(search.sets, spec, pool)
     gathered = MostSimilar(row_hashes(features), most_candidates(documents), pool)
     compared = not_compared = 0
-    for found in _all_bands(search, bands, pool):
-        gathered.add(found.parts)
-        compared, not_compared = compared + found.compared, not_compared + found.not_compared
-    edges, left_out, each = gathered.all()
+    turns = -(-bands.num_bands // _BANDS) * -(-documents // _TURN)
+    with pool.stage("find candidates", turns, "turns") as advance:
+        for found in _all_bands(search, bands, pool):
+            gathered.add(found.parts)
+            compared, not_compared = compared + found.compared, not_compared + found.not_compared
+            advance(1)
+        edges, left_out, each = gathered.all()
     return Candidates(
         edges.a,
         edges.b,

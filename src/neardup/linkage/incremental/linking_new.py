@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +32,7 @@ from neardup.linkage.decision.clusters import Scored, follow_clusters, join_clus
 from neardup.linkage.decision.weights.learning import rescaled
 from neardup.linkage.features import make_features
 from neardup.linkage.field_notes import empty_notes
-from neardup.linkage.field_similarity import compare
+from neardup.linkage.field_similarity import Compared, compare
 from neardup.linkage.incremental.record_changes import remove_stored
 from neardup.linkage.incremental.record_store import RecordStore, Stored
 from neardup.linkage.link_steps import (
@@ -71,9 +73,23 @@ def link_new(
     replace: bool = False,
     memory: int | None = None,
 ) -> Linked:
+    """Link new records against those of an index, and insert them; see `linking_new`."""
+    with linking_new(store, given, pool, replace, memory) as linked:
+        return linked
+
+
+@contextmanager
+def linking_new(
+    store: RecordStore,
+    given: Source,
+    pool: Pool,
+    replace: bool = False,
+    memory: int | None = None,
+) -> Iterator[Linked]:
     """Link new records against those of an index and one another, and insert them.
 
-    All of it is one transaction.
+    All of it is one transaction, which ends with the block: after an error in it nothing has
+    changed.
 
     Args:
         store: The index.
@@ -92,10 +108,11 @@ def link_new(
     with hint_instead(f"the fields of the index are {fields}; `id` names the ids", "fields"):
         check = functools.partial(plan_records, threads=pool.threads, memory=memory)
         reading = dataclasses.replace(given.reading, id=given.reading.id or store.id)
-        records = read_records(given._replace(reading=reading), spec, check)
+        records = read_records(given._replace(reading=reading), spec, pool, check)
     use_memory(records, pool, memory)
     features = store.features(records.columns, pool)
-    keys = store.keys(features, records.columns, pool)
+    with pool.stage("make keys"):
+        keys = store.keys(features, records.columns, pool)
     among = find_candidates(features, spec, len(records), pool, store.bands)
     if store.blocks:
         asked = Asked(spec, len(records), store.blocks)
@@ -115,8 +132,9 @@ def link_new(
         store.require_new(ids, records.names[0])
         changed = store.refresh()
         again = _learn_again(store, records, numbers, state.documents + len(records), pool)
-        docs, found = store.candidates(keys)
-        old, against = store.fetch(docs), Against(state.documents, len(docs))
+        with pool.stage("search the index"):
+            docs, found = store.candidates(keys)
+            old, against = store.fetch(docs), Against(state.documents, len(docs))
         every = _together(old, ids, records)
         if len(docs) or changed or again is not None:
             features = store.features(every.columns, pool)
@@ -129,11 +147,13 @@ def link_new(
         ]
         notes += _grown(store, state.documents + len(ids), again is not None)
         blocked = Blocked(every, spec, features, among, notes, against)
-        blocked = _with_pairs(blocked, store, pairs, pool)
+        with pool.stage("join candidates"):
+            blocked = _with_pairs(blocked, store, pairs, pool)
         linked = _decided(blocked, store, again, (old.clusters, numbers), pool)
-        store.insert(Stored(ids, records.columns, linked.clusters[blocked.new :]), keys)
+        with pool.stage("insert"):
+            store.insert(Stored(ids, records.columns, linked.clusters[blocked.new :]), keys)
+        yield linked
     store.after_insert()
-    return linked
 
 
 def _grown(store: RecordStore, records: int, again: bool) -> tuple[str, ...]:
@@ -296,9 +316,22 @@ def _decided(
         clusters_of: int64[] of old and of new records: their clusters, and numbers for these.
         pool: Threads.
     """
-    old, numbers = clusters_of
     spec, found = blocked.spec, blocked.candidates
     compared = compare(blocked.features, spec, found.a, found.b, pool)
+    with pool.stage("cluster"):
+        return _joined(blocked, compared, store, again, clusters_of, pool)
+
+
+def _joined(
+    blocked: Blocked,
+    compared: Compared,
+    store: RecordStore,
+    again: _Again | None,
+    clusters_of: tuple[np.ndarray, np.ndarray],
+    pool: Pool,
+) -> Linked:
+    old, numbers = clusters_of
+    spec, found = blocked.spec, blocked.candidates
     agreements = agreements_of(found, compared, two_files=False, pool=pool)
     counted = blocked.new if again is None else len(blocked.records)
     values, model = store.values.of(blocked.features, counted), store.model

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import strings_of
-from neardup.errors import DuplicateIdError, SpecError
+from neardup.errors import DuplicateIdError, InputError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.index.incoming import checked_ids
 from neardup.index.storing.bodies import DocumentRow, Id
@@ -377,6 +377,11 @@ class RecordStore:
         first = self.core.store(new.ids, bodies)
         self.core.enter(first, new.ids, keys.rows, bucket_names(keys.of(keys.rows + first)))
 
+    def checksum(self, number: int) -> int | None:
+        """Return the checksum of a record, with its cluster and values; None where it is not."""
+        row = self.core.catalogue.selected("checksum", "documents", "doc", [number])
+        return next((checksum for (checksum,) in row), None)
+
     def after_insert(self) -> None:
         """Make segments of the log, and fewer of many, after a transaction."""
         self._merger.after_insert()
@@ -416,6 +421,12 @@ def open_store(folder: GivenPath, readonly: bool = False) -> RecordStore:
         RecipeError: It was made by other versions of what keys depend on.
         StoreError: It is damaged, or on a network file system.
     """
+    if (folder.path / "index.sqlite").is_file():
+        raise InputError(
+            f"{folder} is an index of documents",
+            "use neardup dedup --against, or neardup.Index; for records, make one with "
+            "`LinkRun.index`",
+        )
     with folder.in_messages():
         require_index(folder.path / DATABASE, "index of records", "make one with `LinkRun.index`")
         require_local(folder.path)
