@@ -1,12 +1,13 @@
 """Write what the documentation takes from the code: ``make_cli_docs.py [--check]``.
 
 ``docs/cli.md`` from ``--help``; in ``docs/architecture.md`` the layers of ``pyproject.toml`` and a
-line for each module, the first one of its docstring.
+line for each package; ``docs/modules.md`` with a line for each module, the first of its docstring.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -18,8 +19,8 @@ from neardup.cli.main import cli
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "neardup"
-CLI, ARCHITECTURE = ROOT / "docs" / "cli.md", ROOT / "docs" / "architecture.md"
-LAYERS, MODULES = ("<!-- layers -->", "<!-- /layers -->"), ("<!-- modules -->", "<!-- /modules -->")
+CLI, MODULES = ROOT / "docs" / "cli.md", ROOT / "docs" / "modules.md"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 
 def cli_page() -> str:
@@ -62,39 +63,48 @@ def layers() -> str:
     return "\n".join(["```text", *lines, "```"])
 
 
-def modules() -> str:
-    """Return a list of all modules, by folder, each with the first line of its docstring."""
-    folders: dict[str, list[tuple[str, str]]] = {}
+def first_line(path: Path) -> str:
+    """Return the first sentences of a docstring, up to an empty line, as one line."""
+    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return doc.partition("\n\n")[0].replace("\n", " ").strip().replace("``", "`")
+
+
+def packages() -> str:
+    """Return a line for each package, in the order of the layers."""
+    names = dict.fromkeys(re.findall(r"^\w+|(?<=\| )\w+", layers(), re.M))
+    inits = ((name, PACKAGE / name / "__init__.py") for name in names)
+    return "\n".join(f"* `{name}`: {first_line(path)}" for name, path in inits if path.exists())
+
+
+def modules_page() -> str:
+    """Return a list of all modules, by folder."""
+    folders: dict[str, list[Path]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        line = (ast.get_docstring(tree) or "").partition("\n\n")[0].replace("\n", " ").strip()
-        line = line.replace("``", "`")
-        folder = path.parent.relative_to(PACKAGE).as_posix()
-        folders.setdefault(folder, []).append((path.name, line))
-    parts = []
+        folders.setdefault(path.parent.relative_to(PACKAGE).as_posix(), []).append(path)
+    parts = ["# Modules", "", "Written from the docstrings by `make docs`."]
     for folder in sorted(folders, key=lambda name: ("" if name == "." else name).split("/")):
-        rows = dict(folders[folder])
-        title = "The top" if folder == "." else folder
-        parts += [f"### {title}", "", rows.pop("__init__.py"), ""]
-        parts += [f"* **`{name}`**: {line}" for name, line in rows.items()]
+        rows = {path.name: first_line(path) for path in folders[folder]}
+        parts += ["", f"## {'The top' if folder == '.' else folder}", "", rows.pop("__init__.py")]
         parts += [""] if rows else []
-    return "\n".join(parts).rstrip()
+        parts += [f"* **`{name}`**: {line}" for name, line in rows.items()]
+    return "\n".join(parts) + "\n"
 
 
 def architecture_page() -> str:
     """Return the page with its two generated parts."""
     page = ARCHITECTURE.read_text(encoding="utf-8")
-    for (begin, end), text in ((LAYERS, layers()), (MODULES, modules())):
-        head, _, rest = page.partition(begin)
-        _, found, tail = rest.partition(end)
+    for name, text in (("layers", layers()), ("packages", packages())):
+        head, _, rest = page.partition(f"<!-- {name} -->")
+        _, found, tail = rest.partition(f"<!-- /{name} -->")
         if not found:
-            raise SystemExit(f"{ARCHITECTURE.name} has no {begin}")
-        page = f"{head}{begin}\n{text}\n{end}{tail}"
+            raise SystemExit(f"{ARCHITECTURE.name} has no {name}")
+        page = f"{head}<!-- {name} -->\n{text}\n{found}{tail}"
     return page
 
 
 def main() -> None:
-    for target, made in ((CLI, cli_page()), (ARCHITECTURE, architecture_page())):
+    pages = {CLI: cli_page(), MODULES: modules_page(), ARCHITECTURE: architecture_page()}
+    for target, made in pages.items():
         if "--check" not in sys.argv[1:]:
             target.write_text(made, encoding="utf-8")
         elif target.read_text(encoding="utf-8") != made:

@@ -85,7 +85,7 @@ def test_the_home_has_the_tables_of_the_readme(title: str) -> None:
 
 
 def test_generated_pages_are_up_to_date() -> None:
-    """Options, layers and modules; signatures, which the packages of the documentation read."""
+    """Options, layers, packages, modules; signatures, which the packages of the documentation read."""
     tools = ["make_cli_docs.py", "make_matrix.py"]
     tools += ["make_reference.py"] if importlib.util.find_spec("griffe") else []
     for tool in tools:
@@ -304,3 +304,20 @@ def test_files_that_pages_name_are_there(page: Path) -> None:
     package = ROOT / "src" / "neardup"
     for path in re.findall(r"`([\w./]+/[\w.]+\.(?:py|npz))`", page.read_text(encoding="utf-8")):
         assert (ROOT / path).exists() or (package / path).exists(), path
+
+
+_PACKAGE = ROOT / "src" / "neardup"
+_PACKAGES = "|".join(path.parent.name for path in _PACKAGE.glob("*/__init__.py"))
+#: Decisions before these have the names of their time.
+_TODAY = [DOCS / "architecture.md", *sorted((DOCS / "decisions").glob("00[4-9]*.md"))]
+
+
+@pytest.mark.parametrize("page", _TODAY, ids=name)
+def test_packages_and_modules_that_pages_name_are_there(page: Path) -> None:
+    """Paths such as `frame/run.py` and `linkage/blocks`, and names such as `frame.run`."""
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(rf"(?<![\w./-])(?:{_PACKAGES})/[\w/]*\w(?:\.py\b)?", text):
+        assert (_PACKAGE / path).exists(), path
+    for package, module in re.findall(rf"`({_PACKAGES})\.([a-z_]+)`", text):
+        found = _PACKAGE / package / module
+        assert found.exists() or found.with_suffix(".py").exists(), f"{package}.{module}"

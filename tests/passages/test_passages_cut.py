@@ -396,12 +396,12 @@ def test_ids_of_two_corpora(tmp_path: Path, kernels: None) -> None:
         ("n1", "7", True, "7", True),
         ("7", "n1", False, "7", True),
     ]
-    assert "3 words, n1 2-7, first in 7 0 of the other corpus" in str(run.explain("7"))
+    assert "3 words, n1 2-7, first in 7 0 of the old corpus" in str(run.explain("7"))
     private = neardup.passages(new, id="id", words=3, against=old, private_ids=True)
     page = private.report(tmp_path / "page.html").read_text(encoding="utf-8")
     # Not the second document of the new corpus, which has the same id.
     assert page.count("; first in ") == 1
-    assert "; first in a document of the other corpus" in page
+    assert "; first in a document of the old corpus" in page
     path = write_lines(tmp_path / "n.jsonl", [{"text": "a b c d"}, {"text": "a b c d"}])
     neardup.dedup(path, out=tmp_path / "dedup")
     found = neardup.passages(["q a b c d"], words=3, against=tmp_path / "dedup")

@@ -162,7 +162,7 @@ class PassagesRun(Run[PassageTable]):
 
         Args:
             id: Its id; its position in the input where there are no ids.
-            texts: Return its text too, in which the copied parts are marked when it is printed.
+            texts: Return its text too, in which the copied passages are marked when it is printed.
 
         Raises:
             InputError: There is no document of that id; or the input can't be read again.
@@ -254,7 +254,7 @@ def passages(
         source: As for `neardup.dedup`.
         words: Words of the shortest run that counts; 25 by default.
         preset: ``"web"`` (50 words) or ``"clinical"`` (10 words), unless ``words`` is given.
-        against: Another corpus, whose documents come first and are never cut: paths, a frame, or
+        against: An old corpus, whose documents come first and are never cut: paths, a frame, or
             an output folder of `neardup.dedup`, of which the clean corpus counts.
         old_text: Column with its text, or several; as ``text`` by default.
         old_id: Column with its ids; as ``id`` by default.

@@ -34,7 +34,7 @@ _SKIPPING = ", or leave such documents out with `skip_large`=True"
 
 @contextmanager
 def naming(prefix: str) -> Iterator[None]:
-    """Have errors name the options of another corpus, such as ``test_text``."""
+    """Have errors name the options of a second corpus, such as ``test_text``."""
     try:
         yield
     except NeardupError as error:

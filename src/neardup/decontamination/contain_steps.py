@@ -132,7 +132,7 @@ class ContainSteps(Steps):
             "settings": self._settings(),
             "counts": counts,
             "test_files": found.counts.by_file(),
-            "notes": [*corpus.text_notes(), *items.text_notes("test corpus")],
+            "notes": [*corpus.text_notes(), *items.text_notes("test items")],
             "frequent_items": found.counts.frequent_items(prepared, len(kept)),
             **corpus.about_outputs(format=writing.format, removed=writing.removed),
         }

@@ -1,1 +1,1 @@
-"""The frame of all commands: their options, how a source is read, and their results."""
+"""The frame of all commands: a request is executed, its result is stored, opened and shown."""

@@ -38,8 +38,8 @@ T = TypeVar("T", bound=str)
 class Run(Shown, Generic[T]):
     """Base of the results of every command, in memory or in their folder.
 
-    A method that means nothing for a result is not there; a call of it is a `RefusedError`, which
-    names those that are.
+    Its verbs are methods. One that means nothing for a result is not there; a call of it is a
+    `RefusedError`, which names those that are.
 
     Args:
         storage: Record, tables and input.
@@ -49,7 +49,7 @@ class Run(Shown, Generic[T]):
     commands: ClassVar[tuple[str, ...]]
     #: Its tables, and how to ask for those that not every run has; the first is the default.
     tables: ClassVar[Mapping[str, str]]
-    #: What to do instead of a method that it does not have.
+    #: What to do instead of a verb that it does not have.
     advice: ClassVar[str] = ""
 
     def __init__(self, storage: Storage) -> None:
@@ -67,7 +67,7 @@ class Run(Shown, Generic[T]):
 
     @classmethod
     def verbs(cls) -> list[str]:
-        """Return the methods that these results have, and not those of every command."""
+        """Return the verbs of these results: their methods, without those of every command."""
         every = inspect.getmembers(cls, inspect.isfunction)
         return [name for name, _ in every if name[0] != "_" and not hasattr(Run, name)]
 

@@ -1,4 +1,4 @@
-"""A document with its copied parts: which characters belong to which passage; without ids."""
+"""A document with its copied passages: which characters belong to which passage; without ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neardup.frame.shown import Shown
 from neardup.results.results import rows_as_ids
 
 _IDS = ("doc_id", "source_id", "origin_id")
-_OTHER = "a document of the other corpus"
+_OLD = "a document of the old corpus"
 #: Characters of a source that are shown before and behind a passage.
 _AROUND = 240
 
@@ -160,7 +160,7 @@ class _WithoutIds(PassageResults):
             is_source = column != "doc_id" or name == "boilerplate"
             mark = "origin_in_old" if column == "origin_id" else "in_old"
             if is_source and mark in found.column_names:
-                shown = pc.if_else(found.column(mark), _OTHER, shown)
+                shown = pc.if_else(found.column(mark), _OLD, shown)
             found = found.set_column(found.column_names.index(column), column, shown)
         return found
 

@@ -18,7 +18,7 @@ from neardup.options.option_groups import Resources, Writing
 @o.of_input(
     "--against CORPUS",
     type=o.PATH,
-    help="Another corpus, or the output folder of neardup dedup; its documents come first.",
+    help="An old corpus, or the output folder of neardup dedup; its documents come first.",
 )
 @o.second_options("old_", "of the old corpus")
 @o.shared(PassageSpec, "words", help="Words of the shortest run that counts. [default: 25]")

@@ -121,7 +121,7 @@ def passages(
     Args:
         df: Documents, from any source.
         text: As for `neardup.spark.dedup`, as are ``id``, ``checkpoint`` and ``private_ids``.
-        against: Documents of another corpus, which come first, in the order of their ids. They
+        against: Documents of an old corpus, which come first, in the order of their ids. They
             have the same columns, but for ``order_by``.
         preset: As for `neardup.passages`.
         task_bytes: A range of documents has a token for each 64 of these bytes, or a single

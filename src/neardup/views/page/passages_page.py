@@ -279,4 +279,4 @@ def _marks(shown: ShownDocument) -> Iterator[Mark]:
 
 
 def _of_other(in_old: bool | None) -> str:
-    return ", in the other corpus" if in_old else ""
+    return ", in the old corpus" if in_old else ""

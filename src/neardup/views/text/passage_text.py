@@ -1,4 +1,4 @@
-"""A document with its copied parts, for a terminal."""
+"""A document with its copied passages, for a terminal."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def render(row: PassageExplanation, colour: bool = False) -> str:
 
 
 def _of_corpus(in_old: bool | None) -> str:
-    return " of the other corpus" if in_old else ""
+    return " of the old corpus" if in_old else ""
 
 
 def _marked(part: Part, colour: bool) -> str:
