@@ -85,7 +85,7 @@ def test_the_home_has_the_tables_of_the_readme(title: str) -> None:
 
 
 def test_generated_pages_are_up_to_date() -> None:
-    """Options, layers, packages, modules; signatures, which the packages of the documentation read."""
+    """Options, layers, modules; signatures, which the packages of the documentation read."""
     tools = ["make_cli_docs.py", "make_matrix.py"]
     tools += ["make_reference.py"] if importlib.util.find_spec("griffe") else []
     for tool in tools:
