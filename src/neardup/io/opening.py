@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from neardup.errors import InputError, SpecError
+from neardup.file_formats import FORMATS
 from neardup.files.given_path import GivenPath
 from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
@@ -20,9 +21,6 @@ from neardup.tuning import TUNING
 
 _FIRST_BYTES = 1 << 16  # searched for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must contain a byte order mark
-
-#: Modules that are not called as their format.
-_MODULES = {"csv": "csv_tables", "tsv": "csv_tables", "arrow": "arrow_tables", "text": "text_files"}
 
 
 def open_source(
@@ -220,4 +218,4 @@ def _of(format: str) -> Any:
 
     Each cuts a file into partitions (`cut`) and knows how its records are written (`layout`).
     """
-    return importlib.import_module(f"neardup.io.formats.{_MODULES.get(format, format)}")
+    return importlib.import_module(f"neardup.io.formats.{FORMATS[format].reader}")

@@ -10,25 +10,14 @@ from typing import Any, cast
 import pyarrow as pa
 
 from neardup.errors import FormatError, SpecError
+from neardup.file_formats import FORMATS, WRITTEN
 from neardup.io.columns import called, check_new, plain_schema
 from neardup.io.paths import unique_name
 from neardup.io.source import Layout, Source
 from neardup.io.writers import open_writer
 from neardup.tuning import TUNING
 
-#: Formats that a clean corpus can be converted to.
-OUTPUT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "arrow")
-
-
 _COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
-_COLUMNAR = {"parquet": "zstd", "arrow": "lz4"}  # with the codec after a conversion
-#: Codecs that can be asked for, by format.
-_CODECS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("jsonl", "csv", "tsv"), ("gzip", "zstd", "none")),
-    "parquet": ("zstd", "snappy", "gzip", "brotli", "lz4", "none"),
-    "arrow": ("zstd", "lz4", "none"),
-    "text": (),
-}
 
 
 @dataclass(frozen=True)
@@ -53,15 +42,15 @@ def check_output(
     Format and compression are as the user names them, None for those of the input; ``added`` are
     columns that are added to each record. Of JSON lines, the first ones are looked at.
     """
-    if format is not None and format not in OUTPUT_FORMATS:
-        raise SpecError(f"no output format {format!r}", f"known are {', '.join(OUTPUT_FORMATS)}")
+    if format is not None and format not in WRITTEN:
+        raise SpecError(f"no output format {format!r}", f"known are {', '.join(WRITTEN)}")
     if added is not None and source.format == "text" and format is None:
         what = "plain texts have no fields, and some are to be added"
         raise SpecError(what, "write records, with format='jsonl'")
     formats = {file.format for file in source.files} or {"parquet"}
     for target in sorted({format} if format else formats):
-        if compression is not None and compression not in _CODECS[target]:
-            codecs = ", ".join(_CODECS[target])
+        if compression is not None and compression not in FORMATS[target].codecs:
+            codecs = ", ".join(FORMATS[target].codecs)
             raise SpecError(
                 f"`compression` is {compression!r}, which {target} output does not have",
                 f"{target} has {codecs}" if codecs else "plain texts stay as they are",
@@ -174,11 +163,12 @@ def _layout(
     """The layout of an output of an input that is written as ``native`` in its format."""
     layout = native
     if format != native.format:
-        compression = None if native.format in _COLUMNAR else native.compression
-        compression = _COLUMNAR.get(format, compression)
+        compression = None if FORMATS[native.format].inside else native.compression
+        if FORMATS[format].inside:
+            compression = FORMATS[format].codecs[0]
         layout = Layout(format, compression, b"", schema or native.schema, native.text)
     schema, header = layout.schema, layout.header
-    if format in _COLUMNAR and native.views is not None and _can_write(native.views, format):
+    if FORMATS[format].inside and native.views is not None and _can_write(native.views, format):
         schema = native.views
     if added is not None and schema is not None:
         schema = pa.schema([*schema, *added], cast(Any, schema.metadata))
@@ -194,7 +184,7 @@ def _layout(
 
 
 def _ending(layout: Layout) -> str:
-    packed = "" if layout.format in _COLUMNAR else _COMPRESSIONS[layout.compression]
+    packed = "" if FORMATS[layout.format].inside else _COMPRESSIONS[layout.compression]
     return f".{layout.format}{packed}"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from neardup.errors import FormatError, InputError, InputNotFoundError, SpecError
+from neardup.file_formats import FORMATS, READ
 from neardup.files.given_path import GivenPath
 from neardup.io.formats.unread import unread
 from neardup.io.remote import Url, find_remote, is_stored_file, located, short_name
@@ -18,22 +19,8 @@ from neardup.io.source import SourceFile, unreadable
 from neardup.io.streams import STDIN
 from neardup.result_record import RECORD, read_record
 
-FORMATS = ("jsonl", "parquet", "csv", "tsv", "arrow", "text")
-
-_ENDINGS = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".txt": "text",
-}
+_ENDINGS = {ending: name for name in READ for ending in FORMATS[name].endings}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-_BINARY = ("parquet", "arrow")  # these compress inside, an ending after theirs means nothing
 
 
 def find_files(
@@ -44,8 +31,8 @@ def find_files(
     Where none of them is a table, all are plain texts; patterns and folders are sorted, and hidden
     files in them are left out.
     """
-    if input_format is not None and input_format not in FORMATS:
-        raise SpecError(f"`input_format` is {input_format!r}, expected one of {', '.join(FORMATS)}")
+    if input_format is not None and input_format not in READ:
+        raise SpecError(f"`input_format` is {input_format!r}, expected one of {', '.join(READ)}")
     if not paths:
         raise InputError("no input is given", "name at least one file, folder or pattern")
     groups = [group for path in paths for group in _expanded(path)]
@@ -165,7 +152,7 @@ def format_of(path: str, input_format: str | None = None) -> tuple[str | None, s
     compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     ending = suffixes[0] if compression and len(suffixes) == 2 else (suffixes or [""])[-1]
     format = input_format or _ENDINGS.get(ending)
-    if format in _BINARY:
+    if format is not None and FORMATS[format].inside:
         return (None, compression) if compression and not input_format else (format, None)
     return format, compression
 
@@ -180,7 +167,7 @@ def _described(given: GivenPath, name: str) -> SourceFile:
 def _check_known(files: list[SourceFile]) -> None:
     unknown = next((file for file in files if not file.format), None)
     if unknown is not None:
-        what, hint = unread(unknown.path, unknown.compression, ", ".join(FORMATS))
+        what, hint = unread(unknown.path, unknown.compression, ", ".join(READ))
         other = next((file for file in files if file.format), None)
         if other is not None:
             name = PurePosixPath(other.name)

@@ -13,6 +13,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from neardup.errors import SpecError, spelled
+from neardup.file_formats import CODECS, READ, WRITTEN
 from neardup.files.given_path import GivenPath
 from neardup.memory_plan import memory_of, parse_size
 from neardup.spec import one_of, option
@@ -51,7 +52,7 @@ class Reading:
 
     text: str | Sequence[str] = option("text", "NAME[,NAME...]")
     id: str | None = option(None, "NAME")
-    input_format: str | None = option(None, "[jsonl|parquet|csv|tsv|arrow|text]")
+    input_format: str | None = option(None, one_of(READ))
     delimiter: str | None = option(None, "CHARACTER")
     encoding_errors: str = option("strict", "[strict|replace]")
     max_document: int | str = option("256MB", "SIZE")
@@ -163,8 +164,8 @@ class Writing:
     clean: bool = option(True)
     removed: bool = option(False)
     annotate: bool = option(False)
-    format: str | None = option(None, "[jsonl|csv|tsv|parquet|arrow]")
-    compression: str | None = option(None, "[gzip|zstd|none|snappy|brotli|lz4]")
+    format: str | None = option(None, one_of(WRITTEN))
+    compression: str | None = option(None, one_of(CODECS))
     tables: str = option("parquet", one_of(TABLE_FORMATS))
     overwrite: bool = option(False)
     resume: bool = option(False)

@@ -27,7 +27,7 @@ Stamp: TypeAlias = "list[int] | None"
 class Form(NamedTuple):
     """How documents are written."""
 
-    format: str | None = None  # of `neardup.io.writers.OUTPUT_FORMATS`; None for the input's
+    format: str | None = None  # of `neardup.file_formats.WRITTEN`; None for the input's
     compression: str | None = None  # None for that of the input
     #: Makes the columns that are added to some documents, by their positions int64[].
     adding: Callable[[np.ndarray], pa.Table] | None = None

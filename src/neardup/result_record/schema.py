@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from neardup.file_formats import FORMATS
+
 Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 Number = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 #: A file or a folder in the output folder: nothing is reached through it that is elsewhere.
@@ -17,7 +19,7 @@ Name = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[^/\\\x00]+$")]
 #: A file in such a folder, relative to it.
 Inner = Annotated[str, Meta(pattern=r"(?s)^(?!/)(?!(.*/)?\.{1,2}(/|$))[^\x00]+$")]
 Files = dict[Name, Count | list[Inner] | None]
-Format = Literal["jsonl", "parquet", "csv", "tsv", "arrow", "text"]
+Format = Annotated[str, Meta(pattern=f"^({'|'.join(FORMATS)})$")]
 Columns = Annotated[list[str], Meta(min_length=1)]
 Numbers = Annotated[str, Meta(pattern=r"^(\d{1,18}( \d{1,18})*)?$")]
 InputFile = tuple[str, Count | None, Number]
