@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from neardup.frame.run import CLASSES, class_of
+from neardup.commands import COMMANDS
+from neardup.frame.run import class_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "running.md"
@@ -28,9 +29,9 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def verbs() -> str:
     """Return a row for each method of a result, and a column for each kind of result."""
     kinds: dict[str, list[str]] = {}
-    for command in CLASSES:
+    for command in COMMANDS:
         kinds.setdefault(class_of(command).__name__, []).append(f"`{command}`")
-    methods = {class_of(command).__name__: class_of(command).verbs() for command in CLASSES}
+    methods = {class_of(command).__name__: class_of(command).verbs() for command in COMMANDS}
     every = sorted({verb for found in methods.values() for verb in found})
     rows = [
         [f"`{verb}`", *("x" if verb in methods[kind] else "" for kind in kinds)] for verb in every
@@ -43,7 +44,7 @@ def promises() -> str:
     """Return a row for each promise, and a column for each command, with the reasons below."""
     from parity_cells import CELLS, LACKS
 
-    commands = list(CLASSES)
+    commands = list(COMMANDS)
     reasons: list[str] = []
     rows = []
     for cell, what in CELLS.items():

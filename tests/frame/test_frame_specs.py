@@ -13,8 +13,9 @@ import pytest
 import neardup
 from neardup.cli import command_options as o
 from neardup.cli.main import cli
+from neardup.commands import COMMANDS
 from neardup.copied_passages.passage_spec import ContainSpec, CutSpec, PassageSpec
-from neardup.frame.run import CLASSES, class_of
+from neardup.frame.run import class_of
 from neardup.linkage.fields import LinkSpec
 from neardup.options.option_groups import described
 from neardup.spec import ShingleSpec, Spec, option
@@ -103,7 +104,7 @@ def test_a_new_field_is_an_option() -> None:
 def arguments_of_verbs() -> list[tuple[str, str]]:
     """The verbs that are commands, with the arguments that they have of any result."""
     found = set()
-    for command in CLASSES:
+    for command in COMMANDS:
         kind = class_of(command)
         for verb in kind.verbs():
             if cli.get_command(click.Context(cli), verb) is None or verb in ("link", "index"):

@@ -22,9 +22,10 @@ from io_samples import FILES, FRAMES, ROWS, frame, made, opened, zst
 
 from common import Tune
 from neardup.errors import ColumnError, FormatError, OutputError, SpecError
+from neardup.file_formats import WRITTEN
 from neardup.io import writers
 from neardup.io.formats.json_text import common_schema
-from neardup.io.outputs import OUTPUT_FORMATS, check_output, plan_outputs
+from neardup.io.outputs import check_output, plan_outputs
 from neardup.io.source import Layout, Source
 from neardup.io.writers import open_writer
 
@@ -73,7 +74,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         raw = gzip.decompress(raw)
     if path.suffix == ".zst":
         raw = pa.CompressedInputStream(pa.BufferReader(raw), "zstd").read()
-    kind = next(s for s in path.suffixes if s[1:] in OUTPUT_FORMATS or s == ".feather")
+    kind = next(s for s in path.suffixes if s[1:] in WRITTEN or s == ".feather")
     if kind == ".jsonl":
         return [json.loads(line) for line in raw.splitlines()]
     if kind in (".csv", ".tsv"):
@@ -111,7 +112,7 @@ def test_frames_become_parquet(tmp_path: Path, kind: str) -> None:
     assert pq.read_table(tmp_path / "clean").to_pylist() == EXPECTED
 
 
-@pytest.mark.parametrize("format", OUTPUT_FORMATS)
+@pytest.mark.parametrize("format", WRITTEN)
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet", "file.feather", "table", "list"])
 def test_another_format(tmp_path: Path, name: str, format: str) -> None:
     source = opened(made(tmp_path, name) if name in FILES else frame(name), 1000)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import pyarrow as pa
 
+from neardup.commands import COMMANDS, imported
 from neardup.errors import RefusedError, SpecError, spelled
 from neardup.frame.dataframes import as_pandas, as_polars
 from neardup.frame.shown import Shown
@@ -19,17 +19,6 @@ from neardup.frame.storage import Storage, opened
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-_DEDUP = "neardup.api.finished.runs:DedupRun"
-#: The class of the results of each command.
-CLASSES = {
-    "dedup": _DEDUP,
-    "recluster": _DEDUP,
-    "dedup --against": "neardup.api.against:AgainstRun",
-    "passages": "neardup.api.copying:PassagesRun",
-    "decontaminate": "neardup.api.decontaminating:DecontaminateRun",
-    "link": "neardup.api.finished.link_runs:LinkRun",
-}
 
 #: The names of the tables of a result.
 T = TypeVar("T", bound=str)
@@ -165,13 +154,12 @@ class Run(Shown, Generic[T]):
 
 def class_of(command: str) -> type[Run[Any]]:
     """Return the class of the results of a command."""
-    module, _, name = CLASSES[command].partition(":")
-    found: type[Run[Any]] = getattr(import_module(module), name)
+    found: type[Run[Any]] = imported(COMMANDS[command].run)
     return found
 
 
 def _every_verb() -> set[str]:
-    return {verb for command in CLASSES for verb in class_of(command).verbs()}
+    return {verb for command in COMMANDS for verb in class_of(command).verbs()}
 
 
 def _restored(

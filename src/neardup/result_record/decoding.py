@@ -5,6 +5,7 @@ import math
 import re
 from typing import Any
 
+from neardup.commands import COMMANDS, imported
 from neardup.errors import InputError
 
 #: Members of records of any version, by which one is known that is damaged.
@@ -96,11 +97,8 @@ def require_members(record: dict[str, Any], name: str) -> None:
     Raises:
         InputError: It is damaged; the message names the key.
     """
-    from neardup.result_record.schema import RECORDS
-
     require_command(record, name)
-    kind = kind_of(record)
-    require(record, RECORDS[kind], name, again(kind))
+    require(record, imported(_members_of(record)), name, again(kind_of(record)))
 
 
 def require_command(record: dict[str, Any], name: str) -> None:
@@ -109,11 +107,17 @@ def require_command(record: dict[str, Any], name: str) -> None:
     Raises:
         InputError: It is damaged.
     """
-    from neardup.result_record.schema import RECORDS
-
-    if kind_of(record) not in RECORDS:
+    if not _members_of(record):
         what = f"{_short(record['command'])} is no command of this version"
         raise InputError(f"{name} is damaged at command: {what}", "run the command again")
+
+
+def _members_of(record: dict[str, Any]) -> str:
+    """Return the name of the class with the members of a record; empty if there is none."""
+    command, parts = record["command"], COMMANDS.get(record["command"])
+    if parts is None:
+        return ""
+    return {command: parts.record, f"{command} on spark": parts.on_spark}.get(kind_of(record), "")
 
 
 def kind_of(record: dict[str, Any]) -> str:

@@ -6,13 +6,15 @@ A member without a default is always there; one of another name is refused.
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from neardup.commands import imported
 from neardup.file_formats import FORMATS
+from neardup.result_record.spec_members import Count, RecordPart, members_of
+from neardup.spec import ShingleSpec, Spec
 
-Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 Number = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 #: A file or a folder in the output folder: nothing is reached through it that is elsewhere.
 Name = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[^/\\\x00]+$")]
@@ -25,8 +27,20 @@ Numbers = Annotated[str, Meta(pattern=r"^(\d{1,18}( \d{1,18})*)?$")]
 InputFile = tuple[str, Count | None, Number]
 
 
-class RecordPart(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Base of all members that have members."""
+# A type checker can't know the fields.
+if TYPE_CHECKING:
+    Shingle: TypeAlias = Any
+    SpecMembers: TypeAlias = Any
+    PassageSettings: TypeAlias = Any
+    CutSettings: TypeAlias = Any
+    LinkSettings: TypeAlias = Any
+else:
+    _PASSAGES = "neardup.copied_passages.passage_spec"
+    Shingle, SpecMembers = members_of(ShingleSpec), members_of(Spec)
+    PassageSettings = members_of(imported(f"{_PASSAGES}:PassageSpec"), by=str | None)
+    CutSettings = members_of(imported(f"{_PASSAGES}:CutSpec"))
+    # A record has the value that the default was.
+    LinkSettings = members_of(imported("neardup.linkage.fields:LinkSpec"), block_at=float)
 
 
 def agree(key: str, agrees: bool, others: str) -> None:
@@ -41,40 +55,6 @@ class RecordHeader(Struct, kw_only=True):
     command: str
     files: Files
     format: Count | UnsetType = UNSET
-
-
-class Shingle(RecordPart):
-    unit: str
-    n: Count
-    stem: str | None
-    keep_case: bool
-    nfkc: bool
-    strip_accents: bool
-    raw: bool
-    bag: bool
-    hash_bytes: Count
-    ignore: list[str]
-    stop_passages: list[str]
-
-
-class SpecMembers(RecordPart):
-    """`neardup.spec.Spec`."""
-
-    shingle: Shingle
-    scheme: str
-    seed: Number
-    threshold: float
-    recall: float
-    num_bands: Count | None
-    rows: Count | None
-    documents: Count | None
-    method: str
-    pairs: str
-    cluster: str
-    tree_threshold: float | None
-    keep: str
-    order_by: str | None
-    max_bucket: Count | None
 
 
 class RecipeVersions(RecordPart):
@@ -395,34 +375,6 @@ class ContainRecord(OfCorpus):
         self.require_tables({"matches": True, "cuts": self.settings.cut}, "settings.cut")
 
 
-class PassageSettings(RecordPart):
-    words: Count
-    order_by: str | None
-    within: str | None
-    across: str | None
-    name_source: str
-    boilerplate: Count
-    bridge: Count
-    stem: str | None
-    keep_case: bool
-    nfkc: bool
-    strip_accents: bool
-    ignore: list[str]
-    stop_passages: list[str]
-    by: str | None
-
-
-class CutSettings(RecordPart):
-    cut: bool
-    cut_boilerplate: bool
-    mask: str | None
-    whole: str | None
-    drop_above: float | None
-    drop_below: Count | None
-    keep_sources: bool
-    annotate: bool
-
-
 class PassageCounts(RecordPart):
     documents: Count
     documents_with_copies: Count
@@ -547,24 +499,6 @@ class SparkPassageRecord(OfSpark):
     notes: list[str]
 
 
-class FieldMembers(RecordPart):
-    name: str
-    compare: str
-    weight: float
-
-
-class LinkSettings(RecordPart):
-    fields: list[FieldMembers]
-    block_at: float
-    recall: float
-    similarity: str
-    decide_at: float
-    one_to_one: bool
-    cluster: str
-    tagged: bool
-    seed: Number
-
-
 class BlockMembers(RecordPart):
     name: str
     pairs: Count
@@ -676,16 +610,3 @@ class LinkRecord(Record):
             agree("model.views", fields <= len(view.m) <= fields + 1, "spec.fields")
         names = ("pairs", "candidates", "clusters", "records")
         self.require_tables(dict.fromkeys(names, True), "command")
-
-
-#: The record of each command, see `neardup.result_record.decoding.kind_of`.
-RECORDS: dict[str, Any] = {
-    "dedup": DedupRecord,
-    "recluster": ReclusterRecord,
-    "dedup --against": AgainstRecord,
-    "decontaminate": ContainRecord,
-    "passages": PassageRecord,
-    "dedup on spark": SparkRecord,
-    "passages on spark": SparkPassageRecord,
-    "link": LinkRecord,
-}

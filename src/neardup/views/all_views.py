@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from neardup.commands import COMMANDS
 from neardup.errors import OutputError
 from neardup.output.outfile import check_file, write_file
 from neardup.views import cards
@@ -37,6 +38,7 @@ _LISTED = View(cards.text_of_run, cards.of_run, page=listed_page)
 
 #: By command and kind of result.
 VIEWS: dict[tuple[str, str], View] = {
+    **{(command, "run"): View(cards.text_of_run, cards.of_run) for command in COMMANDS},
     ("dedup", "run"): _DEDUP,
     ("recluster", "run"): _DEDUP,
     ("dedup", "run on spark"): _DEDUP._replace(page=listed_page),

@@ -44,13 +44,20 @@ def aligned(record: dict[str, Any]) -> str:
 
 def rows(record: dict[str, Any]) -> list[Row]:
     """Return the rows of a command."""
-    return [*ROWS.get(record.get("command", ""), _of_run)(record), took(record)]
+    return [*ROWS.get(record["command"], _of_counts)(record), took(record)]
 
 
 def _of_run(record: dict[str, Any]) -> Iterator[Row]:
     yield from found(record)
     yield from _compared(record)
     yield recall(record)
+
+
+def _of_counts(record: dict[str, Any]) -> Iterator[Row]:
+    for name, count in record["counts"].items():
+        yield Row(name.replace("_", " "), f"{count:,}")
+    yield from _of_input(record["counts"])
+    yield from _notes(record)
 
 
 def found(record: dict[str, Any]) -> Iterator[Row]:
@@ -250,8 +257,9 @@ def of_passages(record: dict[str, Any]) -> Iterator[Row]:
     yield Row("recall", "1", f"of the runs of {record['spec']['words']} words that occur earlier")
 
 
-#: The rows of each command that are not those of a run.
+#: The rows of each command; its counts without it.
 ROWS = {
+    **dict.fromkeys(("dedup", "recluster"), _of_run),
     "dedup --against": of_batch,
     "decontaminate": of_matches,
     "passages": of_passages,
