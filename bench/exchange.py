@@ -105,7 +105,7 @@ def by_tasks(path: Path, words: int, ranges: int) -> int:
     column = pa.array([marks.get(rank, b"") for rank in range(len(texts))], pa.binary())
     second = texts.append_column("marks", column).to_batches()
     runs = Exchange(run_tasks.runs(second, spec.shingle, words, borders))
-    rule = run_tasks.Rule(words)
+    rule = run_tasks.SparkRule(words)
     given = runs.of_kind(run_tasks.RUNS, run_tasks.RUNS)
     sums = sent(run_tasks.sum_up, given, rule=rule, shares=2 * ranges)
     before = sent(run_tasks.before_each, sums.without_local(), rule=rule)

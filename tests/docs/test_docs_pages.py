@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,6 +109,19 @@ def test_modules_have_names_of_their_own() -> None:
     modules = [p.name for p in (ROOT / "src").rglob("*.py") if p.name != "__init__.py"]
     twice = sorted({module for module in modules if modules.count(module) > 1})
     assert not twice, twice
+
+
+def test_classes_have_names_of_their_own() -> None:
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    classes = [name for source in sources for name in re.findall(r"^class (\w+)", source, re.M)]
+    twice = sorted({found for found in classes if classes.count(found) > 1})
+    assert not twice, twice
+
+
+def test_folders_have_a_dozen_modules() -> None:
+    folders = Counter(p.parent for p in (ROOT / "src").rglob("*.py") if p.name != "__init__.py")
+    large = {str(folder): count for folder, count in folders.items() if count > 12}
+    assert not large
 
 
 def test_superseded_decisions_say_so() -> None:

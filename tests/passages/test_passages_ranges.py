@@ -31,7 +31,7 @@ class Cluster:
     ) -> None:
         self.spec, self.tokens, self.shares = spec, tokens, shares
         self.old, self.rng = old, rng
-        self.rule = run_tasks.Rule(spec.words, groups, spec.boilerplate)
+        self.rule = run_tasks.SparkRule(spec.words, groups, spec.boilerplate)
         self.most: dict[str, int] = {}
 
     def task(self, work: Callable[..., Any], rows: Iterable[pa.RecordBatch], **given: Any) -> Any:

@@ -9,11 +9,11 @@ from pathlib import Path
 from page_corpus import HOSTILE
 from page_visit import Visit, plain
 
-from neardup.views.compared import Compared, page, render
+from neardup.views.compared import ComparedView, page, render
 from neardup.views.view import Row
 
 LONG = " ".join(f"w{k}" for k in range(200))
-PAIR = Compared(
+PAIR = ComparedView(
     "a and b are near-duplicates.",
     (Row("similarity", remark="0.9 of word:5 shingles"), Row("note", remark="see it")),
     ("a", "b"),
@@ -40,16 +40,16 @@ def test_differences_are_marked_and_the_rest_is_folded() -> None:
 
 
 def test_texts_that_differ_in_nothing() -> None:
-    same = Compared("same", (), ("a", "b"), ("one two", "One, two"))
+    same = ComparedView("same", (), ("a", "b"), ("one two", "One, two"))
     assert render(same) == "same\n\none two"
     assert "<del>" not in page(same, 3)
-    alone = Compared("one", (Row("x", remark="y"),), ("a",), ("text",))
+    alone = ComparedView("one", (Row("x", remark="y"),), ("a",), ("text",))
     assert render(alone).endswith("\n\ntext")
-    assert render(Compared("none", (), ("a", "b"))) == "none"
+    assert render(ComparedView("none", (), ("a", "b"))) == "none"
 
 
 def test_strangers_do_nothing_to_a_terminal() -> None:
-    view = Compared(
+    view = ComparedView(
         "h\x1b[2J\u202e", (Row("f", remark="\x07"),), ("n",), ("\x1b]0;title\x07 a", "\x9b31m b")
     )
     for colour in (False, True):
@@ -61,7 +61,7 @@ def test_strangers_do_nothing_to_a_terminal() -> None:
 def test_a_page_of_hostile_texts(visit: Callable[..., Visit], tmp_path: Path) -> None:
     notes = tuple(Row(payload, remark=payload) for payload in HOSTILE)
     every = " ".join(HOSTILE)
-    source = page(Compared(every, notes, (every, "b"), (f"x {every} y {LONG}", f"x {LONG}")), 3)
+    source = page(ComparedView(every, notes, (every, "b"), (f"x {every} y {LONG}", f"x {LONG}")), 3)
     assert not re.search("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u2028\u2029\0\x1b]", source)
     assert "default-src &#39;none&#39;" in source and "script-src" not in source
     path = tmp_path / "pair.html"

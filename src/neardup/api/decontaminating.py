@@ -16,7 +16,7 @@ from neardup.copied_passages.passage_spec import ContainSpec
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.removed_documents import check_added
 from neardup.decontamination.contain_steps import DECONTAMINATE, ContainSteps
-from neardup.decontamination.contained import CLOSEST, Asked
+from neardup.decontamination.contained import CLOSEST, MatchConditions
 from neardup.deduplication.clock import Clock
 from neardup.errors import SpecError
 from neardup.frame.command import Request, Steps
@@ -152,7 +152,7 @@ def decontaminate(
     """
     unit = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
     spec = ContainSpec(by, threshold, passage, unit, min_words, cut, mask)
-    asked = Asked(spec.kind, spec.minimum, spec.unit, min_words, texts, cut)
+    asked = MatchConditions(spec.kind, spec.minimum, spec.unit, min_words, texts, cut)
     reading, resources, writing = options["reading"], options["resources"], options["writing"]
     if writing.removed and cut:
         raise SpecError("with `cut` no document is removed", "leave it out")

@@ -21,7 +21,7 @@ from neardup.linkage.link_steps import Linked, block, block_records, decide, rea
 from neardup.linkage.outputs.label_files import read_labels
 from neardup.linkage.outputs.link_files import BlocksFile
 from neardup.linkage.outputs.link_made import LINK, made_of
-from neardup.linkage.record_files import Source
+from neardup.linkage.record_files import RecordSource
 from neardup.options.arguments import expanded, of_specs
 from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import (
@@ -140,7 +140,7 @@ def link(
             f"ids are private, and those of the field {reading.id!r}, which a page shows",
             "link the records with other ids, or by positions",
         )
-    given = Source(a, b, reading)
+    given = RecordSource(a, b, reading)
     if against is not None and (
         any(value is not None for value in (b, labels)) or spec != LinkSpec(_IN_INDEX)
     ):
@@ -166,7 +166,7 @@ def link(
 class _LinkSteps(Steps):
     """Records that are open, and the index or labels that they are linked with."""
 
-    given: Source
+    given: RecordSource
     spec: LinkSpec
     resources: Resources
     labels: object
@@ -189,7 +189,7 @@ class _LinkSteps(Steps):
             "link": self.spec.as_dict(),
         }
         if isinstance(self.labels, str | os.PathLike):
-            found["labels"] = Source(self.labels).open().opened[0].inputs
+            found["labels"] = RecordSource(self.labels).open().opened[0].inputs
         if isinstance(self.against, str | os.PathLike):
             found["against"] = os.fspath(located(self.against))
         return found
@@ -280,7 +280,7 @@ def blocks(
     target = None
     if writing.out is not None:
         target = BlocksFile.of(writing.out, (a, b), writing.overwrite)
-    given = Source(a, b, options["reading"])
+    given = RecordSource(a, b, options["reading"])
     with show_progress(resources.progress) as listener:
         clock = Clock(listener)
         with Pool(resources.threads, stage=clock.stage) as pool:

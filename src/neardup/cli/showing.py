@@ -18,7 +18,7 @@ from neardup.errors import InputError, SpecError
 
 if TYPE_CHECKING:
     from neardup.deduplication.clock import Event, Listener
-    from neardup.views.compared import Compared
+    from neardup.views.compared import ComparedView
 
     AnyPath = str | os.PathLike[str]
 
@@ -136,7 +136,7 @@ class Pager(NamedTuple):
             need_jinja()
             check_file(self.html, inputs, self.overwrite, given)
 
-    def show(self, view: "Compared", values: dict[str, Any]) -> None:
+    def show(self, view: "ComparedView", values: dict[str, Any]) -> None:
         """Print a view, or the same values for programs as JSON, and write it as a page."""
         from neardup.values.json_values import plain_id
         from neardup.views.compared import page, render

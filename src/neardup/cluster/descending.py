@@ -18,7 +18,7 @@ _ONE = 0x3FF0000000000000
 _CLASSES = 1 << 16
 
 
-class _Range(NamedTuple):
+class _EdgeRange(NamedTuple):
     """Successive edges: all of some values; or, of one value, those of some hashes. Ends count."""
 
     low: int
@@ -43,13 +43,13 @@ def descending(
         return
     values = edges.similarity.view(np.int64)
 
-    def select(part: _Range, rows: slice) -> tuple[np.ndarray, ...]:
+    def select(part: _EdgeRange, rows: slice) -> tuple[np.ndarray, ...]:
         rows_of_part, _ = _within(edges, content, part, rows)
         a, b = edges.a[rows_of_part], edges.b[rows_of_part]
         apart = roots(parent, a) != roots(parent, b)
         return a[apart], b[apart], values[rows_of_part[apart]]
 
-    all_values = _Range(0, _ONE - int(values.min()))
+    all_values = _EdgeRange(0, _ONE - int(values.min()))
     for part in _cut(edges, content, all_values, max(TUNING.edges, len(edges) // 64), pool):
         found = pool.ordered(partial(select, part), batches(len(edges)))
         a, b, value = (np.concatenate(columns) for columns in zip(*found, strict=True))
@@ -67,8 +67,8 @@ def roots(parent: np.ndarray, docs: np.ndarray) -> np.ndarray:
 
 
 def _cut(
-    edges: Edges, content: np.ndarray, part: _Range, limit: int, pool: Pool
-) -> Iterator[_Range]:
+    edges: Edges, content: np.ndarray, part: _EdgeRange, limit: int, pool: Pool
+) -> Iterator[_EdgeRange]:
     low, high, value = part
     shift = max(0, (high - low).bit_length() - _CLASSES.bit_length() + 1)
 
@@ -78,18 +78,18 @@ def _cut(
 
     counts: np.ndarray = sum(pool.ordered(count, batches(len(edges))), np.zeros(_CLASSES, np.int64))
     for first, last in runs(counts, limit):
-        inner = _Range(low + (first << shift), min(high, low + (last << shift) - 1), value)
+        inner = _EdgeRange(low + (first << shift), min(high, low + (last << shift) - 1), value)
         # One cut by hash suffices: 65,536 times the limit would have to be equally similar.
         if counts[first:last].sum() <= limit or value is not None:
             yield inner
         else:
             if inner.low == inner.high:
-                inner = _Range(0, (1 << 63) - 1, inner.low)
+                inner = _EdgeRange(0, (1 << 63) - 1, inner.low)
             yield from _cut(edges, content, inner, limit, pool)
 
 
 def _within(
-    edges: Edges, content: np.ndarray, part: _Range, rows: slice
+    edges: Edges, content: np.ndarray, part: _EdgeRange, rows: slice
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which of some edges are in a range, and the keys by which it can be cut further."""
     keys = _ONE - edges.similarity[rows].view(np.int64)

@@ -45,7 +45,7 @@ def _document(position: np.ndarray) -> np.ndarray:
     return (position >> _DOCUMENT).astype(np.int64)
 
 
-class Rows(NamedTuple):
+class PassageRows(NamedTuple):
     """Passages in the order of the input, with positions there."""
 
     order: np.ndarray  # int64[passages]: into `Passages`
@@ -56,7 +56,7 @@ class Rows(NamedTuple):
     origin: np.ndarray  # uint64[passages]
 
     @classmethod
-    def of(cls, found: FoundPassages, order: np.ndarray) -> Rows:
+    def of(cls, found: FoundPassages, order: np.ndarray) -> PassageRows:
         """Return some passages; ``order``, int64[], says which."""
         passages = found.passages
         more = (passages.words[order] - 1).astype(np.uint64)
@@ -102,10 +102,10 @@ def in_input_order(found: FoundPassages, position: np.ndarray) -> Iterator[np.nd
         yield waiting
 
 
-def rows_of(found: FoundPassages) -> Iterator[Rows]:
+def rows_of(found: FoundPassages) -> Iterator[PassageRows]:
     """Yield all passages in the order of the input, some at a time."""
     for order in in_input_order(found, found.passages.position):
-        yield Rows.of(found, order)
+        yield PassageRows.of(found, order)
 
 
 @dataclass
@@ -127,10 +127,10 @@ class PassageTable:
         """
         batches = rows_of(self.found)
         first = next(batches, None)
-        first = Rows.of(self.found, np.empty(0, np.int64)) if first is None else first
+        first = PassageRows.of(self.found, np.empty(0, np.int64)) if first is None else first
         yield from each(self.of, chain([first], batches))
 
-    def of(self, rows: Rows) -> pa.Table:
+    def of(self, rows: PassageRows) -> pa.Table:
         """Return a row for each passage, in the order of the documents, then of characters."""
         passages, order, old = self.found.passages, rows.order, self.inputs.old_documents
         document, source = _document(rows.position), _document(rows.source)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from neardup.copied_passages.cuts.text_cuts import TextCuts
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.removed_documents import form_of_removed
-from neardup.decontamination.contained import Asked, Items, Matches, matches_of
+from neardup.decontamination.contained import CorpusMatches, Items, MatchConditions, matches_of
 from neardup.deduplication.documents.identifiers import take_ids
 from neardup.files.scratch import Disk, Scratch
 from neardup.frame.command import Command, Each, Made, Means, Steps, TableParts
@@ -36,7 +36,7 @@ class ContainSteps(Steps):
 
     corpus: InputCorpus
     items: InputCorpus
-    asked: Asked
+    asked: MatchConditions
     mask: str | None
     resources: Resources
     writing: Writing
@@ -87,7 +87,7 @@ class ContainSteps(Steps):
                 made = self._made(found, prepared, scratch, pool)
             yield made
 
-    def _made(self, found: Matches, prepared: Items, scratch: Scratch, pool: Pool) -> Made:
+    def _made(self, found: CorpusMatches, prepared: Items, scratch: Scratch, pool: Pool) -> Made:
         corpus, writing = self.corpus, self.writing
         kept = np.ones(corpus.documents, np.bool_) if self.asked.cut else ~found.contaminated
         about = self._about(found, prepared, kept)
@@ -112,7 +112,7 @@ class ContainSteps(Steps):
                 tables["cuts"] = TableParts(every)
         return Made(tables, lambda: about, pool, corpora, inputs={SOURCE: corpus.input()})
 
-    def _about(self, found: Matches, prepared: Items, kept: np.ndarray) -> dict[str, Any]:
+    def _about(self, found: CorpusMatches, prepared: Items, kept: np.ndarray) -> dict[str, Any]:
         corpus, items, writing = self.corpus, self.items, self.writing
         counts = {
             "documents": len(kept),

@@ -53,7 +53,7 @@ _IN_MEMORY = 64 << 20
 _ANCHORED = 8
 
 
-class Asked(NamedTuple):
+class MatchConditions(NamedTuple):
     """Conditions of a match.
 
     Attributes:
@@ -113,7 +113,11 @@ class Items:
     """
 
     def __init__(
-        self, corpus: InputCorpus, asked: Asked, pool: Pool, advance: Callable[[int], None]
+        self,
+        corpus: InputCorpus,
+        asked: MatchConditions,
+        pool: Pool,
+        advance: Callable[[int], None],
     ) -> None:
         self.asked, self.tokeniser = asked, Tokeniser(asked.shingle)
         #: Passages are runs of words, whatever is compared.
@@ -334,7 +338,7 @@ def _run_keys(tokens: Ragged, words: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Matches:
+class CorpusMatches:
     """All matches of two corpora.
 
     Attributes:
@@ -359,7 +363,7 @@ def matches_of(
     items: Items,
     scratch: Scratch,
     advance: Callable[[int], None],
-) -> Matches:
+) -> CorpusMatches:
     """Find all matches of a corpus that is not read yet, and test items.
 
     What ``scratch`` has no memory for is in mapped files. ``advance`` is called with the bytes that
@@ -397,7 +401,7 @@ def matches_of(
             done += part.documents
         stretches = Stretches(*cut.take(0, scratch.empty))
         marks = np.concatenate(contaminated)
-        return Matches(tables.table(), stretches, marks, best.table(), counts)
+        return CorpusMatches(tables.table(), stretches, marks, best.table(), counts)
 
 
 def _nothing(train: InputCorpus) -> Iterator[ComparedPart]:

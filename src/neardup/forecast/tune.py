@@ -129,7 +129,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class TunedBands:
     """Result of `tune`."""
 
     points: tuple[Point, ...]  # the points asked for
@@ -152,7 +152,7 @@ def tune(
     points: Iterable[Point | str | tuple[float, float]] = (),
     num_hashes: int = 128,
     choices: Sequence[tuple[int, int]] = (),
-) -> Tuning:
+) -> TunedBands:
     """Find the bands and rows that satisfy points of the S-curve 1 - (1 - s**rows)**num_bands.
 
     The cheapest come first, by the cost by which a run chooses its bands. If no choice satisfies
@@ -180,16 +180,18 @@ def tune(
     if choices:
         given = tuple(_checked(choices, asked))
         longest = max(c.num_hashes for c in given)
-        return Tuning(asked, longest, given, not any(c.missed for c in given) if asked else None)
+        return TunedBands(
+            asked, longest, given, not any(c.missed for c in given) if asked else None
+        )
     if not asked:
         raise SpecError("nothing is asked for", "give a point such as 0.5:0.99, or bands and rows")
     found = solve(asked, num_hashes)
     if found:
-        return Tuning(asked, num_hashes, tuple(found), True)
+        return TunedBands(asked, num_hashes, tuple(found), True)
     longer = min(solve(asked, _MAX_HASHES), key=lambda c: (c.num_hashes, c.num_bands), default=None)
     every = range(1, min(num_hashes, _MAX_ROWS) + 1)
     complete = [Choice(min(_MAX_BANDS, num_hashes // rows), rows, asked) for rows in every]
-    return Tuning(asked, num_hashes, tuple(sorted(complete, key=_distance)), False, longer)
+    return TunedBands(asked, num_hashes, tuple(sorted(complete, key=_distance)), False, longer)
 
 
 def by_bands(

@@ -17,7 +17,7 @@ from neardup.index.answers import id_values
 from neardup.index.copy_keys import CopyKeys, anchor_keys
 from neardup.index.copy_texts import CopyTexts, StoredTexts, copies_of, read_texts, stored_texts
 from neardup.index.storing.bodies import Id
-from neardup.index.storing.segments import Spans
+from neardup.index.storing.segments import KeySpans
 from neardup.index.storing.transactions import Batch, Core
 from neardup.kernels.passages import online
 from neardup.kernels.passages.positions import NONE, TOKEN
@@ -188,7 +188,7 @@ def _candidates(copies: CopyKeys, read: CopyTexts) -> tuple[np.ndarray, _Known]:
         where, texts = at.marked(many[inverse], np.arange(len(many)), copies.length.words)
         tokens = where.astype(np.int64)
         runs, inverse = np.unique(read.keys[tokens], return_inverse=True)
-        spans = Spans(*(column[inverse] for column in copies.spans(runs)))
+        spans = KeySpans(*(column[inverse] for column in copies.spans(runs)))
         there = spans.counts > 0
         for column, values in zip(known, spans, strict=True):
             column[tokens[there]] = values[there]

@@ -17,7 +17,7 @@ import numpy as np
 
 from neardup.index.storing.catalogue import Catalogue
 from neardup.index.storing.index_state import State
-from neardup.index.storing.segments import Entries, KeyMatches, Spans, in_order
+from neardup.index.storing.segments import Entries, KeyMatches, KeySpans, in_order
 from neardup.index.storing.snapshot import SegmentList
 from neardup.sketch.run_anchors import RunLength
 from neardup.sketch.tokenising import Tokeniser
@@ -196,13 +196,13 @@ class CopyKeys(SegmentList):
         order = np.argsort(row << 32 | doc)
         return row[order], doc[order]
 
-    def spans(self, keys: np.ndarray) -> Spans:
+    def spans(self, keys: np.ndarray) -> KeySpans:
         """Return how many documents have some keys, the first and the latest of each.
 
         Args:
             keys: uint64[n], ascending.
         """
-        found = Spans.none(len(keys))
+        found = KeySpans.none(len(keys))
         for segment in self.segments:
             segment.spans(keys, found)
         for part in self._log:

@@ -108,7 +108,7 @@ def audit(
             corpus = CorpusSearch(results, pool)
             drawn = _draw(tables, corpus, sample, seed, check)
         with clock.stage("search", results.documents) as advance:
-            search = _Search(tables, corpus, drawn)
+            search = _AuditSearch(tables, corpus, drawn)
             for done in corpus.search(search.queries, search.lowest, search.look):
                 advance(done)
         source.check_unchanged()
@@ -237,7 +237,7 @@ def _draw(tables: _Tables, corpus: CorpusSearch, sample: int, seed: int, check: 
     return _Sample(docs, make_sets(taken(sets, rows)), of_all, of_kept, removed, exact)
 
 
-class _Search:
+class _AuditSearch:
     def __init__(self, tables: _Tables, corpus: CorpusSearch, sample: _Sample) -> None:
         self._tables, self._corpus, self._sample = tables, corpus, sample
         self._recipe, self._threshold = tables.results.recipe, tables.results.spec.threshold

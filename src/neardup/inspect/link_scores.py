@@ -25,7 +25,7 @@ from neardup.inspect.evaluate import Judge
 from neardup.linkage.decision.clusters import Scored, matches
 from neardup.linkage.decision.weights.model import logit
 from neardup.linkage.decision.weights.model import probability as probability_of
-from neardup.linkage.outputs.link_tables import COUNTS, Decided
+from neardup.linkage.outputs.link_tables import COUNTS, DecidedPairs
 from neardup.options.input_tables import read_table
 from neardup.options.option_groups import Reading
 from neardup.results.ground_truth import KnownIds, read_truth, truth_ids
@@ -36,7 +36,7 @@ _CLASSES = (0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1)
 
 
 def evaluate_links(
-    found: Decided,
+    found: DecidedPairs,
     truth: Any,
     *,
     columns: Sequence[str] | None = None,
@@ -138,7 +138,7 @@ def evaluate_pairs(
     sources: tuple[Any, ...] = (first,)
     if counts["sources"] > 1:
         sources, b = (first, second), b + len(first)
-    found = Decided(sources, np.minimum(a, b), np.maximum(a, b), counts["possible"])
+    found = DecidedPairs(sources, np.minimum(a, b), np.maximum(a, b), counts["possible"])
     result = evaluate_links(found, truth, columns=columns, kind=kind, missing=missing, how=how)
     result["records"] = counts["records"]
     result["blocking"]["candidates_per_record"] = len(a) / max(counts["records"], 1)
@@ -149,7 +149,7 @@ def _joined(one: Any, more: Any) -> Any:
     return pa.chunked_array([*one.chunks, *more.chunks], pa.large_string())
 
 
-def _blocking(found: Decided, alike: np.ndarray, true: int, records: int) -> dict[str, Any]:
+def _blocking(found: DecidedPairs, alike: np.ndarray, true: int, records: int) -> dict[str, Any]:
     candidates, right = len(found.a), int(alike.sum())
     return {
         "candidates": candidates,
@@ -161,7 +161,7 @@ def _blocking(found: Decided, alike: np.ndarray, true: int, records: int) -> dic
     }
 
 
-def _decision(found: Decided, judge: Judge, alike: np.ndarray) -> dict[str, Any]:
+def _decision(found: DecidedPairs, judge: Judge, alike: np.ndarray) -> dict[str, Any]:
     log_odds, match, labels, at = found.log_odds, found.match, found.labels, found.decide_at
     assert log_odds is not None
     assert match is not None

@@ -59,7 +59,7 @@ _NEVER = 2.0
 
 
 @dataclass(frozen=True)
-class Decision:
+class MatchDecision:
     """How likely candidates are matches, and why.
 
     Attributes:
@@ -99,7 +99,7 @@ def by_known_weights(
     model: Model,
     threshold: float,
     pool: Pool | None = None,
-) -> Decision:
+) -> MatchDecision:
     """Decide candidates by match weights that were learnt before, as those of an index.
 
     Args:
@@ -112,7 +112,7 @@ def by_known_weights(
     """
     valley = index_threshold(threshold, compared.similarity)
     log_odds = model.log_odds(agreements, values, pool)
-    return Decision(compared, agreements, values, model, valley, log_odds)
+    return MatchDecision(compared, agreements, values, model, valley, log_odds)
 
 
 def decide_candidates(
@@ -122,7 +122,7 @@ def decide_candidates(
     found: Candidates,
     labels: Labels | None,
     pool: Pool,
-) -> Decision:
+) -> MatchDecision:
     """Compare candidates, and learn from them how likely each is a match.
 
     Args:
@@ -177,7 +177,9 @@ def decide_candidates(
             model = model._replace(by_labels=bool(len(known_pairs.rows)))
             log_odds = model.together(of_views, agreements.similarity, pool)
         by_view = tuple(int((of_view >= 0).sum()) for of_view in of_views)
-        return Decision(compared, agreements, values, model, threshold, log_odds, doubts, by_view)
+        return MatchDecision(
+            compared, agreements, values, model, threshold, log_odds, doubts, by_view
+        )
 
 
 def _of_scalar(spec: LinkSpec, threshold: Threshold) -> tuple[Model, tuple[str, ...]]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from neardup.arrays import strings_of
 from neardup.linkage.blocks.record_blocks import Candidates
-from neardup.linkage.deciding import Decision
+from neardup.linkage.deciding import MatchDecision
 from neardup.linkage.decision.weights.dependences import Dependence
 from neardup.linkage.decision.weights.model import Model, view_log_odds
 from neardup.linkage.decision.weights.tallies import SAME
@@ -95,7 +95,7 @@ _WAYS_OUT = (
 
 
 def decision_notes(
-    records: Records, spec: LinkSpec, found: Candidates, decision: Decision, pairs: np.ndarray
+    records: Records, spec: LinkSpec, found: Candidates, decision: MatchDecision, pairs: np.ndarray
 ) -> tuple[str, ...]:
     """Return the notes on a decision.
 
@@ -161,7 +161,7 @@ def dependence_note(names: tuple[str, ...]) -> str:
     )
 
 
-def dependent_fields(decision: Decision, names: list[str]) -> tuple[str, ...]:
+def dependent_fields(decision: MatchDecision, names: list[str]) -> tuple[str, ...]:
     """Return the fields that agree together in records that differ, which makes odds too high."""
     views = {view.name: view for view in decision.model.views}
     edges: list[Dependence] = []
@@ -177,7 +177,7 @@ def dependent_fields(decision: Decision, names: list[str]) -> tuple[str, ...]:
     return tuple(names[k] for k in fields)
 
 
-def _overconfident(model: Model, decision: Decision) -> bool:
+def _overconfident(model: Model, decision: MatchDecision) -> bool:
     """Return whether random pairs see far more matches than candidates that differ do."""
     if len(model.views) != 2:
         return False

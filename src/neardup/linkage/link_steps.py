@@ -12,7 +12,7 @@ import numpy as np
 from neardup.cluster.methods import lowest
 from neardup.errors import InputError, SpecError
 from neardup.files.scratch import Scratch
-from neardup.linkage.blocks.field_blocks import Asked, add_field_blocks
+from neardup.linkage.blocks.field_blocks import BlockSettings, add_field_blocks
 from neardup.linkage.blocks.large_groups import MOST_EQUAL, find_copies, large_values, without
 from neardup.linkage.blocks.record_blocks import (
     Candidates,
@@ -20,7 +20,7 @@ from neardup.linkage.blocks.record_blocks import (
     check_hashes,
     find_candidates,
 )
-from neardup.linkage.deciding import Decision, decide_candidates
+from neardup.linkage.deciding import MatchDecision, decide_candidates
 from neardup.linkage.decision.clusters import Scored, cluster_records, matches
 from neardup.linkage.decision.labels import Labels
 from neardup.linkage.decision.weights.frequencies import row_hashes
@@ -34,7 +34,7 @@ from neardup.linkage.field_notes import (
     field_notes,
 )
 from neardup.linkage.fields import LinkSpec
-from neardup.linkage.record_files import Records, Source, read_records
+from neardup.linkage.record_files import Records, RecordSource, read_records
 from neardup.memory_plan import plan_records
 from neardup.threads import Pool
 
@@ -92,7 +92,7 @@ class Linked:
     """
 
     blocked: Blocked
-    decision: Decision
+    decision: MatchDecision
     pairs: np.ndarray
     clusters: np.ndarray
     sizes: np.ndarray
@@ -105,7 +105,7 @@ class Linked:
         return "score" if self.dependent else "probability"
 
 
-def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:
+def block(given: RecordSource, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:
     """Read records and find the candidates.
 
     Raises:
@@ -115,7 +115,7 @@ def block(given: Source, spec: LinkSpec, pool: Pool, memory: int | None = None) 
     return block_records(read(given, spec, pool, memory), spec, pool)
 
 
-def read(given: Source, spec: LinkSpec, pool: Pool, memory: int | None) -> Records:
+def read(given: RecordSource, spec: LinkSpec, pool: Pool, memory: int | None) -> Records:
     """Read records; arrays of their candidates have the memory then.
 
     Raises:
@@ -161,7 +161,7 @@ def candidates_of(records: Records, features: Features, spec: LinkSpec, pool: Po
     copies = find_copies(features, first)
     others = without(features, copies)
     found = find_candidates(others, spec, first, pool)
-    found = add_field_blocks(found, others, records.columns, Asked(spec, first), pool)
+    found = add_field_blocks(found, others, records.columns, BlockSettings(spec, first), pool)
     return add_copies(found, copies, pool)
 
 
@@ -236,7 +236,7 @@ def decide_again(linked: Linked, decide_at: float) -> Linked:
     return grouped(replace(blocked, spec=spec), linked.decision)
 
 
-def grouped(blocked: Blocked, decision: Decision) -> Linked:
+def grouped(blocked: Blocked, decision: MatchDecision) -> Linked:
     """Group the records that are one by a decision."""
     spec, candidates = blocked.spec, blocked.candidates
     scored = Scored(candidates.a, candidates.b, decision.margin(spec.decide_at))

@@ -64,7 +64,7 @@ class Records:
         return sum(len(ids) for ids in self.ids)
 
 
-class Source(NamedTuple):
+class RecordSource(NamedTuple):
     """One or two files, or frames.
 
     Attributes:
@@ -84,7 +84,7 @@ class Source(NamedTuple):
         """The one or two."""
         return [self.a] if self.b is None else [self.a, self.b]
 
-    def open(self, state: RunState | None = None) -> Source:
+    def open(self, state: RunState | None = None) -> RecordSource:
         """Open them; pipes are copied into the state of a run."""
         opened, reading = list[OpenInput](), self.reading
         for number, one in enumerate(self.given):
@@ -95,7 +95,7 @@ class Source(NamedTuple):
 
 
 def read_records(
-    given: Source, spec: LinkSpec, pool: Pool, check: Callable[[int, int], object]
+    given: RecordSource, spec: LinkSpec, pool: Pool, check: Callable[[int, int], object]
 ) -> Records:
     """Read one or two files, or frames.
 

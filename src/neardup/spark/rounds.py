@@ -20,7 +20,7 @@ Stage = Callable[..., DataFrame]
 _SLICES = 8
 
 
-class _Found:
+class _RoundAnswers:
     """Answers of all rounds, in a few tables: each of a level is about 16 of the level below."""
 
     def __init__(self, stage: Stage) -> None:
@@ -70,7 +70,7 @@ def compare_large(
             stacklevel=5,
         )
     roots = one_per_partition(candidates.sparkSession, last + 1)
-    found = _Found(stage)
+    found = _RoundAnswers(stage)
 
     def resolve(turn: int) -> DataFrame:
         within = found.alive(rows.where(f.col("range") == turn))

@@ -18,7 +18,7 @@ _RED, _GREEN, _PLAIN = "\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedView:
     """The result in a sentence, notes with a label each, and none, one or two named texts."""
 
     head: str
@@ -32,7 +32,7 @@ class Compared:
         return differences(*self.texts) if len(self.texts) == 2 else []
 
 
-def render(view: Compared, colour: bool = False, context: int = sys.maxsize) -> str:
+def render(view: ComparedView, colour: bool = False, context: int = sys.maxsize) -> str:
     """Return the headline, the notes, and the texts with their differences marked."""
     width = max((len(note.label) for note in view.notes), default=0)
     lines = [visible(view.head)]
@@ -66,7 +66,7 @@ def _only(text: str, side: int, colour: bool) -> str:
     return "\n".join(line and f"{paint}{line}{_PLAIN}" for line in lines)
 
 
-def page(view: Compared, context: int) -> str:
+def page(view: ComparedView, context: int) -> str:
     """Return a page with a headline, notes, and the texts with what differs marked in each."""
     parts, sides = list(folded(view.parts, context)), []
     for side, text in enumerate(view.texts):
@@ -82,21 +82,21 @@ def _of_side(part: Difference | Fold, side: int) -> tuple[str, str]:
     return "" if part.op == "equal" else ("del", "ins")[side], text
 
 
-def view(found: Explanation) -> Compared:
+def view(found: Explanation) -> ComparedView:
     documents = [d for d in (found.document, found.other) if d is not None]
     names = tuple(name(document.doc_id) for document in documents)
-    return Compared(
+    return ComparedView(
         _headline(found, *names), tuple(_notes(found, *names)), names, found.texts or ()
     )
 
 
 def view_of_pair(
     pair: Comparison, shingle: str, names: tuple[str, str], texts: tuple[str, ...]
-) -> Compared:
+) -> ComparedView:
     """Return the view of a comparison of two texts, or none, by their shingles."""
     this, that = (name(one) for one in names)
     notes = tuple(_notes_of_pair(pair, this, that, shingle))
-    return Compared(_headline_of_pair(pair, this, that), notes, (this, that), texts)
+    return ComparedView(_headline_of_pair(pair, this, that), notes, (this, that), texts)
 
 
 def _headline(found: Explanation, this: str, that: str = "") -> str:

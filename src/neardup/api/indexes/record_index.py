@@ -150,12 +150,12 @@ class RecordIndex:
         """
         from neardup.api.finished.link_runs import LinkRun
         from neardup.linkage.incremental.linking_new import link_new
-        from neardup.linkage.record_files import Source
+        from neardup.linkage.record_files import RecordSource
 
         how = options["reading"]
         if how.id is None and self._store.id is None:
             raise SpecError("the index has no ids to replace records by", "give the column `id`")
-        given = Source(records, reading=how)
+        given = RecordSource(records, reading=how)
         with ids_left_out(how.private_ids), Pool() as pool:
             return LinkRun._of(link_new(self._store, given, pool, replace=True))
 

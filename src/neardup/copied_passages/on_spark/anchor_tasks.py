@@ -11,7 +11,7 @@ import pyarrow as pa
 from neardup.arrays import array_of, numbers
 from neardup.copied_passages.on_spark.packing import (
     HERE,
-    Rows,
+    ShuffleRows,
     column,
     pack,
     steps_of,
@@ -84,7 +84,7 @@ def divided(values: np.ndarray) -> list[tuple[int, int, int]]:
 
 def by_range(rows: Batches, borders: np.ndarray) -> Out:
     """Send the keys of documents to their ranges."""
-    out = Rows()
+    out = ShuffleRows()
     for batch in rows:
         ranks, of = numbers(batch["rank"]), range_of(borders, numbers(batch["rank"]))
         keys: Any = batch["keys"]
@@ -103,7 +103,7 @@ def share_anchors(rows: Batches, shares: int) -> Out:
 
     Keys that a range has twice need no answer: the positions of their anchors go `HERE`.
     """
-    out = Rows()
+    out = ShuffleRows()
     for target, found in targets(rows):
         documents = [unpack(data, np.int64, _I32, _U64) for _, data in found]
         ranks, counts = column(documents, 0, np.int64), column(documents, 1, _I32)
@@ -131,7 +131,7 @@ def share_anchors(rows: Batches, shares: int) -> Out:
 
 def repeated_anchors(rows: Batches) -> Out:
     """Of a share of all keys, send those that are there twice back to their ranges."""
-    out = Rows()
+    out = ShuffleRows()
     for _, found in targets(rows):
         pairs = [unpack(data, _U64, _U64) for _, data in found]
         keys = column(pairs, 0, _U64)

@@ -47,7 +47,7 @@ def undo_steps(values: np.ndarray) -> np.ndarray:
     return np.cumsum(values, dtype=values.dtype)
 
 
-class Rows:
+class ShuffleRows:
     """Collects rows for a shuffle; yields them in batches of some megabytes."""
 
     def __init__(self, size: int = 16 << 20) -> None:

@@ -311,7 +311,7 @@ class _Search:
         size: Any = runs.where(f"kind = {run_tasks.RUNS}").agg(f.sum(f.length("data"))).first()
         shares = max(2 * parts, -(-(size[0] or 0) * _RUN_BYTES // 16 // task_bytes))
         groups = "within" if spec.within else "across" if spec.across else ""
-        rule = run_tasks.Rule(words, groups, spec.boilerplate)
+        rule = run_tasks.SparkRule(words, groups, spec.boilerplate)
         given = to_targets(runs.where(f"kind = {run_tasks.RUNS}"))
         sums = _stage(
             store, "range-sums", lambda: task(given, run_tasks.sum_up, rule=rule, shares=shares)

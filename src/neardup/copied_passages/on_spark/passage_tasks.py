@@ -13,7 +13,7 @@ from neardup.copied_passages.offsets import key_of
 from neardup.copied_passages.on_spark.anchor_tasks import NONE, divided, range_of
 from neardup.copied_passages.on_spark.packing import (
     HERE,
-    Rows,
+    ShuffleRows,
     pack,
     steps_of,
     targets,
@@ -96,7 +96,7 @@ def _hulls(
 
 def requests(rows: Batches, borders: np.ndarray, limit: int, old: int) -> Out:
     """Ask other ranges for the segments that the passages of a range may grow along."""
-    out = Rows()
+    out = ShuffleRows()
     for target, found in targets(rows):
         for _, data in found:
             shares = _shares_of(unpack_segments(data), int(borders[target]), limit, old)
@@ -112,7 +112,7 @@ def requests(rows: Batches, borders: np.ndarray, limit: int, old: int) -> Out:
 
 def answers(rows: Batches) -> Out:
     """Answer `requests`, which come after the segments of their target, of kind `HERE`."""
-    out = Rows()
+    out = ShuffleRows()
     for _, found in targets(rows):
         found.sort(key=lambda row: row[0])
         position, runs, first, *_ = unpack_segments(found[0][1])
@@ -142,7 +142,7 @@ DOCUMENT_TYPES = (_I64, _I32, _I32, _I64, _I64, _I64)
 
 def passages(rows: Batches, spec: PassageSpec, borders: np.ndarray, limit: int, old: int) -> Out:
     """Make the passages of ranges, share by share, of their segments and of `answers`."""
-    out = Rows()
+    out = ShuffleRows()
     for target, found in targets(rows):
         found.sort(key=lambda row: row[0])
         table = unpack_segments(found[0][1])
@@ -234,7 +234,7 @@ def _keys(position: np.ndarray, words: np.ndarray, source: np.ndarray, origin: n
 
 def ask_characters(rows: Batches, borders: np.ndarray) -> Out:
     """Ask the ranges of passages, of their sources and origins for characters."""
-    out = Rows()
+    out = ShuffleRows()
     for target, found in targets(rows):
         for share, data in found:
             (position, words, source, origin, *_), _ = _unpacked(data)
@@ -249,7 +249,7 @@ def ask_characters(rows: Batches, borders: np.ndarray) -> Out:
 
 def characters(rows: Batches) -> Out:
     """Answer `ask_characters`; rows of kind `HERE` have the characters of words."""
-    out = Rows()
+    out = ShuffleRows()
     for _, found in targets(rows):
         spans = [unpack_spans(data) for kind, data in found if kind == HERE]
         position, size = (np.concatenate([s[k] for s in spans]) for k in range(2))

@@ -14,7 +14,7 @@ from neardup.arrays import numbers
 from neardup.copied_passages.on_spark.anchor_tasks import NONE, divided, range_of, tokeniser_of
 from neardup.copied_passages.on_spark.packing import (
     HERE,
-    Rows,
+    ShuffleRows,
     column,
     pack,
     steps_of,
@@ -46,7 +46,7 @@ _SALT = _U64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
-class Rule:
+class SparkRule:
     """Which equal runs are sources.
 
     Attributes:
@@ -77,7 +77,7 @@ def runs(rows: Batches, shingle: ShingleSpec, words: int, borders: np.ndarray) -
 
     Rows have ``rank``, ``marks``, ``text`` and, where groups are compared, ``group``.
     """
-    out, recent = Rows(), np.empty((_RECENT, 3), _U64)
+    out, recent = ShuffleRows(), np.empty((_RECENT, 3), _U64)
     for batch in rows:
         before = -1  # a copy is in the same row as the other anchor
         order: Any = pc.sort_indices(batch["rank"])
@@ -264,7 +264,7 @@ class _Runs(NamedTuple):
     grouped: np.ndarray  # bool[n]: whether it has one
 
 
-def _runs_of(found: list[tuple[int, bytes]], rule: Rule) -> _Runs:
+def _runs_of(found: list[tuple[int, bytes]], rule: SparkRule) -> _Runs:
     types = (_U64, _U64, _U64, _U64, _U64, _U64, np.bool_, _U64, _I64, _I64, np.bool_)
     parts, tables = [], []
     for kind, data in found:
@@ -317,12 +317,12 @@ def _mixed(values: np.ndarray) -> np.ndarray:
     return np.asarray(ranged.mixed(values, np.empty_like(values)))
 
 
-def sum_up(rows: Batches, rule: Rule, shares: int) -> Out:
+def sum_up(rows: Batches, rule: SparkRule, shares: int) -> Out:
     """Send each distinct run of a range to its share, with its first and last position there.
 
     Positions and numbers of all runs stay `HERE`, for `segments`.
     """
-    out = Rows()
+    out = ShuffleRows()
     for target, found in targets(rows):
         runs = _runs_of(found, rule)
         of, firsts = _numbered(runs.high, runs.low)
@@ -359,7 +359,7 @@ class _Distinct(NamedTuple):
 
 
 def _for_shares(
-    runs: _Runs, distinct: _Distinct, rule: Rule, shares: int
+    runs: _Runs, distinct: _Distinct, rule: SparkRule, shares: int
 ) -> Iterator[tuple[int, bytes]]:
     """Yield each share that has some of the distinct runs, with these."""
     of, firsts, high, low, begin = distinct
@@ -398,9 +398,9 @@ def _of_columns(values: np.ndarray, width: int) -> np.ndarray:
     return np.stack([undo_steps(column) for column in values.reshape(width, -1)], 1)
 
 
-def before_each(rows: Batches, rule: Rule) -> Out:
+def before_each(rows: Batches, rule: SparkRule) -> Out:
     """Answer the ranges of a share's runs: what stands before them, for runs of two ranges."""
-    out, across = Rows(), rule.groups == "across"
+    out, across = ShuffleRows(), rule.groups == "across"
     types = [_U64, _U64, _U64, _U64, _U32, *([_U64, _I64] if across else [])]
     for _, found in targets(rows):
         found.sort(key=lambda row: row[0])
@@ -431,13 +431,13 @@ def before_each(rows: Batches, rule: Rule) -> Out:
     yield from out.rest()
 
 
-def segments(rows: Batches, rule: Rule) -> Out:
+def segments(rows: Batches, rule: SparkRule) -> Out:
     """Find the earlier positions of the runs of a range that occur twice, as segments.
 
     Rows are what `sum_up` left, of kind `HERE`, and what `before_each` answers. Yields a row for
     each range, with what `pack_segments` packs.
     """
-    out = Rows()
+    out = ShuffleRows()
     for target, found in targets(rows):
         answers = [data for kind, data in found if kind != HERE]
         (local,) = [data for kind, data in found if kind == HERE]
@@ -466,7 +466,7 @@ def unpack_segments(data: bytes) -> list[np.ndarray]:
     return [position, runs, first, origin, latest, documents]
 
 
-def _segments(local: bytes, answers: list[bytes], rule: Rule) -> list[np.ndarray]:
+def _segments(local: bytes, answers: list[bytes], rule: SparkRule) -> list[np.ndarray]:
     across, within = rule.groups == "across", rule.groups == "within"
     more = [_I32] if within else [_I64, np.bool_] if across else []
     steps, of, *groups = unpack(local, _U64, _I32, *more)

@@ -56,7 +56,7 @@ class Again(NamedTuple):
     texts: Callable[[np.ndarray], pa.LargeStringArray]  # of some rows, int64[]
 
 
-class Marked(NamedTuple):
+class MarkedAnchors(NamedTuple):
     """Some of all anchors."""
 
     bits: np.ndarray  # uint8[anchors / 4]: two bits for each, see `mark`
@@ -98,7 +98,7 @@ class Finder:
     def repeats(
         self,
         corpus: Corpus,
-        marked: Marked,
+        marked: MarkedAnchors,
         read: Callable[[int, Callable[[int], None]], Iterator[Again]],
         groups: Groups | None = None,
         boilerplate: int = 0,
@@ -365,11 +365,11 @@ class Anchors:
         )
         return Corpus(tokens, counts, numbers, ends, short)
 
-    def marked(self) -> Marked:
+    def marked(self) -> MarkedAnchors:
         """Return the anchors with a key that another one has too."""
         work = self._finder.work
         if work.progress.is_marked:
-            return Marked(*work.progress.marked())
+            return MarkedAnchors(*work.progress.marked())
         bits = work.scratch.filled(-(-self._anchors // 4), np.uint8, 0)
         count = 0
 
@@ -383,4 +383,4 @@ class Anchors:
         work.note_rows(self._spill)
         work.progress.put_marked(bits, count)
         self._spill.close()
-        return Marked(bits, count)
+        return MarkedAnchors(bits, count)

@@ -215,7 +215,7 @@ class Segment:
         if not found.add(lambda *arrays: find_in_blocks(self._blocks, self.entries, keys, *arrays)):
             raise self._damaged()
 
-    def spans(self, keys: np.ndarray, found: Spans) -> None:
+    def spans(self, keys: np.ndarray, found: KeySpans) -> None:
         """Add how many documents have some keys, with the smallest and the greatest of each.
 
         Only of segments whose entries are in order of key, then document.
@@ -305,7 +305,7 @@ def distinct(values: np.ndarray) -> np.ndarray:
     return values[new]
 
 
-class Spans(NamedTuple):
+class KeySpans(NamedTuple):
     """How many documents have each of some keys.
 
     Attributes:
@@ -319,7 +319,7 @@ class Spans(NamedTuple):
     lasts: np.ndarray
 
     @classmethod
-    def none(cls, keys: int) -> Spans:
+    def none(cls, keys: int) -> KeySpans:
         """Return those of keys that no document has."""
         return cls(np.zeros(keys, np.int64), np.full(keys, 2**32), np.full(keys, -1))
 

@@ -49,7 +49,7 @@ _AHEAD = 2
 _NO_LIMIT = 2**62
 
 
-class Asked(NamedTuple):
+class BlockSettings(NamedTuple):
     """Settings of the blocks of fields.
 
     Attributes:
@@ -71,7 +71,7 @@ def add_field_blocks(
     found: Candidates,
     features: Features,
     columns: tuple[pa.LargeStringArray, ...],
-    asked: Asked,
+    asked: BlockSettings,
     pool: Pool,
 ) -> Candidates:
     """Add the candidates of single fields and of pairs of fields to those of complete records.
@@ -111,7 +111,7 @@ def add_field_blocks(
     return replace(found, a=edges.a, b=edges.b, similarity=edges.similarity, blocks=tuple(blocks))
 
 
-def _blocked(asked: Asked) -> list[int]:
+def _blocked(asked: BlockSettings) -> list[int]:
     """Return the numbers of the fields that have blocks of their own."""
     fields = enumerate(asked.spec.fields)
     return [k for k, field in fields if field.compare != "numeric" and asked.wants((k,))]
@@ -120,7 +120,7 @@ def _blocked(asked: Asked) -> list[int]:
 def _of_fields(
     features: Features,
     columns: tuple[pa.LargeStringArray, ...],
-    asked: Asked,
+    asked: BlockSettings,
     pool: Pool,
     advance: Callable[[int], None],
 ) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
@@ -152,7 +152,7 @@ def _of_fields(
 
 
 def _of_two_fields(
-    features: Features, asked: Asked, tried: list[tuple[int, ...]], pool: Pool
+    features: Features, asked: BlockSettings, tried: list[tuple[int, ...]], pool: Pool
 ) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     left = MOST * len(features.hashes)
 

@@ -11,7 +11,7 @@ from neardup.linkage.decision.weights.frequencies import equal_pairs
 _NONE = np.empty(0, np.int64)
 
 
-class Groups(NamedTuple):
+class ValueGroups(NamedTuple):
     """Records that share a value; only those that have one.
 
     Attributes:
@@ -34,7 +34,7 @@ class Groups(NamedTuple):
     one: np.ndarray = _NONE
     two: np.ndarray = _NONE
 
-    def with_similar(self, one: np.ndarray, two: np.ndarray) -> Groups:
+    def with_similar(self, one: np.ndarray, two: np.ndarray) -> ValueGroups:
         """Return the same with pairs of groups whose values are similar."""
         return self._replace(one=one, two=two)
 
@@ -92,7 +92,7 @@ class Groups(NamedTuple):
         return self.order[begin[one] + k // width], self.order[other[two] + k % width]
 
 
-def group_values(hashes: np.ndarray, split: int) -> Groups:
+def group_values(hashes: np.ndarray, split: int) -> ValueGroups:
     """Group records by the hash of a value, uint64[n]; 0 is no value.
 
     Args:
@@ -108,7 +108,7 @@ def group_values(hashes: np.ndarray, split: int) -> Groups:
     if split < len(hashes):
         before = np.append(0, np.cumsum(order < split))
         first = (before[begin[1:]] - before[begin[:-1]]).astype(np.int64)
-    return Groups(order, begin, order[starts], first, split, len(hashes))
+    return ValueGroups(order, begin, order[starts], first, split, len(hashes))
 
 
 def equal_pairs_of(hashes: np.ndarray, split: int) -> int:

@@ -122,7 +122,7 @@ class Most(NamedTuple):
     of: Callable[[np.ndarray, np.ndarray], int]
 
 
-class _Found(NamedTuple):
+class _BandPairs(NamedTuple):
     """Pairs of some bands, in parts."""
 
     parts: list[Triple]
@@ -130,7 +130,7 @@ class _Found(NamedTuple):
     not_compared: int
 
 
-class _Search(NamedTuple):
+class _RecordSearch(NamedTuple):
     """Records in which pairs are looked for.
 
     Attributes:
@@ -155,7 +155,7 @@ class _Search(NamedTuple):
     lowest: float
     only_common: int
 
-    def pairs(self, bands: Bands, low: int, keys: np.ndarray, pool: Pool) -> Iterator[_Found]:
+    def pairs(self, bands: Bands, low: int, keys: np.ndarray, pool: Pool) -> Iterator[_BandPairs]:
         """Yield the candidates of some bands, of which `low` is the first one, some at a time.
 
         Args:
@@ -166,7 +166,7 @@ class _Search(NamedTuple):
         """
         for found in _of_bands(self, bands, low, keys[: bands.num_bands], pool):
             parts = [self._worth(part, pool) for part in found.parts]
-            yield _Found(parts, found.compared + found.ruled_out, found.not_compared)
+            yield _BandPairs(parts, found.compared + found.ruled_out, found.not_compared)
 
     def _worth(self, part: Triple, pool: Pool) -> Triple:
         """Return those of some pairs that are candidates, in the same memory."""
@@ -182,7 +182,7 @@ class _Search(NamedTuple):
         return part[0][: len(kept)], part[1][: len(kept)], part[2][: len(kept)]
 
 
-def _search(features: Features, spec: LinkSpec, first: int, pool: Pool) -> _Search:
+def _search(features: Features, spec: LinkSpec, first: int, pool: Pool) -> _RecordSearch:
     common, every = common_of(features), np.arange(len(features.hashes))
     hashed = hashed_sets(features.records, every, common)
     # By content: the result does not depend on the order of the records.
@@ -192,7 +192,7 @@ def _search(features: Features, spec: LinkSpec, first: int, pool: Pool) -> _Sear
     if record_weight(features, pool).max(initial=0) < rare_enough(features.counted):
         lowest = block_at(spec)  # no pair below can share enough
     only = _only_common(features.records, hashed, common)
-    return _Search(features, spec, first, common, order, sets, _ragged(hashed), lowest, only)
+    return _RecordSearch(features, spec, first, common, order, sets, _ragged(hashed), lowest, only)
 
 
 def _ragged(sets: Sets) -> Ragged:
@@ -301,7 +301,7 @@ def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> 
     return edges if most.of(edges.a, edges.b) <= most.pairs else None
 
 
-def _all_bands(search: _Search, bands: Bands, pool: Pool) -> Iterator[_Found]:
+def _all_bands(search: _RecordSearch, bands: Bands, pool: Pool) -> Iterator[_BandPairs]:
     # Once, as it takes longer to clear new memory than to fill it.
     keys = np.empty((min(_BANDS, bands.num_bands), len(search.order)), np.uint64)
     for low in range(0, bands.num_bands, _BANDS):
@@ -398,7 +398,7 @@ def worth(
 
 
 def _of_bands(
-    search: _Search, bands: Bands, low: int, keys: np.ndarray, pool: Pool
+    search: _RecordSearch, bands: Bands, low: int, keys: np.ndarray, pool: Pool
 ) -> Iterator[FoundPairs]:
     """Compare the records that share a bucket in one of some bands."""
     _sign(search.shingles, bands.rows, search.spec.seed + low, keys, pool)

@@ -10,7 +10,7 @@ from neardup.cluster.edges import batches
 from neardup.linkage.decision.weights.agreement_classes import exact, shares
 from neardup.linkage.decision.weights.frequencies import ValueCounts
 from neardup.linkage.decision.weights.learning import candidates_view
-from neardup.linkage.decision.weights.model import Agreements, Model, View, probability
+from neardup.linkage.decision.weights.model import Agreements, KindWeights, Model, probability
 from neardup.linkage.decision.weights.tallies import tally
 from neardup.threads import Pool
 
@@ -126,6 +126,6 @@ def _step(pairs: Agreements, values: ValueCounts, matches: np.ndarray, pool: Poo
     return Model((_with_share(view, float(found.sum()), len(matches)),), None)
 
 
-def _with_share(view: View, matches: float, pairs: int) -> View:
+def _with_share(view: KindWeights, matches: float, pairs: int) -> KindWeights:
     share = min(max(matches / max(pairs, 1), 1e-9), 1 - 1e-9)
     return view._replace(prior=round(float(np.log(share) - np.log1p(-share)), 9))

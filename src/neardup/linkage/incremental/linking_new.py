@@ -17,7 +17,7 @@ from neardup.errors import hint_instead
 from neardup.index.answers import id_values
 from neardup.index.incoming import ids_as_stored
 from neardup.index.storing.bodies import Id
-from neardup.linkage.blocks.field_blocks import Asked, add_field_blocks, of_one_field
+from neardup.linkage.blocks.field_blocks import BlockSettings, add_field_blocks, of_one_field
 from neardup.linkage.blocks.record_blocks import (
     Block,
     block_at,
@@ -34,7 +34,7 @@ from neardup.linkage.features import make_features
 from neardup.linkage.field_notes import empty_notes
 from neardup.linkage.field_similarity import Compared, compare
 from neardup.linkage.incremental.record_changes import remove_stored
-from neardup.linkage.incremental.record_store import RecordStore, Stored
+from neardup.linkage.incremental.record_store import RecordStore, StoredRecords
 from neardup.linkage.link_steps import (
     Against,
     Blocked,
@@ -44,7 +44,7 @@ from neardup.linkage.link_steps import (
     decide,
     use_memory,
 )
-from neardup.linkage.record_files import Records, Source, read_records
+from neardup.linkage.record_files import Records, RecordSource, read_records
 from neardup.match.verifying import similarities
 from neardup.memory_plan import plan_records
 from neardup.threads import Pool
@@ -68,7 +68,7 @@ class _Again(NamedTuple):
 
 def link_new(
     store: RecordStore,
-    given: Source,
+    given: RecordSource,
     pool: Pool,
     replace: bool = False,
     memory: int | None = None,
@@ -81,7 +81,7 @@ def link_new(
 @contextmanager
 def linking_new(
     store: RecordStore,
-    given: Source,
+    given: RecordSource,
     pool: Pool,
     replace: bool = False,
     memory: int | None = None,
@@ -115,7 +115,7 @@ def linking_new(
         keys = store.keys(features, records.columns, pool)
     among = find_candidates(features, spec, len(records), pool, store.bands)
     if store.blocks:
-        asked = Asked(spec, len(records), store.blocks)
+        asked = BlockSettings(spec, len(records), store.blocks)
         among = add_field_blocks(among, features, records.columns, asked, pool)
     notes = block_notes(records, features, among, spec)
     if not len(records):
@@ -151,7 +151,7 @@ def linking_new(
             blocked = _with_pairs(blocked, store, pairs, pool)
         linked = _decided(blocked, store, again, (old.clusters, numbers), pool)
         with pool.stage("insert"):
-            store.insert(Stored(ids, records.columns, linked.clusters[blocked.new :]), keys)
+            store.insert(StoredRecords(ids, records.columns, linked.clusters[blocked.new :]), keys)
         yield linked
     store.after_insert()
 
@@ -207,7 +207,7 @@ def _learn_again(
     return _Again(follow_clusters(linked.clusters, old.clusters, numbers))
 
 
-def _together(old: Stored, ids: list[Id], new: Records) -> Records:
+def _together(old: StoredRecords, ids: list[Id], new: Records) -> Records:
     """Return the records of an index that may be candidates, and new ones after them."""
     ids = old.ids + ids
     kind = "int" if ids and isinstance(ids[0], int) else "str"

@@ -26,7 +26,7 @@ from neardup.index.storing.merging import Merger
 from neardup.index.storing.snapshot import BucketPairs, bucket_names
 from neardup.index.storing.transactions import Core
 from neardup.linkage.blocks.record_blocks import block_at, common_shingles, record_keys
-from neardup.linkage.deciding import Decision
+from neardup.linkage.deciding import MatchDecision
 from neardup.linkage.decision.weights.model import Model
 from neardup.linkage.features import RECORD, Features, make_features
 from neardup.linkage.fields import LinkSpec
@@ -48,7 +48,7 @@ _TABLES = (
 _STORED, _ASKED = 16_384, 512
 
 
-class Stored(NamedTuple):
+class StoredRecords(NamedTuple):
     """Some records of an index, in the order in which they came.
 
     Attributes:
@@ -154,7 +154,7 @@ class RecordStore:
             self._learnt.clear()
         return changed
 
-    def learn(self, features: Features, decision: Decision) -> None:
+    def learn(self, features: Features, decision: MatchDecision) -> None:
         """Replace weights, frequencies and the foot of the valley; within a transaction.
 
         Args:
@@ -293,22 +293,22 @@ class RecordStore:
             docs.append(found.doc)
         return BucketPairs(keys.rows[np.concatenate(rows)], np.concatenate(docs))
 
-    def fetch(self, docs: np.ndarray) -> Stored:
+    def fetch(self, docs: np.ndarray) -> StoredRecords:
         """Return some records, by their numbers in ascending order."""
         return self._stored(sorted(self.core.catalogue.fetch(docs.tolist())))
 
-    def everything(self) -> Stored:
+    def everything(self) -> StoredRecords:
         """Return all records."""
         return self._stored([row for rows in self.core.rows() for row in rows])
 
-    def _stored(self, rows: list[DocumentRow]) -> Stored:
+    def _stored(self, rows: list[DocumentRow]) -> StoredRecords:
         bodies = [json.loads(row.body) for row in rows]
         columns = tuple(
             strings_of([body[k].encode() for body in bodies])
             for k in range(1, 1 + len(self.spec.fields))
         )
         clusters = np.array([body[0] for body in bodies], np.int64)
-        return Stored([row.id for row in rows], columns, clusters)
+        return StoredRecords([row.id for row in rows], columns, clusters)
 
     def sizes(self, clusters: np.ndarray) -> dict[int, int]:
         """Return the numbers of records of some clusters; those of new ones are left out.
@@ -365,7 +365,7 @@ class RecordStore:
                 "neardup index update",
             )
 
-    def insert(self, new: Stored, keys: Keys) -> None:
+    def insert(self, new: StoredRecords, keys: Keys) -> None:
         """Insert records with their keys."""
         values = zip(*(column.to_pylist() for column in new.columns), strict=True)
         clusters = new.clusters.tolist()
@@ -434,7 +434,7 @@ def open_store(folder: GivenPath, readonly: bool = False) -> RecordStore:
         return RecordStore(folder, Catalogue(folder.path / DATABASE, Options(readonly)))
 
 
-def _counted_in(features: Features, decision: Decision) -> dict[str, Any]:
+def _counted_in(features: Features, decision: MatchDecision) -> dict[str, Any]:
     """Return the numbers that were counted in the records that weights are learnt from."""
     return {
         "counted": len(features.hashes),
@@ -446,7 +446,7 @@ def _counted_in(features: Features, decision: Decision) -> dict[str, Any]:
     }
 
 
-def _learnt_of(features: Features, decision: Decision) -> dict[str, bytes]:
+def _learnt_of(features: Features, decision: MatchDecision) -> dict[str, bytes]:
     return {
         "weights": features.weights.astype("<f4").tobytes(),
         "model": json.dumps(decision.model.as_dict()).encode(),
@@ -483,6 +483,6 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
             first, last = np.searchsorted(keys.rows, [low, low + _STORED])
             of_batch = Keys(keys.rows[first:last] - low, keys.values[first:last], keys.ends)
             columns = tuple(column[batch] for column in records.columns)
-            store.insert(Stored(ids[batch], columns, linked.clusters[batch]), of_batch)
+            store.insert(StoredRecords(ids[batch], columns, linked.clusters[batch]), of_batch)
     store.after_insert()
     return store

@@ -13,7 +13,7 @@ from neardup.files.scratch import Scratch
 from neardup.frame.storage import Storage
 from neardup.linkage.blocks.large_groups import find_copies
 from neardup.linkage.blocks.record_blocks import Block, Candidates, common_of
-from neardup.linkage.deciding import Decision, agreements_of, counts_of
+from neardup.linkage.deciding import MatchDecision, agreements_of, counts_of
 from neardup.linkage.decision.threshold import Threshold
 from neardup.linkage.decision.weights.model import Model
 from neardup.linkage.features import make_features
@@ -84,7 +84,7 @@ def _linked(storage: Storage) -> Linked:
         np.array(about["histogram"]),
     )
     agreements = agreements_of(candidates, compared, len(records.ids) > 1, pool)
-    decision = Decision(
+    decision = MatchDecision(
         compared,
         agreements,
         values,

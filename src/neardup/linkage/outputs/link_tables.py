@@ -35,7 +35,7 @@ _SEPARATOR = "-__-"
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecidedPairs:
     """Input of an evaluation: candidates, and decisions, by numbers of records.
 
     Attributes:
@@ -61,7 +61,7 @@ class Decided:
     one_to_one: bool = False
 
 
-def decided(found: Blocked | Linked) -> Decided:
+def decided(found: Blocked | Linked) -> DecidedPairs:
     """Return the input of an evaluation of candidates, or of a linkage.
 
     Raises:
@@ -76,12 +76,12 @@ def decided(found: Blocked | Linked) -> Decided:
     candidates = blocked.candidates
     known = (blocked.records.ids, candidates.a, candidates.b, candidates.possible)
     if isinstance(found, Blocked):
-        return Decided(*known)
+        return DecidedPairs(*known)
     match = np.zeros(len(candidates.a), np.bool_)
     match[found.pairs] = True
     spec = blocked.spec
     log_odds = found.decision.log_odds
-    return Decided(*known, log_odds, match, found.clusters, spec.decide_at, spec.one_to_one)
+    return DecidedPairs(*known, log_odds, match, found.clusters, spec.decide_at, spec.one_to_one)
 
 
 def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:

@@ -20,7 +20,7 @@ _reply = msgpack.Decoder(Reply).decode
 _Answer: TypeAlias = Failed | Done | DecidedColumns
 
 
-class _Asked(NamedTuple):
+class _Waiting(NamedTuple):
     """A request that the writer has not answered, and its bytes."""
 
     done: asyncio.Future[_Answer]
@@ -39,7 +39,7 @@ class WriterLink(Frames):
     def __init__(self, limits: CallLimits, metrics: CallMetrics, lost: Callable[[], None]) -> None:
         super().__init__()
         self._limits, self._metrics, self._lost = limits, metrics, lost
-        self._waiting: dict[int, _Asked] = {}
+        self._waiting: dict[int, _Waiting] = {}
         self._number = self._bytes = 0
         self._ready: asyncio.Future[tuple[int, ...]] = asyncio.get_running_loop().create_future()
 
@@ -62,7 +62,7 @@ class WriterLink(Frames):
         done: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
         until = time.monotonic() + limits.seconds
         size = self.send(WriteRequest(self._number, until, what))  # type: ignore[arg-type]
-        self._waiting[self._number] = _Asked(done, size)
+        self._waiting[self._number] = _Waiting(done, size)
         self._bytes += size
         self._metrics.waiting(len(self._waiting))
         reply = await done

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from neardup.forecast.tune import REPORTED, Choice, Tuning
+from neardup.forecast.tune import REPORTED, Choice, TunedBands
 from neardup.sketch.bands import steepest
 from neardup.values.readable import aligned, percent
 
 
-def render(tuning: Tuning, chosen: bool = False, limit: int | None = 10) -> str:
+def render(tuning: TunedBands, chosen: bool = False, limit: int | None = 10) -> str:
     """Return a line for each number of rows, with the numbers of its fewest bands.
 
     Choices that were given, rather than found, have a line each. ``limit`` is a number of lines.
@@ -54,7 +54,7 @@ def _row(first: Choice, last: Choice) -> list[str]:
     ]
 
 
-def _head(tuning: Tuning) -> Iterator[str]:
+def _head(tuning: TunedBands) -> Iterator[str]:
     up_to = f"up to {tuning.num_hashes} hashes"
     if tuning.satisfied:
         yield f"{len(tuning.choices)} choices of {up_to} satisfy all points; the cheapest first."

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.linkage.decision.weights.tallies import COARSE, LEVELS, Tally
+from neardup.linkage.decision.weights.tallies import COARSE, LEVELS, WeightTally
 
 #: Added to observed and expected counts.
 SHRINK = 5.0
@@ -57,7 +57,7 @@ class Dependence(NamedTuple):
         return cls(**{**values, "ratios": np.array(values["ratios"])})
 
 
-def learn_tree(tally: Tally, fields: int) -> tuple[Dependence, ...]:
+def learn_tree(tally: WeightTally, fields: int) -> tuple[Dependence, ...]:
     """Find the tree of dependences of some pairs of different records.
 
     Args:

@@ -26,13 +26,13 @@ from neardup.linkage.decision.weights.frequencies import ValueCounts, both, equa
 from neardup.linkage.decision.weights.model import (
     STEEP,
     Agreements,
+    KindWeights,
     Model,
-    View,
     probability,
     view_log_odds,
 )
 from neardup.linkage.decision.weights.seeding import Seeds
-from neardup.linkage.decision.weights.tallies import SAME, STEP, Tally, nothing, tally
+from neardup.linkage.decision.weights.tallies import SAME, STEP, WeightTally, nothing, tally
 from neardup.linkage.features import Features
 from neardup.threads import Pool
 
@@ -69,7 +69,7 @@ class Learnt(NamedTuple):
     possible: int
     pool: Pool
 
-    def tally(self, weights: np.ndarray) -> Tally:
+    def tally(self, weights: np.ndarray) -> WeightTally:
         """Return the weights of candidates, float64[candidates], by their classes."""
         return tally(self.candidates.classes, weights, self.pool)
 
@@ -87,7 +87,7 @@ class Views(NamedTuple):
 
 
 def learn(
-    known: Learnt, seeds: Seeds, matches: Tally, m: tuple[np.ndarray, ...] | None = None
+    known: Learnt, seeds: Seeds, matches: WeightTally, m: tuple[np.ndarray, ...] | None = None
 ) -> Views:
     """Learn the weights of one file, in two views.
 
@@ -120,7 +120,9 @@ def learn(
     return Views(Model((one, two), seeds.foot), (first, second))
 
 
-def candidates_view(others: Tally, m: tuple[np.ndarray, ...], columns: int | None = None) -> View:
+def candidates_view(
+    others: WeightTally, m: tuple[np.ndarray, ...], columns: int | None = None
+) -> KindWeights:
     """Return the view of candidates that differ; its prior is 0.
 
     Args:
@@ -131,12 +133,12 @@ def candidates_view(others: Tally, m: tuple[np.ndarray, ...], columns: int | Non
     u = tuple(shares(of[: len(one)]) for of, one in zip(others.single, m, strict=True))
     weights = tuple(map(monotone_weights, m, u))
     tree = learn_tree(others, len(m) if columns is None else columns)
-    return View("candidates", m, u, weights, (), tree, 0.0)
+    return KindWeights("candidates", m, u, weights, (), tree, 0.0)
 
 
 def _random_view(
-    known: Learnt, seeds: Seeds, matches: Tally, m: tuple[np.ndarray, ...], tree: bool = True
-) -> View:
+    known: Learnt, seeds: Seeds, matches: WeightTally, m: tuple[np.ndarray, ...], tree: bool = True
+) -> KindWeights:
     """Learn u and the dependences from random pairs; equality is counted exactly."""
     values, us = known.values, []
     differ = tally(known.drawn.classes, 1 - seeds.weight(known.drawn), known.pool)
@@ -150,10 +152,12 @@ def _random_view(
         us.append(counts)
     edges = learn_tree(differ, len(m)) if tree else ()
     exactly = known.pool.ordered(lambda edge: _counted_edge(known, matches, edge), edges)
-    return View("random", m, tuple(us), tuple(map(monotone_weights, m, us)), (), tuple(exactly), 0)
+    return KindWeights(
+        "random", m, tuple(us), tuple(map(monotone_weights, m, us)), (), tuple(exactly), 0
+    )
 
 
-def _with_typical(view: View, typical: tuple[np.ndarray, ...]) -> View:
+def _with_typical(view: KindWeights, typical: tuple[np.ndarray, ...]) -> KindWeights:
     """Return the view of random pairs with the rarity of the values of matches."""
     every = tuple(of.copy() for of in typical)
     for of, u in zip(every, view.u, strict=True):
@@ -162,8 +166,8 @@ def _with_typical(view: View, typical: tuple[np.ndarray, ...]) -> View:
     return view._replace(typical=every)
 
 
-def typical_rarity(known: Learnt, seeds: Seeds, matches: Tally) -> tuple[np.ndarray, ...]:
-    """Return how rare the values of matches are, float64[classes] of each field; see `View`.
+def typical_rarity(known: Learnt, seeds: Seeds, matches: WeightTally) -> tuple[np.ndarray, ...]:
+    """Return how rare the values of matches are, float64[classes] of each field; see `KindWeights`.
 
     Odds of matches by this have the mean that they have without: the mean of u / m is 1.
     """
@@ -195,7 +199,7 @@ def typical_rarity(known: Learnt, seeds: Seeds, matches: Tally) -> tuple[np.ndar
     return tuple(every)
 
 
-def _counted_edge(known: Learnt, matches: Tally, edge: Dependence) -> Dependence:
+def _counted_edge(known: Learnt, matches: WeightTally, edge: Dependence) -> Dependence:
     """Return a dependence with the pairs that agree in both fields counted exactly."""
     one, two = (known.features.hashes[:, k] for k in (edge.one, edge.two))
     joined = both(one, two)
@@ -214,8 +218,8 @@ def _counted_edge(known: Learnt, matches: Tally, edge: Dependence) -> Dependence
 
 
 def _with_prior(
-    view: View, known: Learnt, matches: float, possible: float
-) -> tuple[View, np.ndarray]:
+    view: KindWeights, known: Learnt, matches: float, possible: float
+) -> tuple[KindWeights, np.ndarray]:
     """Return a view with the share of matches that its own weights make most likely.
 
     Args:
@@ -273,7 +277,7 @@ def _sum(known: Learnt, of: Callable[[slice], np.ndarray]) -> float:
     return float(sum(float(of(rows).sum()) for rows in batches(len(known.candidates.a))))
 
 
-def by_chance(known: Learnt, seeds: Seeds, matches: Tally) -> bool:
+def by_chance(known: Learnt, seeds: Seeds, matches: WeightTally) -> bool:
     """Return whether independent fields of different records explain all of the pairs.
 
     Then no agreement is more frequent than the frequencies of values make it: the share of matches

@@ -23,7 +23,7 @@ from neardup.threads import Pool
 STEEP = 40.0
 
 
-class View(NamedTuple):
+class KindWeights(NamedTuple):
     """Weights that were learnt from one kind of pairs of different records.
 
     Attributes:
@@ -56,7 +56,7 @@ class View(NamedTuple):
         return {**self._asdict(), **columns, "typical": typical, "tree": tree}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> View:
+    def from_dict(cls, values: dict[str, Any]) -> KindWeights:
         """Make a view from what `as_dict` returned."""
         columns = {name: tuple(map(np.array, values[name])) for name in ("m", "u", "weights")}
         columns["typical"] = tuple(np.array(of, np.float64) for of in values["typical"])
@@ -97,7 +97,7 @@ class Model(NamedTuple):
         by_labels: Whether it was learnt from labels.
     """
 
-    views: tuple[View, ...]
+    views: tuple[KindWeights, ...]
     foot: float | None
     shift: float = 0.0
     factor: float = 1.0
@@ -184,12 +184,12 @@ class Model(NamedTuple):
                 "the match weights are those of another version of neardup",
                 "link the records again, or make the index again",
             )
-        views = tuple(map(View.from_dict, values["views"]))
+        views = tuple(map(KindWeights.from_dict, values["views"]))
         return cls(**{**values, "views": views, "swapped": tuple(map(tuple, values["swapped"]))})
 
 
 def view_log_odds(
-    view: View, pairs: Agreements, values: ValueCounts, pool: Pool | None = None
+    view: KindWeights, pairs: Agreements, values: ValueCounts, pool: Pool | None = None
 ) -> np.ndarray:
     """Return float64[pairs]: log odds of a match by one view."""
     total = pool.empty(len(pairs.a), np.float64) if pool else np.empty(len(pairs.a))
@@ -219,7 +219,7 @@ def view_log_odds(
     return total
 
 
-def _rarity(view: View, pairs: Agreements, values: ValueCounts, column: int) -> float:
+def _rarity(view: KindWeights, pairs: Agreements, values: ValueCounts, column: int) -> float:
     """Return how much the rarity of the values of one pair adds, in one column."""
     of = int(pairs.classes[0, column])
     if column >= len(view.typical) or of < 0 or np.isnan(view.typical[column][of]):

@@ -15,7 +15,7 @@ from neardup.cluster.edges import batches
 from neardup.linkage.decision.weights.agreement_classes import CLASSES, EQUAL, exact
 from neardup.linkage.decision.weights.frequencies import ValueCounts
 from neardup.linkage.decision.weights.model import STEEP, Agreements, Model, probability
-from neardup.linkage.decision.weights.tallies import COARSE, LEVELS, Tally
+from neardup.linkage.decision.weights.tallies import COARSE, LEVELS, WeightTally
 from neardup.threads import Pool
 
 #: Classes of agreement in which two values have hardly anything in common.
@@ -84,7 +84,7 @@ def seeds_at(similarity: np.ndarray, middle: float, foot: float, pool: Pool) -> 
 
 
 def without_groups(
-    seeds: Seeds, matches: Tally, pairs: Agreements, random: Random, pool: Pool
+    seeds: Seeds, matches: WeightTally, pairs: Agreements, random: Random, pool: Pool
 ) -> Seeds:
     """Return seeds without the pairs within groups, if most of them are such pairs.
 

@@ -17,7 +17,7 @@ LEVELS, SAME = 4, 3
 STEP = 1 << 16
 
 
-class Tally(NamedTuple):
+class WeightTally(NamedTuple):
     """Weights of some pairs, added up.
 
     Attributes:
@@ -42,7 +42,7 @@ class Tally(NamedTuple):
         return float(self.double[one, two, SAME, SAME])
 
 
-def tally(classes: np.ndarray, weights: np.ndarray, pool: Pool | None = None) -> Tally:
+def tally(classes: np.ndarray, weights: np.ndarray, pool: Pool | None = None) -> WeightTally:
     """Add up the weights of pairs.
 
     Args:
@@ -51,7 +51,7 @@ def tally(classes: np.ndarray, weights: np.ndarray, pool: Pool | None = None) ->
         pool: Threads.
     """
 
-    def part(first: int, last: int) -> Tally:
+    def part(first: int, last: int) -> WeightTally:
         found = nothing(classes.shape[1])
         tally_classes(classes[first:last], weights[first:last], COARSE, *found)
         return found
@@ -64,7 +64,7 @@ def tally(classes: np.ndarray, weights: np.ndarray, pool: Pool | None = None) ->
     return total
 
 
-def nothing(fields: int) -> Tally:
+def nothing(fields: int) -> WeightTally:
     """Return the tally of no pairs."""
     levels = LEVELS + 1
-    return Tally(np.zeros((fields, CLASSES + 1)), np.zeros((fields, fields, levels, levels)))
+    return WeightTally(np.zeros((fields, CLASSES + 1)), np.zeros((fields, fields, levels, levels)))
