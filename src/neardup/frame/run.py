@@ -137,7 +137,7 @@ class Run(Shown, Generic[T]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if not name.startswith("_") and name in _every_verb():
+            if not name.startswith("_") and name in _every_name():
                 self.require(name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -158,8 +158,10 @@ def class_of(command: str) -> type[Run[Any]]:
     return found
 
 
-def _every_verb() -> set[str]:
-    return {verb for command in COMMANDS for verb in class_of(command).verbs()}
+def _every_name() -> set[str]:
+    """Return the verbs and tables of all results."""
+    kinds = [class_of(command) for command in COMMANDS]
+    return {name for kind in kinds for name in (*kind.verbs(), *kind.tables)}
 
 
 def _restored(
