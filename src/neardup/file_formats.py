@@ -10,26 +10,26 @@ class FileFormat(NamedTuple):
     Attributes:
         endings: Of the names of files.
         reader: Module of `neardup.io.formats` that reads it; none of a format that is only written.
-        codecs: Those that can be asked for; none of a format that nothing is converted to. One that
-            compresses inside has the first of them by default.
-        inside: Whether it compresses inside: an ending after its own means nothing.
+        codecs: Those that can be asked for; none of a format that nothing is converted to. One whose
+            parts are compressed has the first of them by default.
+        packed: Whether its parts are compressed: an ending after its own means nothing.
     """
 
     endings: tuple[str, ...]
     reader: str = ""
     codecs: tuple[str, ...] = ()
-    inside: bool = False
+    packed: bool = False
 
 
 _OF_LINES = ("gzip", "zstd", "none")
 _OF_PARQUET = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
 FORMATS = {
     "jsonl": FileFormat((".jsonl", ".ndjson", ".json"), "jsonl", _OF_LINES),
-    "parquet": FileFormat((".parquet",), "parquet", _OF_PARQUET, inside=True),
+    "parquet": FileFormat((".parquet",), "parquet", _OF_PARQUET, packed=True),
     "csv": FileFormat((".csv",), "csv_tables", _OF_LINES),
     "tsv": FileFormat((".tsv",), "csv_tables", _OF_LINES),
     "arrow": FileFormat(
-        (".arrow", ".feather", ".ipc"), "arrow_tables", ("lz4", "zstd", "none"), inside=True
+        (".arrow", ".feather", ".ipc"), "arrow_tables", ("lz4", "zstd", "none"), packed=True
     ),
     "text": FileFormat((".txt",), "text_files"),
 }

@@ -184,7 +184,7 @@ def test_compressions(tmp_path: Path, name: str, compression: str | None, expect
     [
         ("a.jsonl", None, "snappy", "jsonl has gzip, zstd, none"),
         ("a.jsonl", "csv", "lz4", "csv has gzip, zstd, none"),
-        ("a.parquet", "arrow", "gzip", "arrow has zstd, lz4, none"),
+        ("a.parquet", "arrow", "gzip", "arrow has lz4, zstd, none"),
         ("a.txt", None, "gzip", "plain texts stay as they are"),
     ],
 )

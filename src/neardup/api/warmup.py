@@ -113,5 +113,5 @@ def _stored() -> Warmed:
         return Warmed(Path(), 0)
     # Numba has a folder for each folder of modules.
     folders = {kernel.stats.cache_path for kernel in (tokens.words, anchoring.divide)}
-    count = sum(1 for folder in folders for _ in Path(folder).glob("*.nbc"))
-    return Warmed(Path(os.path.commonpath(folders)), count)
+    common = Path(os.path.commonpath(folders))
+    return Warmed(common, sum(1 for _ in common.rglob("*.nbc")))

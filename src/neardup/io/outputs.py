@@ -163,12 +163,12 @@ def _layout(
     """The layout of an output of an input that is written as ``native`` in its format."""
     layout = native
     if format != native.format:
-        compression = None if FORMATS[native.format].inside else native.compression
-        if FORMATS[format].inside:
+        compression = None if FORMATS[native.format].packed else native.compression
+        if FORMATS[format].packed:
             compression = FORMATS[format].codecs[0]
         layout = Layout(format, compression, b"", schema or native.schema, native.text)
     schema, header = layout.schema, layout.header
-    if FORMATS[format].inside and native.views is not None and _can_write(native.views, format):
+    if FORMATS[format].packed and native.views is not None and _can_write(native.views, format):
         schema = native.views
     if added is not None and schema is not None:
         schema = pa.schema([*schema, *added], cast(Any, schema.metadata))
@@ -184,7 +184,7 @@ def _layout(
 
 
 def _ending(layout: Layout) -> str:
-    packed = "" if FORMATS[layout.format].inside else _COMPRESSIONS[layout.compression]
+    packed = "" if FORMATS[layout.format].packed else _COMPRESSIONS[layout.compression]
     return f".{layout.format}{packed}"
 
 

@@ -152,7 +152,7 @@ def format_of(path: str, input_format: str | None = None) -> tuple[str | None, s
     compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     ending = suffixes[0] if compression and len(suffixes) == 2 else (suffixes or [""])[-1]
     format = input_format or _ENDINGS.get(ending)
-    if format is not None and FORMATS[format].inside:
+    if format is not None and FORMATS[format].packed:
         return (None, compression) if compression and not input_format else (format, None)
     return format, compression
 
