@@ -10,8 +10,8 @@ class FileFormat(NamedTuple):
     Attributes:
         endings: Of the names of files.
         reader: Module of `neardup.io.formats` that reads it; none of a format that is only written.
-        codecs: Those that can be asked for; none of a format that nothing is converted to. The first
-            is the default of one whose parts are compressed.
+        codecs: Those that can be asked for; none of a format that nothing is converted to. The
+            first is the default of one whose parts are compressed.
         packed: Whether its parts are compressed: an ending after its own means nothing.
     """
 
