@@ -39,7 +39,7 @@ class TableSpill(AbstractContextManager["TableSpill"]):
         self._tables.append(table)
         self._bytes += table.nbytes
         if self._bytes > self._memory or self._file is not None:
-            with _refused():
+            with no_capacity():
                 self._write()
 
     def _write(self) -> None:
@@ -56,7 +56,7 @@ class TableSpill(AbstractContextManager["TableSpill"]):
         """Return all rows, of at least one table that was added; no table follows."""
         if self._file is None:
             return pa.concat_tables(self._tables)
-        with _refused():
+        with no_capacity():
             self._writer.close()
             self._file.flush()
             pages = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -69,7 +69,7 @@ class TableSpill(AbstractContextManager["TableSpill"]):
 
 
 @contextmanager
-def _refused() -> Iterator[None]:
+def no_capacity() -> Iterator[None]:
     """Replace the system's errors by `OutputError`."""
     try:
         yield

@@ -107,8 +107,8 @@ class CommandContract(ABC):
         pytest.skip("there is no store of objects")
 
     def files_at(self, url: str) -> set[str]:
-        """Return the names of all files below a URL."""
-        raise NotImplementedError
+        """Return the names of all files below a URL; a class with a fixture `url` gives it."""
+        raise NotImplementedError("a class with a fixture `url` gives `files_at` too")
 
     @pytest.fixture(scope="class")
     def inputs(self, tmp_path_factory: pytest.TempPathFactory) -> Path:

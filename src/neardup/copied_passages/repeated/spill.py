@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import accumulate, product
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from neardup.copied_passages.repeated.row_batches import Batches
 from neardup.errors import OutputError, ResumeError
 from neardup.files.scratch import Disk, release
+from neardup.files.table_spill import no_capacity
 from neardup.kernels.passages.run_records import digest_of
 
 Allocate = Callable[[int, np.dtype], np.ndarray]
@@ -166,7 +166,7 @@ class Spill:
         self.sync()
         named = self._path is not None
         digests, end = np.zeros(self.parts if named else 0, np.uint64), self._end
-        with _refused():
+        with no_capacity():
             file = self._opened()
             file.seek(end)
             for part, data in self._together():
@@ -200,7 +200,7 @@ class Spill:
         """Wait until all rows written are on the disk; OutputError if the system refuses it."""
         syncing, self._syncing = self._syncing, None
         if syncing is not None:
-            with _refused():
+            with no_capacity():
                 syncing.result()
 
     def end(self) -> None:
@@ -333,15 +333,3 @@ class Spill:
 def _begins(flush: Flush) -> list[int]:
     """Return the rows before each part, and all."""
     return list(accumulate(flush.rows, initial=0))
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    """Replace the system's errors by `OutputError`."""
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or "the system refused it").lower()
-        raise OutputError(
-            f"no capacity for temporary files: {reason}", "free some space, or allow more memory"
-        ) from error
