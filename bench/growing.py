@@ -9,7 +9,7 @@ the first half where they are. Writes the table of docs/howto/records.md.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -96,4 +96,6 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="*", metavar="SET")
+    main(parser.parse_args().sets)

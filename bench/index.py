@@ -132,8 +132,7 @@ def one_by_one(path: Path, found: dict[str, Any]) -> None:
 
 def small_calls(path: Path, count: int, found: dict[str, Any]) -> None:
     """Calls of few notes of 2.2 kB, a third of which repeat others; each call is durable."""
-    from bench.notes.shapes import SynthSpec
-    from bench.notes.tables import generate
+    from notes import SynthSpec, generate
 
     notes = generate(SynthSpec.shaped("mixed", 2 * count, 5)).column("text").to_pylist()
     rest = iter(range(count, 2 * count))
@@ -160,8 +159,7 @@ def small_calls(path: Path, count: int, found: dict[str, Any]) -> None:
 
 def passages(path: Path, count: int, found: dict[str, Any]) -> None:
     """Copied passages of 25 words of notes of 2.2 kB, asked and added in batches of 2,000."""
-    from bench.notes.shapes import SynthSpec
-    from bench.notes.tables import generate
+    from notes import SynthSpec, generate
 
     notes = generate(SynthSpec.shaped("mixed", count, 5)).column("text").to_pylist()
     adding = asking = rows = asked = 0.0

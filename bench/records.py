@@ -14,6 +14,7 @@ probabilities of all candidates. Sets of two files have a column `source`. Publi
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import itertools
 import json
@@ -331,8 +332,10 @@ def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         print("RESULT " + json.dumps(measure(*sys.argv[2:4])))
         return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="*", metavar="SET[:TOOL]")
+    asked = [word.partition(":") for word in parser.parse_args().sets or SETS]
     pythons = _interpreters()
-    asked = [word.partition(":") for word in sys.argv[1:] or SETS]
     for name, tool in ((n, t) for n, _, only in asked for t in TOOLS if only in ("", t)):
         answers, why = _run_one(pythons[tool], name, tool)
         if not answers:

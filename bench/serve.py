@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import neardup
-from bench.index import SPEC, texts
-from bench.notes.shapes import SynthSpec
-from bench.notes.tables import generate
+from index import SPEC, texts
+from notes import SynthSpec, generate
 
 #: What is to be reached; latencies in ms at most, others at least.
 ACCEPT = {

@@ -8,6 +8,7 @@ benchmark repeats that reason.
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -48,7 +49,9 @@ def install(name: str) -> None:
 
 
 def main() -> int:
-    names, failed = sys.argv[1:] or PEERS, 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    names, failed = parser.parse_args().names or PEERS, 0
     for name in names:
         note = BENCH / ".venvs" / f"{name}.failed"
         note.parent.mkdir(exist_ok=True)

@@ -45,3 +45,16 @@ def test_imports_of_the_package_exist(folder: str) -> None:
                 missing.append(f"{path.name}:{node.lineno}: {module} {wanted - (names or set())}")
     assert not missing
     assert checked
+
+
+def test_programs_of_the_benchmark_find_each_other() -> None:
+    """They are called by their paths: their folder is on the path, and not that of the project."""
+    programs = [path for path in (ROOT / "bench").glob("*.py") if path.name != "__init__.py"]
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in programs
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "bench"
+    ]
+    assert programs
+    assert not found
