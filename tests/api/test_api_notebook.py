@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 import types
 from html.parser import HTMLParser
 from pathlib import Path
@@ -148,6 +149,27 @@ def test_names_of_folders_are_no_markup(
         assert listener is not None
         listener(Event("sketch", note="continuing the run in out[/b]/.run"))
     assert "in out[/b]/.run" in capsys.readouterr().err
+
+
+def test_bars_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None before there is something to show, none for a note, and no share of what is unknown."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.show_progress("auto"):
+        pass
+    assert capsys.readouterr().err == ""
+    with progress.show_progress("auto") as listener:
+        assert listener is not None
+        listener(Event("compile", note="kernels"))
+        listener(Event("metadata"))
+        time.sleep(0.3)  # it is drawn ten times a second
+        first = capsys.readouterr().err
+        listener(Event("metadata", finished=True))
+        listener(Event("resolve", 1, 4))
+    assert first.count("compile") == 1 and "metadata" in first and "%" not in first
+    assert "25%" in capsys.readouterr().err
 
 
 def test_compiling_is_announced_where_nobody_looks(

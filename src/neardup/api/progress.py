@@ -6,7 +6,7 @@ import html
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from neardup.announcing import announced_to
@@ -83,19 +83,24 @@ def _notebook_bar() -> Iterator[Listener]:
 
 @contextmanager
 def _bars() -> Iterator[Listener]:
-    from rich.console import Console
-    from rich.progress import Progress, TaskID
-
-    with Progress(console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
+    """Show bars from the first event on: many calls have none."""
+    with ExitStack() as shown:
+        bars: Any = None
+        tasks: dict[str, Any] = {}
 
         def listen(event: Event) -> None:
-            if event.stage not in tasks:
-                tasks[event.stage] = bars.add_task(event.stage)
-            if event.note:
+            nonlocal bars
+            if bars is None:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bars = shown.enter_context(Progress(console=Console(stderr=True), transient=True))
+            if event.note:  # which says nothing of how far the stage is
                 bars.console.print(f"{event.stage}: {event.note}", highlight=False, markup=False)
-            done, total, visible = event.done, event.total, not event.finished
-            bars.update(tasks[event.stage], completed=done, total=total, visible=visible)
+                return
+            if event.stage not in tasks:
+                tasks[event.stage] = bars.add_task(event.stage, total=event.total)
+            bars.update(tasks[event.stage], completed=event.done, visible=not event.finished)
 
         yield listen
 

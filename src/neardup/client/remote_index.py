@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.api.indexes.indexing import _OF_SEVERAL, Index, with_text
+from neardup.api.progress import show_progress
 from neardup.arrays import ArrowArray, array_of
 from neardup.client.transport import Transport
+from neardup.deduplication.clock import Clock
 from neardup.errors import ArgumentError, SpecError, ids_left_out, spelled
 from neardup.index.answers import (
     MATCH_COLUMNS,
@@ -36,7 +38,7 @@ from neardup.index.storing.transactions import Batch
 from neardup.inspect.compare import Comparison, Text
 from neardup.options.arguments import by_preset, expanded, is_one_document, refuse_column
 from neardup.options.how_read import how_read
-from neardup.options.option_groups import Reading, ReadingOptions, TableOptions
+from neardup.options.option_groups import AddingOptions, Reading, ReadingOptions
 from neardup.recipe import Recipe
 from neardup.sketch.texts import text_buffers
 from neardup.spec import Spec, check_integer
@@ -203,7 +205,7 @@ class RemoteIndex:
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
-        **options: Unpack[TableOptions],
+        **options: Unpack[AddingOptions],
     ) -> int:
         """Add documents, whatever they are similar to; see `Index.add`."""
         check_conflict(on_conflict)
@@ -213,9 +215,10 @@ class RemoteIndex:
             refuse_column(source, text)
             one = {"id": checked_id(source), "text": self._one(text), "on_conflict": on_conflict}
             return int(self._transport.call("add", one, again=False)["added"])
-        count = 0
-        with ids_left_out(reading.private_ids):
-            for part in self._parts(batches_of(source, ids, with_text(reading, text, self._items))):
+        count, how = 0, with_text(reading, text, self._items)
+        progress = options["resources"].progress
+        with ids_left_out(reading.private_ids), show_progress(progress) as listener:
+            for part in self._parts(batches_of(source, ids, how, Clock(listener))):
                 body = {"documents": _documents(part), "on_conflict": on_conflict}
                 count += self._transport.call("add", body, again=False)["added"]
         return count
@@ -231,7 +234,7 @@ class RemoteIndex:
         *,
         ids: Iterable[Id] | None = None,
         column: str | Sequence[str] = "text",
-        **options: Unpack[TableOptions],
+        **options: Unpack[AddingOptions],
     ) -> pa.Table: ...
 
     @expanded
@@ -242,7 +245,7 @@ class RemoteIndex:
         *,
         ids: Iterable[Id] | None = None,
         column: str | Sequence[str] = by_preset("text"),
-        **options: Unpack[TableOptions],
+        **options: Unpack[AddingOptions],
     ) -> NewAnswer | pa.Table:
         """Add documents that are similar to none before them; see `Index.add_if_new`."""
         if text is not None or isinstance(id_or_batch, str | int):
@@ -255,15 +258,16 @@ class RemoteIndex:
         similarity: list[float] = []
         kind = None
         reading = with_text(options["reading"], column, self._items)
-        for part in self._parts(batches_of(id_or_batch, ids, reading)):
-            body = {"documents": _documents(part)}
-            found = self._transport.call("add_if_new", body, again=bool(part.ids))
-            kind = found["id_type"]
-            for answer in found["answers"]:
-                names.append(answer["id"])
-                of.append(answer["duplicate_of"])
-                how = answer["similarity"]
-                similarity.append(np.nan if how is None else how)
+        with show_progress(options["resources"].progress) as listener:
+            for part in self._parts(batches_of(id_or_batch, ids, reading, Clock(listener))):
+                body = {"documents": _documents(part)}
+                found = self._transport.call("add_if_new", body, again=bool(part.ids))
+                kind = found["id_type"]
+                for answer in found["answers"]:
+                    names.append(answer["id"])
+                    of.append(answer["duplicate_of"])
+                    how = answer["similarity"]
+                    similarity.append(np.nan if how is None else how)
         values = np.array(similarity, dtype=np.float64)
         return answers_table(names, Decisions(of, values), kind or self._id_type())
 

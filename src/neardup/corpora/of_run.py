@@ -23,10 +23,8 @@ def results_of(run: Any) -> Results:
     return found
 
 
-def kept_batches(results: Results, numbered: bool = False) -> Iterator[Batch]:
+def kept_batches(results: Results) -> Iterator[Batch]:
     """Yield the kept documents in the order of the input.
-
-    With ``numbered`` their numbers are their ids: an index does not take ids of all types.
 
     Raises:
         InputError: The input has changed, or can't be read again.
@@ -43,5 +41,4 @@ def kept_batches(results: Results, numbered: bool = False) -> Iterator[Batch]:
     for texts in results.kept_documents().visit(read):
         batch = kept[order[done : done + len(texts)]]
         done += len(texts)
-        names = batch.tolist() if numbered else checked_ids(ids.take(batch))
-        yield Batch(names, as_text(texts))
+        yield Batch(checked_ids(ids.take(batch)), as_text(texts))

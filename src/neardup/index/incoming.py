@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from neardup.deduplication.clock import Clock
 from neardup.deduplication.documents.identifiers import id_array
 from neardup.errors import ArgumentError, InputError, SpecError
 from neardup.index.storing.bodies import Id, is_integer_id
@@ -17,6 +18,10 @@ from neardup.index.storing.transactions import Batch
 from neardup.options.how_read import HowRead
 from neardup.sketch.baskets import is_basket
 from neardup.sketch.texts import as_text
+from neardup.tuning import TUNING
+
+#: The stage of a call in which documents come in and are added.
+ADD = "add documents"
 
 
 def is_file(source: Any) -> bool:
@@ -140,13 +145,16 @@ def texts_of(texts: Any, items: bool = False) -> pa.LargeStringArray | None:
     return as_text(texts, items) if is_list or is_array else None
 
 
-def batches_of(source: Any, ids: Iterable[Any] | None, reading: HowRead) -> Iterator[Batch]:
+def batches_of(
+    source: Any, ids: Iterable[Any] | None, reading: HowRead, clock: Clock | None = None
+) -> Iterator[Batch]:
     """Read documents with their ids; without ids these are empty.
 
     Args:
         source: Texts, or a source as for `neardup.dedup`.
         ids: Ids of all documents, in order; None for the column that ``reading`` names.
         reading: How it is read.
+        clock: Times how they are added; many texts in memory come some at a time then.
 
     Raises:
         InputError: The source can't be used; its subclasses say why.
@@ -160,7 +168,7 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: HowRead) -> Iter
         )
     given = None if ids is None else checked_ids(ids)
     done = 0
-    for texts, read in _read(source, reading):
+    for texts, read in _read(source, reading, clock):
         found = given[done : done + len(texts)] if given is not None else read
         done += len(texts)
         if given is not None and done > len(given):
@@ -170,16 +178,27 @@ def batches_of(source: Any, ids: Iterable[Any] | None, reading: HowRead) -> Iter
         raise SpecError(f"there are {len(given):,} ids, and not as many documents")
 
 
-def _read(source: Any, reading: HowRead) -> Iterator[tuple[pa.LargeStringArray, list[Id]]]:
-    texts = texts_of(source, reading.items)
-    if texts is not None:
+def _read(
+    source: Any, reading: HowRead, clock: Clock | None
+) -> Iterator[tuple[pa.LargeStringArray, list[Id]]]:
+    texts, step = texts_of(source, reading.items), TUNING.inserted_documents
+    if texts is not None and (clock is None or len(texts) <= step):
         yield texts, []
+        return
+    clock = clock or Clock()
+    if texts is not None:
+        with clock.stage(ADD, len(texts)) as advance:
+            for low in range(0, len(texts), step):
+                yield texts.slice(low, step), []
+                advance(len(texts.slice(low, step)))
         return
     opened = reading.open(source)
     name = opened.id_column
-    for partition in opened.partitions():
-        documents = partition.read((name,) if name else ())
-        ids: Sequence[Any] = []
-        if name:
-            ids = checked_ids(id_array(documents.columns.column(name), name))
-        yield documents.text, list(ids)
+    with clock.stage(ADD, opened.total_bytes, "bytes") as advance:
+        for partition in opened.partitions():
+            documents = partition.read((name,) if name else ())
+            ids: Sequence[Any] = []
+            if name:
+                ids = checked_ids(id_array(documents.columns.column(name), name))
+            yield documents.text, list(ids)
+            advance(partition.size)

@@ -221,13 +221,22 @@ class ReadingOptions(TableOptions, total=False):
     text: str | Sequence[str]
 
 
-class ResourceOptions(TypedDict, total=False):
+class ProgressOptions(TypedDict, total=False):
+    """Whether a call shows how far it is."""
+
+    progress: Progress
+    resources: Resources
+
+
+class AddingOptions(TableOptions, ProgressOptions, total=False):
+    """Options of a call that adds documents to an index."""
+
+
+class ResourceOptions(ProgressOptions, total=False):
     """Means of any call."""
 
     memory: int | str | None
     threads: int | None
-    progress: Progress
-    resources: Resources
 
 
 class StoreOptions(ResourceOptions, total=False):

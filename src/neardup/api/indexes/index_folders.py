@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.copied_passages.passage_spec import PassageSpec
+from neardup.deduplication.clock import Clock
 from neardup.errors import InputError, RecipeError, SpecError
 from neardup.files.given_path import GivenPath
 from neardup.files.private_files import system_errors, write_private
 from neardup.index.copy_keys import CopyLength
+from neardup.index.incoming import ADD
 from neardup.index.storing.bodies import is_integer_id
 from neardup.index.storing.catalogue import Catalogue, Options
 from neardup.index.storing.index_check import require_last_commit
@@ -130,19 +132,20 @@ def _stored(about: dict[str, Any]) -> CopyLength | None:
 def index_of(
     cls: type[Index],
     results: Results,
-    folder: GivenPath | Path | None = None,
-    numbered: bool = True,
+    folder: GivenPath | Path | None,
+    clock: Clock,
     **options: Any,
 ) -> Index:
-    """Return an index of the kept documents of a run; see `kept_batches` for ``numbered``."""
+    """Return an index of the kept documents of a run."""
     from neardup.corpora.of_run import kept_batches
 
-    options.setdefault("store_text", False)
     spec, recipe = settings_of_run(results)
     index = cls.create(folder, spec=spec, recipe=recipe, **options)
-    for batch in kept_batches(results, numbered):
-        index._insert([batch], "error")
-    if not numbered and pa.types.is_integer(results.ids.type):
+    with clock.stage(ADD, int(results.array("kept").sum())) as advance:
+        for batch in kept_batches(results):
+            index._insert([batch], "error")
+            advance(len(batch.ids))
+    if pa.types.is_integer(results.ids.type):
         # No later document gets the id, or the position, of one that the run has removed.
         greatest = pc.max(results.ids).as_py()
         if greatest is not None and is_integer_id(greatest):
@@ -154,7 +157,8 @@ def index_of(
 def index_from_run(
     cls: type[Index],
     run: str | os.PathLike[str] | DedupRun,
-    path: str | os.PathLike[str] | None,
+    folder: GivenPath | None,
+    clock: Clock,
     **options: Any,
 ) -> Index | None:
     """Make an index of the kept documents of a run; return it, or None where it is in a folder."""
@@ -162,12 +166,14 @@ def index_from_run(
     from neardup.output.targets import check_outside
 
     results = results_of(run)
-    if path is None:
-        return index_of(cls, results, None, False, **options)
-    folder = local_target(path)
+    if folder is None:
+        return index_of(cls, results, None, clock, **options)
     check_outside(folder, results.read_from)
-    with index_folder(folder) as new, closing(index_of(cls, results, new, False, **options)):
-        return None
+    with index_folder(folder) as new:
+        index = index_of(cls, results, new, clock, **options)
+        with clock.stage("merge segments"):
+            index.close()
+    return None
 
 
 def settings_of(

@@ -20,6 +20,8 @@ from neardup.api.indexes.index_folders import (
     opened_core,
     settings_of,
 )
+from neardup.api.progress import show_progress
+from neardup.deduplication.clock import Clock
 from neardup.errors import ArgumentError, InputError, ids_left_out, rows_from, spelled
 from neardup.index.answers import (
     NewAnswer,
@@ -53,7 +55,12 @@ from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.remote import local_target
 from neardup.options.arguments import by_preset, expanded, is_given, is_one_document, refuse_column
 from neardup.options.how_read import HowRead, how_read
-from neardup.options.option_groups import Reading, ReadingOptions, TableOptions
+from neardup.options.option_groups import (
+    AddingOptions,
+    ProgressOptions,
+    Reading,
+    ReadingOptions,
+)
 from neardup.recipe import Recipe
 from neardup.sketch.baskets import basket_items
 from neardup.spec import ShingleSpec, Spec, check_integer
@@ -174,6 +181,7 @@ class Index:
         store_text: bool = True,
         passages: int | None = None,
         durable: Durable = "power",
+        **options: Unpack[ProgressOptions],
     ) -> Index:
         """Make an index of the kept documents of a run; they are read from its input again.
 
@@ -188,9 +196,10 @@ class Index:
             InputError: There is no finished run, or its input has changed.
             OutputError: There is something at the path, or it can't be written.
         """
-        options: dict[str, Any] = {"store_text": store_text, "passages": passages}
+        stored: dict[str, Any] = {"store_text": store_text, "passages": passages}
         folder = None if path is None else local_target(path)
-        index = index_from_run(cls, run, folder, durable=durable, **options)
+        with show_progress(options["resources"].progress) as listener:
+            index = index_from_run(cls, run, folder, Clock(listener), durable=durable, **stored)
         return cls.open(folder or "", durable=durable) if index is None else index
 
     def __repr__(self) -> str:
@@ -427,7 +436,7 @@ class Index:
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
-        **options: Unpack[TableOptions],
+        **options: Unpack[AddingOptions],
     ) -> int:
         """Add documents, whatever they are similar to.
 
@@ -465,8 +474,9 @@ class Index:
         if is_one_document(source, text, **several):
             refuse_column(source, text)
             return self._insert([self._one(source, text)], on_conflict)
-        batches = batches_of(source, ids, with_text(reading, text, self._items))
-        with ids_left_out(reading.private_ids):
+        how, progress = with_text(reading, text, self._items), options["resources"].progress
+        with ids_left_out(reading.private_ids), show_progress(progress) as listener:
+            batches = batches_of(source, ids, how, Clock(listener))
             if not is_file(source):
                 return self._insert(batches, on_conflict)
             count = done = 0
@@ -493,7 +503,7 @@ class Index:
         *,
         ids: Iterable[Id] | None = None,
         column: str | Sequence[str] = "text",
-        **options: Unpack[TableOptions],
+        **options: Unpack[AddingOptions],
     ) -> pa.Table: ...
 
     @expanded
@@ -504,7 +514,7 @@ class Index:
         *,
         ids: Iterable[Id] | None = None,
         column: str | Sequence[str] = by_preset("text"),
-        **options: Unpack[TableOptions],
+        **options: Unpack[AddingOptions],
     ) -> NewAnswer | pa.Table:
         """Add documents that are similar to none before them, in one transaction.
 
@@ -540,14 +550,19 @@ class Index:
         """
         reading = options["reading"]
         single = text is not None or isinstance(id_or_batch, str | int)
-        if single:
-            is_one_document(id_or_batch, text, ids=ids, id=reading.id)
-            batches: Iterable[Batch] = [self._one(id_or_batch, text)]
-        else:
-            batches = batches_of(id_or_batch, ids, with_text(reading, column, self._items))
-        with ids_left_out(reading.private_ids), self._core.writing():
-            names, answers = add_new(self._core, batches)
-            kind = self._core.catalogue.state().ids
+        with (
+            ids_left_out(reading.private_ids),
+            show_progress(not single and options["resources"].progress) as listener,
+        ):
+            if single:
+                is_one_document(id_or_batch, text, ids=ids, id=reading.id)
+                batches: Iterable[Batch] = [self._one(id_or_batch, text)]
+            else:
+                how = with_text(reading, column, self._items)
+                batches = batches_of(id_or_batch, ids, how, Clock(listener))
+            with self._core.writing():
+                names, answers = add_new(self._core, batches)
+                kind = self._core.catalogue.state().ids
         self._merger.after_insert()
         if single:
             of, similarity = first_answer(answers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import click
 
 from neardup.cli import command_options as o
+from neardup.cli.showing import show_events
 from neardup.cli.suggesting import Suggesting
 from neardup.errors import SpecError, ids_left_out
 from neardup.options.option_groups import Reading
@@ -68,18 +70,19 @@ def create(folder: Path, run: Path | None, quiet: bool, **options: Any) -> None:
     from neardup.api.indexes.indexing import Index
 
     how = {"store_text": not options.pop("no_store_text"), "passages": options.pop("passages")}
-    if run is not None:
-        if any(o.given_options(*options)):
-            raise SpecError(
-                "with `from_run` the settings are those of the run", "leave out the other options"
-            )
-        made = Index.from_run(run, folder, **how)
-    else:
+    if run is None:
         made = Index.create(folder, spec=o.spec_of(options), **how)
+    elif any(o.given_options(*options)):
+        raise SpecError(
+            "with `from_run` the settings are those of the run", "leave out the other options"
+        )
+    else:
+        with show_events(not quiet) as listener:
+            made = Index.from_run(run, folder, **how, progress=listener or False)
     with made:
         warm(made.spec, made.recipe)
-        if run is not None and not quiet:
-            click.echo(f"added {counted(len(made), 'document')}", err=True)
+        if run is not None:
+            _show_added(len(made), quiet)
 
 
 def _has_records(folder: Path) -> bool:
@@ -141,10 +144,18 @@ def add(folder: Path, inputs: Sequence[str], timeout: float, quiet: bool, **how:
 
     To add those only that are similar to none before them, use neardup stream.
     """
-    with _documents(folder, timeout=timeout) as found:
-        count = found.add([Path(name) for name in inputs], **how)
+    with _documents(folder, timeout=timeout) as found, show_events(not quiet) as listener:
+        paths = [Path(name) for name in inputs]
+        count = found.add(paths, **how, progress=listener or False)
+    _show_added(count, quiet)
+
+
+def _show_added(count: int, quiet: bool) -> None:
+    from neardup.deduplication.clock import process_start
+
     if not quiet:
-        click.echo(f"added {counted(count, 'document')}", err=True)
+        seconds = time.monotonic() - process_start()
+        click.echo(f"added {counted(count, 'document')}, took {seconds:.1f} s", err=True)
 
 
 @_command("query notes.index new.jsonl --id id")
