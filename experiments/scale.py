@@ -85,7 +85,7 @@ def corpus(results: Path = RESULTS) -> dict[str, Any] | None:
         return None
     record = found["runs"][-1]["record"]
     counts, stages, bands = record["counts"], record["seconds"], record["bands"]
-    if counts["exact_duplicates"] != about["equal"]["copies"]:
+    if counts["equal_tokens"] != about["equal"]["copies"]:
         raise LookupError(f"{results}: the run and the ground truth are of different notes")
     seconds = found["median"]["seconds"]
     writing = sum(stages.get(name, 0.0) for name in _WRITING)

@@ -25,14 +25,15 @@ _IGNORED_BYTE = 3
 #: Of each document of a partition, and of each band key of it: while a thread sketches it.
 _ROW, _ROW_KEY = 240, 24
 #: Of a document of a partition whose sketches wait to be stored, besides its keys.
-_SKETCH = 120
+_SKETCH = 128
 #: Of sorting pairs, in batches; all of them go to files where memory is short.
 EDGES = 256_000_000
 #: Of each byte of the texts of a row group while it is written, and bytes of texts in one: the
 #: records that wait, their encoded pages, and the tables after them.
 _WRITTEN, _GROUP = 6, 32 << 20
-#: Of each document: ranks, answers, order, marks, and memory to group one band.
-DOCUMENT = 80
+#: Of each document: ranks, answers, order, marks, the hash of its bytes, and memory to group one
+#: band.
+DOCUMENT = 89
 #: Of each document of a corpus that is read once: its id, a mark, and memory to check ids.
 _READ = 64
 #: Of each byte of text of test items: tokens, shingles, and the index of them; 15.9 were measured.

@@ -241,6 +241,17 @@ def with_shingle(values: Mapping[str, Any], *others: str) -> dict[str, Any]:
     return {**values, "shingle": ShingleSpec(**values["shingle"])}
 
 
+def without_effect(name: str) -> tuple[str, str]:
+    """Return message and hint about a setting that only similar documents need."""
+    return f"`{name}` has no effect with `only_same`, which compares bytes", "leave one of them out"
+
+
+def check_similarity(spec: Spec, what: str) -> None:
+    """Refuse settings that compare bytes only, where similar documents are searched for."""
+    message = f"`only_same` is for a run of dedup, and {what} searches for similar documents"
+    _check(not spec.only_same, message, "leave it out")
+
+
 def check_shingle(spec: object) -> None:
     valid = isinstance(spec, ShingleSpec)
     _check(valid, f"shingle is {spelled(spec)}; expected a ShingleSpec", _EXAMPLE)
@@ -275,6 +286,8 @@ class Spec:
         order_by: Column that gives the order of the documents; that of the input by default.
         max_bucket: Compare with so many kept documents of a bucket only, the first ones; with all
             of them by default.
+        only_same: Remove only texts that are equal byte for byte. Shingles, threshold and recall
+            have no effect then, and nothing is compared.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
@@ -295,6 +308,7 @@ class Spec:
     keep: str = option("first", "first|longest|max:COLUMN|min:COLUMN")
     order_by: str | None = option(None, "COLUMN")
     max_bucket: int | None = option(None, "N")
+    only_same: bool = option(False)
 
     def __post_init__(self) -> None:
         check_shingle(self.shingle)
@@ -315,6 +329,11 @@ class Spec:
         _check(valid, f"`order_by` is {spelled(self.order_by)}; expected the name of a column")
         if self.max_bucket is not None:
             check_integer("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
+        valid = isinstance(self.only_same, bool)
+        _check(valid, f"`only_same` is {spelled(self.only_same)}; expected True or False")
+        for name in ("method", "pairs", "cluster", "num_bands", "max_bucket"):
+            default = type(self).__dataclass_fields__[name].default
+            _check(not self.only_same or getattr(self, name) == default, *without_effect(name))
 
     def _check_bands(self) -> None:
         _check(

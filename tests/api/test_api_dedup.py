@@ -393,7 +393,7 @@ def test_errors_are_what_a_caller_would_catch() -> None:
 
 
 @pytest.mark.parametrize("pairs", ["kept", "all"])
-def test_edges_of_exact_duplicates(pairs: str) -> None:
+def test_edges_of_equal_tokens(pairs: str) -> None:
     one = " ".join(f"w{i}" for i in range(40))
     two = one + " x"
     run = neardup.dedup([one, two, one.upper(), "other", two, one + "!"], pairs=pairs)

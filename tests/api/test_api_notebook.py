@@ -70,7 +70,7 @@ def test_what_is_shown(run: neardup.DedupRun, name: str) -> None:
     assert ("svg" in seen.tags) == (name not in ("alone", "nothing"))
     assert (SECRET in page) == (name == "explanation")
     said = {
-        "run": "20 exact duplicates and 2 near-duplicates",
+        "run": "20 the same, 0 with equal words, 2 near-duplicates",
         "audit": "of all true pairs were found",
         "plan": "documents26of ",
         "explanation": "<b>1</b> is removed: it is a duplicate of <b>0</b>, which is kept.",
@@ -101,13 +101,11 @@ def test_exact_copies_are_one_number(run: neardup.DedupRun) -> None:
     from neardup.views.view import Row
 
     found = run.explain("<b>5</b>")
-    assert found.exact_copies == found.duplicates_count == 20
-    assert Row("duplicates", remark="20 exact copies, such as <b>6</b>") in view(found).notes
-    assert found.why == "kept: 20 exact copies of it removed"
+    assert found.same == found.duplicates_count == 20
+    assert Row("duplicates", remark="20 the same, such as <b>6</b>") in view(found).notes
+    assert found.why == "kept: 20 removed documents are similar to it"
     copy = run.explain("<b>25</b>")
-    assert (
-        copy.why == "removed: an exact copy of the kept document <b>5</b>; " + copy.comparison.note
-    )
+    assert copy.why == "removed: equal to the kept document <b>5</b>; " + copy.comparison.note
 
 
 def test_texts_are_in_no_repr(run: neardup.DedupRun) -> None:

@@ -92,11 +92,11 @@ def test_charts_as_axes(run: neardup.DedupRun, monkeypatch: pytest.MonkeyPatch) 
     assert caught.value.hint == "pip install matplotlib"
 
 
-def test_similarity_1_and_exact_duplicates_are_told_apart(kernels: None) -> None:
+def test_similarity_1_and_equal_tokens_are_told_apart(kernels: None) -> None:
     swapped = "a b c d e f a b c d e", "f a b c d e f a b c d"
     run = neardup.dedup(list(swapped), shingle="word:2")
     assert run.duplicates.column("similarity").to_pylist() == [1.0]
-    assert run.summary["counts"]["exact_duplicates"] == 0
+    assert run.summary["counts"]["equal_tokens"] == 0
     shown = run._repr_html_()
     assert shown is not None and "similarity 1<" in shown and "the same shingles" in shown
 

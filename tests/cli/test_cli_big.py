@@ -48,7 +48,7 @@ def test_a_document_larger_than_partitions(
     answer = command("dedup", path, "-o", tmp_path / "out")
     assert answer.code == 0, answer.err
     counts = counts_of(tmp_path / "out")
-    assert (counts["documents"], counts["kept"], counts["exact_duplicates"]) == (3, 2, 1)
+    assert (counts["documents"], counts["kept"], counts["equal_tokens"]) == (3, 2, 1)
 
 
 def test_many_documents_of_one_word(tmp_path: Path, command: Command) -> None:
@@ -70,7 +70,7 @@ def test_many_equal_documents(equal: Path, tmp_path: Path, command: Command) -> 
     assert answer.code == 0, answer.err
     counts = counts_of(tmp_path / "out")
     assert (counts["documents"], counts["kept"], counts["clusters"]) == (MANY, 1, 1)
-    assert counts["exact_duplicates"] == counts["removed"] == MANY - 1
+    assert counts["equal_tokens"] == counts["removed"] == MANY - 1
     (clean,) = (tmp_path / "out" / "clean").iterdir()
     assert len(clean.read_text().splitlines()) == 1
 

@@ -105,7 +105,7 @@ def test_record(notes: Path, tmp_path: Path, command: Command) -> None:
         "documents": 30,
         "empty": 0,
         "short": 0,
-        "exact_duplicates": 0,
+        "equal_tokens": 0,
         "shingles": 30 * 36,
         "edges": 10,
         "clusters": 20,

@@ -62,7 +62,7 @@ def ten_million(tmp_path: Path) -> Path:
     stages = {"other": 1.0, "read and sketch": 90.0, "pairs": 8.0, "write clean corpus": 60.0}
     counts = ("candidates", "pairs_compared", "not_compared", "edges", "removed")
     counts = {name: 10**6 + i for i, name in enumerate(counts)}
-    counts |= {"exact_duplicates": 7, "clusters_of_two_or_more": 5, "largest_cluster": 3}
+    counts |= {"equal_tokens": 7, "clusters_of_two_or_more": 5, "largest_cluster": 3}
     bands = {"num_bands": 9, "rows": 3}
     run = {"record": {"counts": counts, "seconds": stages, "bands": bands}}
     corpus = {"documents": 10_000_000, "bytes": 22 * 10**9}

@@ -62,9 +62,9 @@ def test_all_of_it_is_looked_at(small: Both) -> None:
     assert found.text == pytest.approx(small.record["bytes"]["text"], rel=0.1)
     assert found.empty == counts["empty"] / 3000 and found.short == counts["short"] / 3000
     filled = 3000 - counts["empty"]
-    assert found.exact_duplicates.share == counts["exact_duplicates"] / filled
-    different = filled - counts["exact_duplicates"]
-    near = counts["removed"] - counts["exact_duplicates"]
+    assert found.equal_tokens.share == counts["equal_tokens"] / filled
+    different = filled - counts["equal_tokens"]
+    near = counts["removed"] - counts["equal_tokens"]
     assert found.near_duplicates.share == near / different > 0
     assert found.near_duplicates[1:] == wilson(near / different, different)
     assert found.compared.share == counts["compared_documents"] / different
@@ -77,7 +77,7 @@ def test_a_part_of_it_is_looked_at(large: Both) -> None:
     assert found.documents == pytest.approx(counts["documents"], rel=0.02)
     assert found.text == pytest.approx(large.record["bytes"]["text"], rel=0.1)
     # Duplicates whose originals are not in the sample are not seen.
-    assert 0 < found.exact_duplicates.share < counts["exact_duplicates"] / counts["documents"]
+    assert 0 < found.equal_tokens.share < counts["equal_tokens"] / counts["documents"]
 
 
 @pytest.mark.parametrize("size", ["small", "large"])
@@ -114,7 +114,7 @@ def test_as_a_run_that_is_given_the_same(large: Both) -> None:
 def test_values_for_programs(small: Both) -> None:
     values = small.plan.as_dict()
     assert json.loads(json.dumps(values)) == json.loads(json.dumps(values, default=str))
-    assert set(values["exact_duplicates"]) == {"share", "low", "high"}
+    assert set(values["equal_tokens"]) == {"share", "low", "high"}
     assert "documents   3,000" in render(small.plan)
 
 

@@ -46,7 +46,7 @@ def test_equal_to_sets_in_plain_python(
     ("a", "b", "says"),
     [
         ("a b c d e f", "a b c d e f", "the texts are equal, byte for byte"),
-        ("a b c d e f", "A, b; c d e f!", "the texts have equal tokens"),
+        ("a b c d e f", "A, b; c d e f!", "the texts have equal words"),
         ("", "", "both texts are empty, and empty texts are never duplicates"),
         ("...", "a b c d e f", "one text is empty"),
         ("a b", "a b c d e f", "one text is shorter than a shingle of 5"),

@@ -97,7 +97,7 @@ def test_the_bands_in_which_they_share_a_bucket(results: Results) -> None:
         assert 0.9 < found.probability <= 1
 
 
-def test_exact_duplicates(results: Results) -> None:
+def test_equal_tokens(results: Results) -> None:
     for one, two, equal in (
         ("copy", "family", "bytes"),
         ("capitals", "family", "tokens"),
@@ -106,7 +106,7 @@ def test_exact_duplicates(results: Results) -> None:
         found = explain(results, one, two)
         assert found.comparison is not None and found.buckets is not None
         assert (found.comparison.equal, found.comparison.similarity) == (equal, 1.0)
-        assert found.comparison.note and found.buckets.how == "exact"
+        assert found.comparison.note and found.buckets.how == "equal"
 
 
 def test_kept_ones_name_their_duplicates(results: Results) -> None:
@@ -120,8 +120,10 @@ def test_kept_ones_name_their_duplicates(results: Results) -> None:
     assert found.other is not None and found.other.doc_id == "crowd-00"
     assert found.comparison == explain(results, "crowd", "crowd-00").comparison
     family = explain(results, "family")
-    assert [n.doc_id for n in family.duplicates] == ["near", "copy", "capitals"]
+    assert [n.doc_id for n in family.duplicates] == ["near", "capitals", "copy"]
     assert [n.similarity for n in family.duplicates] == [90 / 105, 1, 1]
+    assert [n.how for n in family.duplicates] == ["near", "words", "same"]
+    assert (family.same, family.equal_words) == (1, 1)
     assert family.other is not None and family.other.doc_id == "near"  # equal ones come last
     none = explain(results, "crowd", limit=0)
     assert (none.duplicates, none.duplicates_count) == ((), 30)

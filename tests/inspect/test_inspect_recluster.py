@@ -110,7 +110,7 @@ def check(found: Results, expected: Results, frame: bool = False) -> None:
     edges, wanted = found.edges(), expected.edges()
     assert (edges is None) == (wanted is None)
     assert edges is None or wanted is None or edges.equals(wanted)
-    names = {"documents", "kept", "removed", "clusters", "largest_cluster", "exact_duplicates"}
+    names = {"documents", "kept", "removed", "clusters", "largest_cluster", "equal_tokens"}
     for name in names | {"clusters_of_two_or_more", "empty", "short"}:
         assert found.record["counts"][name] == expected.record["counts"][name], name
     assert found.recipe == expected.recipe and found.spec == expected.spec

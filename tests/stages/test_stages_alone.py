@@ -71,7 +71,7 @@ def table(found: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
 
 def sketches_in(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
     """The columns of sketches as arrays."""
-    for name in ("hash", "tokens", "shingles", "bitmap"):
+    for name in ("hash", "content", "tokens", "shingles", "bitmap"):
         column = batch.column(name)
         yield words(column) if name in ("hash", "bitmap") else numbers(column)
     yield np.array(batch["keys"].to_pylist(), np.uint64)
@@ -213,7 +213,7 @@ def test_cluster(method: str) -> None:
     assert none.schema == CLUSTERS and len(none) == 0
 
 
-def test_exact_duplicates_share_what_was_found_for_the_first() -> None:
+def test_equal_tokens_share_what_was_found_for_the_first() -> None:
     first = np.array([0, 0, 2, 2, 4])
     of = np.array([-1, -1, 0, -1, -1])
     similarity = np.array([np.nan, np.nan, 0.8, np.nan, np.nan])

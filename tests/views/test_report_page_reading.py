@@ -25,13 +25,13 @@ def test_verdict_first_then_clusters_then_method(
         fact.locator("dt").inner_text(): fact.locator(".value").inner_text()
         for fact in page.locator(".fact").all()
     }
-    exact = counts["exact_duplicates"]
+    same, words = counts["same"], counts["equal_words"]
     removed = star_run.removed.tolist()
     gone = sum(len(TEXTS[name].encode()) for name in removed)
     assert facts["Documents"] == str(counts["documents"]) == str(len(TEXTS))
     assert facts["Kept"] == str(counts["kept"])
-    assert facts["Exact duplicates"] == str(exact)
-    assert facts["Near-duplicates"] == str(counts["removed"] - exact)
+    assert facts["The same"] == str(same) and facts["Equal words"] == str(words)
+    assert facts["Near-duplicates"] == str(counts["removed"] - same - words)
     assert facts["Still alike, audited"].replace("\xa0", " ") == "0 %"
     assert facts["Recall, audited"].endswith("%")
     verdict = page.locator(".verdict").inner_text().replace("\xa0", " ")

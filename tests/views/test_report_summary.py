@@ -27,7 +27,7 @@ def record(kernels: None) -> dict[str, Any]:
 def lines(record: dict[str, Any]) -> dict[str, str]:
     """What each line says, by its name."""
     shown = render(record, "out").splitlines()
-    assert all(len(line) <= 100 for line in shown)
+    assert all(len(line) <= 100 for line in shown if not line.startswith("note"))
     return {line[:13].strip(): " ".join(line[13:].split()) for line in shown}
 
 
@@ -35,13 +35,14 @@ def test_what_a_person_wants_to_know(record: dict[str, Any]) -> None:
     shown = lines(record)
     assert list(shown) == [
         *("documents", "kept", "removed", "clusters", "still alike"),
-        *("compared", "threshold", "recall", "took", "written"),
+        *("note", "compared", "threshold", "recall", "took", "written"),
     ]
     assert shown["documents"] == "7 1 empty, 1 shorter than 5 words"
     assert shown["kept"] == "4 57.1 %"
-    assert shown["removed"] == "3 42.9 %: 2 exact duplicates and 1 near-duplicate"
+    assert shown["removed"] == "3 42.9 %: 1 the same, 1 with equal words, 1 near-duplicate"
     assert shown["clusters"] == "1 of two documents or more; the largest has 4"
     assert shown["still alike"].startswith("0 among the kept")
+    assert shown["note"].startswith("1 removed document has the words of the kept one, but other")
     assert shown["took"] == "2.0 s 15 MB/s of text, peak memory 312 MB"
     assert shown["written"] == "out: clean/, clusters.parquet, run.json"
 

@@ -54,7 +54,8 @@ from neardup.options.option_groups import (
 from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form
 from neardup.results.results import Results
 from neardup.sketch.bands import recipe_for
-from neardup.spec import ShingleSpec, Spec
+from neardup.spec import ShingleSpec, Spec, check_similarity
+from neardup.stages.exact import counts_of_kinds
 from neardup.state.about_work import bands_of
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
@@ -243,6 +244,7 @@ def against(
     if plain:
         asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by)
         asked = asked.replace(**ignored(ignore, stop_passages))
+        check_similarity(asked, "`against`")
     reading_old = another(reading, options, "old_", "text", "id", "delimiter", "skip_large")
     paths = given_paths(new) or []
     with show_progress(resources.progress) as listener, ExitStack() as opened:
@@ -413,6 +415,7 @@ def _counts(found: Decided, corpus: InputCorpus) -> dict[str, int]:
         "skipped": corpus.skipped,
         "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
         "old_documents": found.old_documents,
+        **counts_of_kinds(found.how),
     }
     counts["similar_within"] = counts["removed"] - counts["similar_to_old"]
     if found.matches is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from neardup.api.finished.runs import DedupRun
@@ -16,7 +17,7 @@ from neardup.io.frames import gives_baskets
 from neardup.io.opening import given_paths
 from neardup.options.arguments import by_preset, expanded, is_given, of_specs
 from neardup.options.option_groups import CallOptions, ReadingOptions, StoreOptions, WritingOptions
-from neardup.spec import ShingleSpec, Spec
+from neardup.spec import ShingleSpec, Spec, check_similarity, without_effect
 from neardup.spec import preset as settings_of
 from neardup.state.shards import Shard
 
@@ -49,6 +50,18 @@ def make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
     return base.replace(**{name: value for name, value in found if is_given(value)})
 
 
+#: Settings that have no effect with ``only_same``.
+WITHOUT_EFFECT = {
+    field.name for kind in (Spec, ShingleSpec) for field in dataclasses.fields(kind)
+} - {"only_same", "keep", "order_by"} | {"preset"}
+
+
+def refuse_similarity(given: Iterable[str]) -> None:
+    """Refuse settings that a caller gave together with ``only_same``."""
+    for name in given:
+        raise SpecError(*without_effect(name))
+
+
 def _shingle_of(source: object, text: object, shingle: str | ShingleSpec, *others: object) -> Any:
     """Return the shingle: items where the source is lists of them and no setting was given."""
     if any(map(is_given, (shingle, *others))) or given_paths(source) is not None:
@@ -72,6 +85,7 @@ def dedup(
     pairs: str = by_preset("kept"),
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
+    only_same: bool = False,
     spec: Spec | None = None,
     **options: Unpack[DedupOptions],
 ) -> DedupRun:
@@ -111,10 +125,18 @@ def dedup(
         >>> run.keep_mask.tolist()
         [True, False, True]
     """
+    given = locals()
+    if only_same:
+        refuse_similarity(
+            name
+            for name in WITHOUT_EFFECT & given.keys()
+            if is_given(given[name]) and given[name] != ()
+        )
     reading, resources, writing = options["reading"], options["resources"], options["writing"]
     shingle = _shingle_of(source, reading.text, shingle, preset, spec)
     asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
     asked = asked.replace(**ignored(ignore, stop_passages))
+    asked = asked.replace(only_same=only_same or asked.only_same)
     writing.require_out()
     with show_progress(resources.progress) as listener:
         request = DedupRequest(source, reading, asked, resources, writing, Clock(listener))
@@ -152,6 +174,7 @@ def plan(
     shingle = _shingle_of(source, reading.text, shingle, preset, spec)
     asked = make_spec(spec, preset, threshold, recall, shingle, keep)
     asked = asked.replace(**ignored(ignore, stop_passages))
+    check_similarity(asked, "a plan")
     with show_progress(resources.progress) as listener:
         request = DedupRequest(source, reading, asked, resources, clock=Clock(listener))
         return forecast.plan(request.job())

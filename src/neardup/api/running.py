@@ -22,7 +22,7 @@ from neardup.io.opening import accepted, given_paths
 from neardup.options.how_read import OpenInput, how_read
 from neardup.options.option_groups import Reading, Resources, Writing
 from neardup.results.made_of_run import DEDUP, check_writing, made_of
-from neardup.spec import Spec
+from neardup.spec import Spec, check_similarity
 from neardup.state.run_state import RunState
 from neardup.state.shards import Shard
 from neardup.values.json_values import JSON
@@ -104,6 +104,7 @@ def save(
 
 def sketch_into_store(request: DedupRequest, shard: Shard) -> dict[str, int]:
     """Put the sketches of a shard into a store that several processes can reach."""
+    check_similarity(request.spec, "sketching")
     if request.resources.run is None:
         raise SpecError("`run` is not given; a run in a shared store needs a name", "run='notes'")
     job = request.job()

@@ -319,7 +319,9 @@ _OF_INDEX = ("shingle", "threshold", *_OF_KEYS, "scheme", "seed")
 _KEPT = ("keep", "order_by", "cluster")
 #: Options of the settings; see `spec_of`.
 spec_options = all_of(
-    index_options, shared(Spec, *_KEPT, group=KEPT), shared(Spec, but=(*_OF_INDEX, *_KEPT))
+    index_options,
+    shared(Spec, *_KEPT, group=KEPT),
+    shared(Spec, but=(*_OF_INDEX, *_KEPT, "only_same")),
 )
 #: Where band keys are stored.
 store_options = shared(Resources, "store", "run")

@@ -9,17 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import ArrowArray
+from neardup.arrays import ArrowArray, strings_of
 from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.decided import Decided, matches_of, table_of
 from neardup.deduplication.documents.order_notes import order_notes
 from neardup.deduplication.documents.ordering import LENGTH, document_order, keep_order
 from neardup.index.answers import id_values
 from neardup.index.inserting import resolve_sketched
-from neardup.index.storing.bodies import Id
+from neardup.index.storing.bodies import Id, unpack_text
 from neardup.index.storing.transactions import Core, Sketched, joined_sketches
+from neardup.index.storing.verified import Matches
 from neardup.match.resolve import Limits
 from neardup.spec import Spec
+from neardup.stages.exact import NEAR, how_of_pairs
 from neardup.tuning import TUNING
 
 
@@ -66,7 +68,7 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
     core, total = old.core, 0
     of_old: list[Id] = []
     rows_of_old, left, lengths = [], [], []
-    similarities, known = [np.empty(0)], list[Sketched]()
+    similarities, kinds, known = [np.empty(0)], [np.empty(0, np.int8)], list[Sketched]()
     pairs: list[tuple[np.ndarray, list[Id], np.ndarray]] = []
     with core.reading() as state:
         end = state.next
@@ -80,17 +82,18 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
             # Others write between two batches: later documents are no part of the old corpus.
             with core.reading():
                 found = core.matches(sketched, core.threshold, first=not old.only)
-            known_before = np.flatnonzero(found.doc < end)
+                known_before = np.flatnonzero(found.doc < end)
+                # Of each row the first one: documents ascend within it.
+                _, first = np.unique(found.row[known_before], return_index=True)
+                kinds.append(_how_alike(core, sketched, found, known_before[first]))
             names = [found.id[i] for i in known_before.tolist()]
             row, alike = found.row[known_before], found.similarity[known_before]
             if old.only:
                 pairs.append((total + row, names, alike))
-            # Of each row the first one: documents ascend within it.
-            row, first = np.unique(row, return_index=True)
             similarity = np.full(len(texts), np.nan)
-            similarity[row] = alike[first]
+            similarity[row[first]] = alike[first]
             of_old += [names[i] for i in first.tolist()]
-            rows_of_old.append(total + row)
+            rows_of_old.append(total + row[first])
             rows = np.flatnonzero(np.isnan(similarity))
             left.append(total + rows)
             if not old.only:
@@ -98,7 +101,7 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
             similarities.append(similarity)
             total += len(texts)
         advance(partition.size)
-    similarity = np.concatenate(similarities)
+    similarity, how = np.concatenate(similarities), np.concatenate(kinds)
     # Positions of the documents of the batch, then of those of the old corpus that are named.
     target = np.full(total, -1)
     if rows_of_old:
@@ -113,13 +116,29 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
         rank = keep_order(table, total, old.spec, document_order(table, old.spec))
         order = np.argsort(rank[rows])
         limits = Limits(old.spec.max_bucket)
-        removed, of, how = resolve_sketched(core, joined_sketches(known), order, limits)
-        target[rows[removed]], similarity[rows[removed]] = rows[of], how
-    table, kept = table_of(corpus, target, similarity, old.ids(of_old))
+        every = joined_sketches(known)
+        removed, of, alike = resolve_sketched(core, every, order, limits)
+        target[rows[removed]], similarity[rows[removed]] = rows[of], alike
+        how[rows[removed]] = how_of_pairs(*(every.identity(docs) for docs in (removed, of)))
+    table, kept = table_of(corpus, target, similarity, how, old.ids(of_old))
     matches, named = None, set[Id]()
     if old.only:
         doc = np.concatenate([np.empty(0, np.int64), *(row for row, _, _ in pairs)])
         ids = [name for _, names, _ in pairs for name in names]
         alike = np.concatenate([np.empty(0), *(alike for _, _, alike in pairs)])
         matches, named = matches_of(corpus, doc, old.ids(ids), alike), set(ids)
-    return Decided(table, kept, matches, len(named), old.documents, core.recipe, notes)
+    return Decided(table, kept, how, matches, len(named), old.documents, core.recipe, notes)
+
+
+def _how_alike(core: Core, batch: Sketched, found: Matches, pairs: np.ndarray) -> np.ndarray:
+    """Return of each text how it is alike to the document of some pairs, see `Decided.how`."""
+    how = np.full(len(batch.sketches.tokens), -1, np.int8)
+    equal = found.similarity[pairs] == 1
+    how[found.row[pairs[~equal]]] = NEAR
+    pairs = pairs[equal]
+    if core.stores_texts and len(pairs):
+        docs, rows = np.unique(found.doc[pairs], return_inverse=True)
+        bodies = {row.doc: row.body for row in core.catalogue.fetch(docs.tolist())}
+        old = core.sketched(strings_of([unpack_text(bodies[doc]) for doc in docs.tolist()]))
+        how[found.row[pairs]] = how_of_pairs(batch.identity(found.row[pairs]), old.identity(rows))
+    return how

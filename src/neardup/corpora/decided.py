@@ -10,6 +10,7 @@ import pyarrow as pa
 from neardup.arrays import ArrowArray, array_of
 from neardup.corpora.corpus import InputCorpus
 from neardup.deduplication.documents.identifiers import take_ids
+from neardup.output.tables import how_column
 from neardup.recipe import Recipe
 
 
@@ -18,9 +19,11 @@ class Decided(NamedTuple):
 
     Attributes:
         table: A row for each document: ``doc``, ``doc_id``, ``cluster``, ``kept``,
-            ``duplicate_of``, ``similarity``, and ``in_old``, whether ``duplicate_of`` is a document
-            of the old corpus.
+            ``duplicate_of``, ``similarity``, ``how`` the two are alike, and ``in_old``, whether
+            ``duplicate_of`` is a document of the old corpus.
         kept: bool[n].
+        how: int8[n]: positions in `neardup.stages.exact.HOW`; -1 for kept documents, and where it
+            is not known, since the other one is in an index that stores no texts.
         matches: ``doc``, ``doc_id``, ``old_id`` and ``similarity`` of all similar pairs, if they
             were asked for.
         old_found: Documents of the old corpus among these.
@@ -31,6 +34,7 @@ class Decided(NamedTuple):
 
     table: pa.Table
     kept: np.ndarray
+    how: np.ndarray
     matches: pa.Table | None
     old_found: int
     old_documents: int
@@ -39,7 +43,11 @@ class Decided(NamedTuple):
 
 
 def table_of(
-    corpus: InputCorpus, target: np.ndarray, similarity: np.ndarray, of_old: ArrowArray
+    corpus: InputCorpus,
+    target: np.ndarray,
+    similarity: np.ndarray,
+    how: np.ndarray,
+    of_old: ArrowArray,
 ) -> tuple[pa.Table, np.ndarray]:
     """Return the table of a batch, and bool[n], which of its documents are kept.
 
@@ -48,6 +56,7 @@ def table_of(
         target: int[n]: of each document the one that it is a duplicate of: -1 for none; one of the
             batch by its position; one of the old corpus by n and its row in ``of_old``.
         similarity: float64[n]: of the two.
+        how: int8[n], see `Decided`.
         of_old: Ids of documents of the old corpus.
     """
     documents = len(target)
@@ -62,6 +71,7 @@ def table_of(
             "kept": array_of(kept),
             "duplicate_of": both.take(array_of(target, null=kept)),
             "similarity": array_of(similarity, null=kept),
+            "how": how_column(how),
             "in_old": array_of(in_old),
         }
     )

@@ -139,18 +139,19 @@ class Both:
 
     def _decided(self, answer: RunAnswer, old: int, notes: list[str]) -> Decided:
         of, similarity = answer.duplicate_of[old:].astype(np.int64), answer.similarity[old:]
-        if self.only:  # exact duplicates in the batch stay
+        if self.only:  # equal documents in the batch stay
             similarity = np.where(of < old, similarity, np.nan)
             of[of >= old] = -1
+        how = np.where(of < 0, -1, answer.how[old:]).astype(np.int8)
         in_old = (of >= 0) & (of < old)
         named, rows = np.unique(of[in_old], return_inverse=True)
         target = np.where(of < 0, -1, of - old)
         target[in_old] = len(of) + rows
-        table, kept = table_of(self.corpus, target, similarity, self.old.ids(named))
+        table, kept = table_of(self.corpus, target, similarity, how, self.old.ids(named))
         matches, found = None, 0
         if self.only:
             matches, found = self._matches(answer, old)
-        return Decided(table, kept, matches, found, old, self.recipe, notes)
+        return Decided(table, kept, how, matches, found, old, self.recipe, notes)
 
     def _matches(self, answer: RunAnswer, old: int) -> tuple[pa.Table, int]:
         """Return the table of similar pairs, and how many old documents are in it."""

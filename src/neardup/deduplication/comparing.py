@@ -31,7 +31,12 @@ from neardup.match.verifying import content_order
 from neardup.recipe import Recipe
 from neardup.sketch.tokenising import Tokeniser
 from neardup.stages.clustering import clusters_of
-from neardup.stages.exact import expand_to_duplicates, first_of_equal
+from neardup.stages.exact import (
+    counts_of_kinds,
+    expand_to_duplicates,
+    first_of_equal,
+    how_alike,
+)
 from neardup.threads import Pool
 
 
@@ -43,6 +48,7 @@ class RunAnswer:
     duplicate_of: np.ndarray  # int32[documents]: -1 where a document is kept
     similarity: np.ndarray  # float64[documents]: of the two; NaN where a document is kept
     cluster: np.ndarray  # int32[documents]: the first document, in keep order, of the cluster
+    how: np.ndarray  # int8[documents]: how the two are alike, see `neardup.stages.exact.HOW`
     docs: np.ndarray  # int32[m]: documents that were compared, in keep order
     edges: Edges | None  # between numbers in ``docs``; None where pairs were not listed
     counts: dict[str, int]  # by name, see `neardup.output.record`
@@ -72,10 +78,13 @@ class Comparing:
     def run(self) -> RunAnswer:
         spec, corpus, rank = self.spec, self.corpus, self.rank
         documents = corpus.documents
-        with self.clock.stage("exact duplicates", documents):
+        with self.clock.stage("equal documents", documents):
             filled = np.flatnonzero(corpus.tokens).astype(np.int32)
-            first = first_of_equal(corpus.hashes, filled, rank)
-            docs = filled[first[filled] == filled]
+            identity = corpus.hashes
+            if spec.only_same:
+                identity = np.stack([corpus.contents, corpus.hashes[:, 0]], axis=1)
+            first = first_of_equal(identity, filled, rank)
+            docs = filled[:0] if spec.only_same else filled[first[filled] == filled]
             if spec.keep != "first" or spec.order_by is not None:
                 docs = docs[np.argsort(rank[docs])]
         answer = RunAnswer(
@@ -83,6 +92,7 @@ class Comparing:
             self.scratch.filled(documents, np.int32, -1),
             self.scratch.filled(documents, np.float64, np.nan),
             np.empty(0, np.int32),
+            np.empty(0, np.int8),
             docs,
             None,
             {
@@ -91,7 +101,7 @@ class Comparing:
                 "short": int(((corpus.tokens > 0) & (corpus.tokens < spec.shingle.n)).sum()),
                 "tokens": int(corpus.tokens.sum(dtype=np.int64)),
                 "shingles": int(corpus.shingles.sum(dtype=np.int64)),
-                "exact_duplicates": int((first != np.arange(documents, dtype=np.int32)).sum()),
+                "equal_tokens": int((first != np.arange(documents, dtype=np.int32)).sum()),
                 "encoding_replaced": corpus.replaced,
                 "skipped": sum(corpus.skipped),
             },
@@ -107,6 +117,8 @@ class Comparing:
         self._decide(answer, self._sets(answer))
         expand_to_duplicates(first, answer.duplicate_of, answer.similarity)
         answer.counts |= counts_of(answer.duplicate_of, answer.cluster)
+        answer.how = how_alike(answer.duplicate_of, corpus.hashes, corpus.contents)
+        answer.counts |= counts_of_kinds(answer.how)
         return answer
 
     def _bands(self, docs: np.ndarray, numbers: np.ndarray | None = None) -> Iterator[BandBuckets]:
@@ -138,7 +150,7 @@ class Comparing:
             answer.bucket_sizes[name] = int(classes[k])
 
     def _part(self, answer: RunAnswer) -> None:
-        """Compare new documents themselves that an old one represents, as an exact duplicate.
+        """Compare new documents themselves that an old one with equal tokens represents.
 
         It need not be their first near-duplicate: an old document stays, whatever it is similar to.
         """
@@ -229,10 +241,10 @@ class Comparing:
 
 
 def _listed(answer: RunAnswer, edges: Edges, every: bool) -> int:
-    """Return how many edges there are, those of exact duplicates included."""
+    """Return how many edges there are, those of equal documents included."""
     docs, first = answer.docs, answer.first
     if not every:
-        # An exact duplicate has an edge to the first of its group, and to its ``duplicate_of``.
+        # An equal document has an edge to the first of its group, and to its ``duplicate_of``.
         others = np.flatnonzero(first != np.arange(len(first)))
         removed = int((answer.duplicate_of[first[others]] >= 0).sum())
         return len(edges) + len(others) + removed

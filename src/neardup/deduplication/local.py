@@ -58,7 +58,7 @@ _METADATA = 16 << 20
 _FOR_TWO = 6 * COMPILER
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
-_NAMES = ("first", "duplicate_of", "similarity", "cluster", "docs")
+_NAMES = ("first", "duplicate_of", "similarity", "cluster", "how", "docs")
 _VALUES = ("counts", "bucket_sizes", "candidates_by_band")
 
 

@@ -73,7 +73,7 @@ def one_word_changed(tokens: float, n: int) -> float:
 def _density(outcome: Outcome) -> float:
     """Return the share of the others that a document shares a bucket with; 0 if it is low."""
     counts, bands = outcome.answer.counts, outcome.recipe.num_bands
-    documents = counts["documents"] - counts["empty"] - counts["exact_duplicates"]
+    documents = counts["documents"] - counts["empty"] - counts["equal_tokens"]
     if not bands or counts["compared_documents"] < _COMPARED * documents:
         return 0.0
     others = 2 * counts["candidates"] / bands / max(1, documents)

@@ -79,7 +79,7 @@ class Plan(Shown):
     tokens: dict[str, float]
     empty: float
     short: float
-    exact_duplicates: Share
+    equal_tokens: Share
     near_duplicates: Share
     compared: Share
     num_bands: int
@@ -95,7 +95,7 @@ class Plan(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         values = asdict(self)
-        for name in ("exact_duplicates", "near_duplicates", "compared"):
+        for name in ("equal_tokens", "near_duplicates", "compared"):
             values[name] = getattr(self, name)._asdict()
         return values
 
@@ -146,7 +146,7 @@ def _nothing(job: Job, recipe: Recipe, threads: int) -> Plan:
         tokens={"median": 0.0, "low": 0.0, "high": 0.0},
         empty=0.0,
         short=0.0,
-        exact_duplicates=none,
+        equal_tokens=none,
         near_duplicates=none,
         compared=none,
         num_bands=recipe.num_bands,
@@ -267,7 +267,7 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
     counts, recipe, spec = outcome.answer.counts, outcome.recipe, job.spec
     tokens, sampled = outcome.corpus.tokens, outcome.corpus.documents
     filled = sampled - counts["empty"]
-    different = filled - counts["exact_duplicates"]
+    different = filled - counts["equal_tokens"]
     compared = Share.of(counts["compared_documents"], different)
     read = looked.documents, looked.text, looked.columns
     documents, text, columns = (round(looked.scale * n) for n in read)
@@ -299,8 +299,8 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         tokens={"median": median, "low": low, "high": high},
         empty=counts["empty"] / sampled,
         short=counts["short"] / sampled,
-        exact_duplicates=Share.of(counts["exact_duplicates"], filled),
-        near_duplicates=Share.of(counts["removed"] - counts["exact_duplicates"], different),
+        equal_tokens=Share.of(counts["equal_tokens"], filled),
+        near_duplicates=Share.of(counts["removed"] - counts["equal_tokens"], different),
         compared=compared,
         num_bands=recipe.num_bands,
         rows=recipe.rows,

@@ -27,6 +27,7 @@ from neardup.result_record import AUDIT
 from neardup.result_record.decoding import require
 from neardup.results.results import Results
 from neardup.sketch.texts import Ragged
+from neardup.spec import check_similarity
 from neardup.state.output_folder import add_to_record
 from neardup.threads import Pool
 from neardup.values.intervals import estimate
@@ -98,6 +99,7 @@ def audit(
     for name, value, minimum in (("sample", sample, 1), ("seed", seed, 0)):
         if value < minimum:
             raise SpecError(f"`{name}` is {value}; expected {minimum} or more")
+    check_similarity(results.spec, "an audit")
     clock = Clock(listener)
     with Pool(resources.threads) as pool, PrivatePeak() as peak:
         check = _memory_check(results, sample, resources.bytes, pool.threads)

@@ -55,7 +55,7 @@ class Comparison:
             return f"{which} empty, and empty texts are never duplicates"
         if self.equal is not None:
             same = self.equal == "bytes"
-            return "the texts are equal, byte for byte" if same else "the texts have equal tokens"
+            return "the texts are equal, byte for byte" if same else "the texts have equal words"
         if few < self.n:
             which = "both texts are" if many < self.n else "one text is"
             what = "one shingle: only equal tokens make a duplicate"
@@ -132,7 +132,7 @@ def compare(text_a: Text, text_b: Text, spec: Spec | None = None) -> Comparison:
         >>> found.similarity, found.containment_a, found.duplicates
         (0.5, 0.6666666666666666, False)
         >>> compare("Hello", "hello!").note
-        'the texts have equal tokens'
+        'the texts have equal words'
     """
     if spec is None and is_basket(text_a) and is_basket(text_b):
         spec = Spec(shingle=ShingleSpec("item"))

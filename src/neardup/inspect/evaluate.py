@@ -151,7 +151,7 @@ def _listed(results: Results, labels: np.ndarray, scope: np.ndarray) -> Listed |
         return None
     a, b, similarity = (np.asarray(column.to_numpy()) for column in table.columns)
     groups = np.arange(results.documents)
-    if results.spec.pairs != "all" and results.record["counts"].get("exact_duplicates", 1):
+    if results.spec.pairs != "all" and results.record["counts"].get("equal_tokens", 1):
         equal = (similarity == 1) & (labels[a] == labels[b])
         groups = connected(a[equal], b[equal], results.documents).astype(np.int64)
         codes, rows = np.unique(_codes(groups[a], groups[b], len(groups)), return_index=True)
@@ -179,7 +179,7 @@ def _blocking(results: Results, given: Agreement, found: int) -> dict[str, Any]:
     if "pairs_compared" not in counts:  # on Spark they are not counted
         return {**shares, "compared": None, "pairs_quality": None, "reduction_ratio": None}
     # Pairs that were looked at: compared, ruled out, or known to be equal without that.
-    looked_at = counts["pairs_compared"] + counts["pairs_ruled_out"] + counts["exact_duplicates"]
+    looked_at = counts["pairs_compared"] + counts["pairs_ruled_out"] + counts["equal_tokens"]
     looked_at = max(looked_at, given.given)
     possible = results.documents * (results.documents - 1) // 2
     return {

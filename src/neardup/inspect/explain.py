@@ -14,6 +14,7 @@ from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.baskets import sorted_lines
 from neardup.sketch.sketcher import Sketcher
+from neardup.stages.exact import HOW, NEAR, counts_of_kinds
 from neardup.threads import check_threads
 from neardup.values.json_values import plain_id
 
@@ -33,6 +34,7 @@ class Document:
     kept: bool
     duplicate_of: Any
     similarity: float | None
+    how: str | None  # alike the two are: same, words or near
     in_old: bool = False  # whether `duplicate_of` is a document of an old corpus
     tokens: int | None = None
     form: str | None = None
@@ -42,11 +44,11 @@ class Document:
 class CommonBuckets:
     """Which buckets two documents share.
 
-    None are needed for exact duplicates, which are put together before banding, and for a join,
-    which searches all pairs.
+    None are needed for equal token sequences, which are put together before banding, and for a
+    join, which searches all pairs.
     """
 
-    how: Literal["exact", "join", "bands", "none"]
+    how: Literal["equal", "join", "bands", "none"]
     bands: tuple[int, ...] = ()  # those in which they share one, from 1
     num_bands: int = 0
     probability: float = 1.0  # that two documents of their similarity share one
@@ -59,6 +61,7 @@ class Neighbour:
     doc: int
     doc_id: Any
     similarity: float  # exact
+    how: str | None  # as of a `Document`
     together: bool  # whether the two are in one cluster
 
 
@@ -78,17 +81,19 @@ class Explanation(Shown):
     shingle: str
     document: Document
     # The second that was asked about; else the kept one that it is a duplicate of; else the most
-    # similar of its duplicates, of which equal ones come last.
+    # similar of its duplicates, of which those with equal words come last.
     other: Document | None
     second_asked: bool
     comparison: Comparison | None
     buckets: CommonBuckets | None
+    only_same: bool  # whether the run compared bytes only
     listed: bool  # whether the run listed pairs; else there are no edges
     edge: bool  # whether it lists them, or documents with the same shingles
     edge_of: tuple[Any, ...]  # ids of such documents, listed instead; else empty
     duplicates: tuple[Neighbour, ...]
     duplicates_count: int
-    exact_copies: int  # how many of the duplicates have similarity 1; they are named last
+    same: int  # how many of the duplicates have equal bytes; they come last
+    equal_words: int  # and how many have equal words by other characters
     notes: tuple[str, ...]
     texts: tuple[str, ...] | None = field(repr=False)
 
@@ -103,16 +108,16 @@ class Explanation(Shown):
                 name = plain_id(document.duplicate_of)
                 kept = f"{'a document' if name is None else f'document {name}'} of the old corpus"
             if pair and pair.equal and other and other.doc_id == document.duplicate_of:
-                return f"removed: an exact copy of {kept}; {pair.note}"
+                return f"removed: equal to {kept}; {pair.note}"
             return f"removed: similarity {document.similarity:.4f} to {kept}"
-        if many and many == self.exact_copies:
-            return f"kept: {many:,} exact {'copies' if many > 1 else 'copy'} of it removed"
         if many:
             return f"kept: {many:,} removed document{'s are' if many > 1 else ' is'} similar to it"
         if document.form == "empty":
             return "kept: empty documents are never duplicates"
-        if document.form == "short":
+        if document.form == "short" and not self.only_same:
             return "kept: shorter than a shingle, and no kept document has equal tokens"
+        if self.only_same:
+            return "kept: no kept document has its bytes"
         return f"kept: no kept document that it was compared with reaches {threshold}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -131,7 +136,7 @@ def explain(
     docs = results.numbers([id] if other is None else [id, other]).tolist()
     if len(set(docs)) < len(docs):
         raise SpecError("both ids are those of one document", "name two, or only one")
-    names = ["cluster", "kept", "duplicate_of", "similarity"]
+    names = ["cluster", "kept", "duplicate_of", "similarity", "how"]
     names += ["in_old"] if results.has_old else []
     table, ids = results.clusters(names), results.public_ids
     if results.private_ids:
@@ -139,15 +144,14 @@ def explain(
         table = table.set_column(2, "duplicate_of", ids.take(of))
     cluster, kept = (np.asarray(table.column(i).to_numpy()) for i in range(2))
     duplicates = np.flatnonzero(results.duplicate_of == docs[0])
-    near = results.array("similarity")[duplicates]
-    # Equal ones come last: they show no differences.
-    order = np.argsort(near == 1, kind="stable")
-    duplicates, near = duplicates[order], near[order]
+    # Equal ones come last: they show few differences, or none.
+    duplicates = duplicates[np.argsort(-results.how[duplicates], kind="stable")]
+    near, how = results.array("similarity")[duplicates], results.how[duplicates]
     if other is None and not kept[docs[0]]:
         target = int(results.duplicate_of[docs[0]])
         docs += [target] if target >= 0 else []
     elif other is None and len(duplicates):
-        docs.append(int(duplicates[np.argmax(np.where(near < 1, near, -1))]))
+        docs.append(int(duplicates[np.argmax(np.where(how == NEAR, near, how - 2.0))]))
     forms: Forms | None = None
     notes: tuple[str, ...] = ()
     try:
@@ -173,6 +177,10 @@ def explain(
     if forms is not None and rest:
         known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
         comparison, buckets = _pair(results, forms, known)
+        buckets = None if results.spec.only_same else buckets
+    kinds = (*HOW, None)  # -1 is unknown
+    together = cluster[duplicates] == cluster[docs[0]]
+    listed_first = (column[:limit].tolist() for column in (duplicates, near, how, together))
     return Explanation(
         run=results.name,
         threshold=results.spec.threshold,
@@ -183,15 +191,16 @@ def explain(
         second_asked=other is not None,
         comparison=comparison,
         buckets=buckets,
+        only_same=results.spec.only_same,
         listed=results.spec.enumerates,
         edge=edge is not None,
         edge_of=tuple(ids[doc].as_py() for doc in listed if doc not in docs),
         duplicates=tuple(
-            Neighbour(doc, ids[doc].as_py(), value, bool(cluster[doc] == cluster[docs[0]]))
-            for doc, value in zip(duplicates[:limit].tolist(), near[:limit].tolist(), strict=True)
+            Neighbour(doc, ids[doc].as_py(), value, kinds[kind], one)
+            for doc, value, kind, one in zip(*listed_first, strict=True)
         ),
         duplicates_count=len(duplicates),
-        exact_copies=int((near == 1).sum()),
+        **counts_of_kinds(how),
         notes=notes,
         texts=_shown(results, forms.texts) if texts and forms is not None else None,
     )
@@ -206,8 +215,8 @@ def _shown(results: Results, texts: list[str]) -> tuple[str, ...]:
 def _edge(results: Results, doc: int, other: int) -> tuple[float | None, list[int]]:
     """Return the similarity of the edge of two documents, and which two it lists.
 
-    An exact copy has one edge, to its representative: the edges of that one are
-    edges of the copy as well.
+    A document with equal tokens has one edge, to its representative: the edges of that one are
+    its edges as well.
     """
     found = _joins(results, np.array([doc]), np.array([other]))
     if found is None and results.spec.pairs != "all":
@@ -248,7 +257,7 @@ def _pair(results: Results, forms: Forms, known: float | None) -> tuple[Comparis
         why = "the input or the library that normalises texts has changed"
         raise InputError(what, f"{why}; {results.again}")
     if found.equal is not None and found.tokens_a:
-        return found, CommonBuckets("exact")
+        return found, CommonBuckets("equal")
     if not recipe.num_bands:
         return found, CommonBuckets("join" if found.duplicates else "none")
     keys = Sketcher(recipe)(forms.texts).keys

@@ -36,6 +36,7 @@ from neardup.results.made_of_run import DEDUP, check_writing, made_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
+from neardup.stages.exact import NEAR, counts_of_kinds
 from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
 from neardup.values.json_values import JSON
@@ -104,9 +105,12 @@ def _edges_decide(results: Results, spec: Spec) -> bool:
     """Return whether all edges are listed, among all documents, in keep order."""
     old, counts = results.spec, results.record["counts"]
     every = old.enumerates and old.max_bucket is None and not counts["not_compared"]
-    # Else one document has the edges of its exact duplicates.
+    # Else one document has the edges of those with equal tokens.
     listed = old.pairs == "all" and (spec.pairs == "all" or not spec.enumerates)
-    each = listed or not counts["exact_duplicates"]
+    each = listed or not counts["equal_tokens"]
+    # Else the tables don't say how a document is alike to another one than its `duplicate_of`.
+    equal = counts["same"] + counts["equal_words"]
+    each = each and (spec.threshold == old.threshold or equal == counts["equal_tokens"])
     return every and each and spec.keep == "first" and spec.cluster in ("star", "components")
 
 
@@ -122,13 +126,14 @@ def outcome_of(results: Results, job: Job) -> Outcome:
         duplicate_of, similarity = kept_set(edges, n)
     else:
         duplicate_of, similarity = results.duplicate_of, results.array("similarity")
+    how = np.where(duplicate_of == results.duplicate_of, results.how, np.int8(NEAR))
     cluster = star(duplicate_of)
     if edges is not None and spec.cluster == "components":
         cluster = components(edges, n)
     # Tables are by the numbers of documents, an answer by their positions in the input.
     positions = np.arange(n) if results.positions_of is None else results.positions_of
     by_position = np.argsort(positions)
-    counts = {**old["counts"], **counts_of(duplicate_of, cluster)}
+    counts = {**old["counts"], **counts_of(duplicate_of, cluster), **counts_of_kinds(how)}
     listed = edges if spec.enumerates else None
     counts.pop("edges", None)
     counts |= {} if listed is None else {"edges": len(listed)}
@@ -138,6 +143,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
         duplicate_of=target[by_position],
         similarity=similarity[by_position],
         cluster=positions[cluster][by_position].astype(np.int32),
+        how=how[by_position],
         docs=positions.astype(np.int32),
         edges=listed,
         counts=counts,
@@ -149,7 +155,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     with suppress(InputError):
         ends = results.input.ends
     text = old["bytes"].get("text", 0)
-    corpus = CorpusMetadata(none, zeros, zeros, none, pa.table({}), ends, [], text, 0, [], [])
+    corpus = CorpusMetadata(none, none, zeros, zeros, none, pa.table({}), ends, [], text, 0, [], [])
     rows = None
     with suppress(InputError):  # of frames there are none
         rows = results.clusters(["file", "row"])

@@ -6,12 +6,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of, strings_of
+from neardup.arrays import ArrowArray, array_of, strings_of
 from neardup.cluster.edges import Allocate, Edges, Triple, batches
 from neardup.deduplication.comparing import RunAnswer
 from neardup.deduplication.documents.identifiers import take_ids
 from neardup.deduplication.local import Outcome
 from neardup.errors import OutputSizeError
+from neardup.stages.exact import HOW
 from neardup.tuning import TUNING
 
 #: Edges that are written at most.
@@ -20,10 +21,10 @@ _MOST_EDGES = 100_000_000
 ADDED = ("cluster", "kept", "duplicate_of", "similarity", "cluster_size")
 #: And those that the removed documents have.
 OF_REMOVED = ("duplicate_of", "similarity")
-_CLUSTERS = ("doc", "doc_id", "cluster", "kept", "duplicate_of", "similarity")
+_CLUSTERS = ("doc", "doc_id", "cluster", "kept", "duplicate_of", "similarity", "how")
 #: Columns, and those of them that may be null.
 _COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "clusters": (_CLUSTERS, ("duplicate_of", "similarity")),
+    "clusters": (_CLUSTERS, ("duplicate_of", "similarity", "how")),
     "order": (("doc", "position"), ()),
     "edges": (("doc_a", "doc_b", "id_a", "id_b", "similarity"), ()),
     "added": (ADDED, ADDED),
@@ -42,7 +43,7 @@ def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
     numbers = ("doc", "cluster", "row", "position", "doc_a", "doc_b", "cluster_size")
     named = ("doc_id", "duplicate_of", "id_a", "id_b")
     types: dict[str, pa.DataType] = {"kept": pa.bool_(), "similarity": pa.float64()}
-    types["file"] = pa.large_string()
+    types |= dict.fromkeys(("file", "how"), pa.large_string())
     return types | dict.fromkeys(numbers, pa.int64()) | dict.fromkeys(named, ids)
 
 
@@ -80,7 +81,7 @@ def _clusters(outcome: Outcome) -> tuple[int, Columns]:
         documents = np.arange(rows.start, rows.stop)
         positions = documents if order is None else order[rows]
         found = [array_of(documents), take_ids(outcome.ids, positions)]
-        found += _answers(outcome, numbers, positions)
+        found += [*_answers(outcome, numbers, positions), how_column(outcome.answer.how[positions])]
         if files:
             return found + _file_rows(outcome, names, positions)
         if outcome.locations is None:
@@ -101,6 +102,13 @@ def _answers(outcome: Outcome, numbers: np.ndarray, positions: np.ndarray) -> li
         take_ids(outcome.ids, duplicate_of),
         array_of(answer.similarity[positions], null=kept),
     ]
+
+
+def how_column(how: np.ndarray) -> ArrowArray:
+    """Return the column of `HOW` for their positions there, int8[n]; null for -1."""
+    names: Any = strings_of([name.encode() for name in HOW])
+    found: ArrowArray = names.take(array_of(how, null=how < 0))
+    return found
 
 
 def _has_files(outcome: Outcome) -> bool:
@@ -129,7 +137,7 @@ def _edges(outcome: Outcome) -> tuple[int, Columns]:
     """A row for each pair that reaches the threshold, ``doc_a < doc_b``, sorted.
 
     With ``pairs="all"`` these are all pairs, of which there may be 100 million. Else one document
-    represents a group of exact duplicates, and each of the others has an edge to that one. The pair
+    represents a group of equal ones, and each of the others has an edge to that one. The pair
     of a removed document and its ``duplicate_of`` is always there.
     """
     edges, order = _all_edges(outcome), outcome.order
@@ -143,7 +151,7 @@ def _edges(outcome: Outcome) -> tuple[int, Columns]:
 
 
 def _all_edges(outcome: Outcome) -> Edges:
-    """Return edges between documents by their numbers, exact duplicates included."""
+    """Return edges between documents by their numbers, equal ones included."""
     answer, numbers = outcome.answer, outcome.numbers()
     edges, first = answer.edges, answer.first
     assert edges is not None
@@ -183,7 +191,7 @@ def _numbered(pairs: Triple, names: np.ndarray, empty: Allocate) -> Triple:
 
 
 def _expanded(answer: RunAnswer, edges: Edges, total: int, empty: Allocate) -> Triple:
-    """Return all pairs of documents for the pairs of the representatives of exact duplicates."""
+    """Return all pairs of documents for the pairs of the representatives of equal ones."""
     order = np.argsort(answer.first, kind="stable")
     sizes = np.bincount(answer.first, minlength=len(answer.first)).astype(np.int64)
     starts = np.cumsum(sizes) - sizes

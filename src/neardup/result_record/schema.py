@@ -214,7 +214,9 @@ class DedupCounts(KeptCounts):
     short: Count
     tokens: Count
     shingles: Count
-    exact_duplicates: Count
+    equal_tokens: Count
+    same: Count
+    equal_words: Count
     encoding_replaced: Count
     skipped: Count
     candidates: Count
@@ -282,6 +284,8 @@ class AgainstCounts(KeptCounts):
     similar_to_old: Count
     old_documents: Count
     similar_within: Count
+    same: Count
+    equal_words: Count
     matches: Count | UnsetType = UNSET
     old_documents_found: Count | UnsetType = UNSET
 
@@ -469,6 +473,8 @@ class OfSpark(Record):
 
 
 class SparkCounts(KeptCounts):
+    same: Count
+    equal_words: Count
     empty: Count
     short: Count
     clusters: Count

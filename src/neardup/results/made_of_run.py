@@ -48,7 +48,7 @@ def made_of(outcome: Outcome, writing: Writing, **more: Any) -> Iterator[Made]:
 def _table(outcome: Outcome, name: str) -> TableParts:
     schema = tables.schema_of(outcome, name)
     # In few columns do values repeat often enough for a dictionary.
-    varied = tuple(column for column in schema.names if column != "file")
+    varied = tuple(column for column in schema.names if column not in ("file", "how"))
     # One part is made while another one is written; more of them would take memory.
     return TableParts(partial(tables.tables_of, outcome, name), schema, varied, 2)
 

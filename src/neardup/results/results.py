@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import array_of
+from neardup.arrays import array_of, strings_of
 from neardup.deduplication.documents.identifiers import id_array
 from neardup.deduplication.reading import Reader
 from neardup.errors import InputError, NeardupError
@@ -32,6 +32,7 @@ from neardup.recipe import Recipe
 from neardup.result_record import RECORD
 from neardup.sketch.sketcher import Sketcher
 from neardup.spec import Spec
+from neardup.stages.exact import HOW
 from neardup.threads import Pool
 
 
@@ -125,6 +126,13 @@ class Results:
                 self.again,
             )
         return np.asarray(pc.fill_null(rows, -1).to_numpy(), dtype=np.int64)
+
+    @functools.cached_property
+    def how(self) -> np.ndarray:
+        """int8[documents]: how each is alike to its ``duplicate_of``; -1 where kept or unknown."""
+        names: Any = strings_of([name.encode() for name in HOW])
+        found: Any = pc.index_in(self.clusters(["how"]).column(0), value_set=names)
+        return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int8)
 
     def numbers(self, ids: Sequence[Any]) -> np.ndarray:
         """Return int64[ids]: the numbers of documents by their ids, or by texts that spell them.

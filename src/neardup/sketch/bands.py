@@ -177,7 +177,7 @@ def recipe_for(spec: Spec) -> Recipe:
     Bands that it does not name are chosen for its ``documents``.
     """
     num_bands, rows = spec.num_bands, spec.rows
-    if spec.method == "allpairs":
+    if spec.method == "allpairs" or spec.only_same:
         num_bands, rows = 0, 0
     elif num_bands is None or rows is None:
         documents = spec.documents or DOCUMENTS
@@ -188,7 +188,7 @@ def recipe_for(spec: Spec) -> Recipe:
 
 def advice_on_bands(spec: Spec, documents: int) -> str:
     """Return advice for a run whose bands are chosen for far fewer documents; or nothing."""
-    chosen = spec.documents or spec.num_bands or spec.method == "allpairs"
+    chosen = spec.documents or spec.num_bands or spec.method == "allpairs" or spec.only_same
     if documents <= _MANY or chosen:
         return ""
     what = f"there are {documents:,} documents, and the bands are chosen for {DOCUMENTS:,}"

@@ -10,8 +10,9 @@ from neardup.errors import SpecError
 from neardup.kernels.bits import splitmix
 from neardup.kernels.jaccard import fill_bitmaps
 from neardup.kernels.text import signing
+from neardup.kernels.text.tokens import hash_tokens
 from neardup.recipe import Recipe
-from neardup.sketch.texts import Ragged, Texts
+from neardup.sketch.texts import Ragged, Texts, as_text, text_buffers
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import SCHEMES, ShingleSpec, check_integer
 from neardup.tuning import TUNING
@@ -27,7 +28,8 @@ _MOST = 1 << 16
 class Sketches(NamedTuple):
     """Hashes, sizes and band keys of some documents."""
 
-    hashes: np.ndarray  # uint64[n, 2]: of the token sequence; equal for exact duplicates
+    hashes: np.ndarray  # uint64[n, 2]: of the token sequence
+    contents: np.ndarray  # uint64[n]: of the bytes of the text
     tokens: np.ndarray  # int32[n]: number of tokens
     shingles: np.ndarray  # int32[n]: number of shingles, repetitions included
     bitmaps: np.ndarray  # uint64[n, 4]: the shingles in 256 bits, see `fill_bitmaps`
@@ -37,6 +39,7 @@ class Sketches(NamedTuple):
     def empty(cls, documents: int, num_bands: int) -> "Sketches":
         return cls(
             np.empty((documents, 2), dtype=np.uint64),
+            np.empty(documents, dtype=np.uint64),
             np.empty(documents, dtype=np.int32),
             np.empty(documents, dtype=np.int32),
             np.empty((documents, BITMAP_WORDS), dtype=np.uint64),
@@ -96,8 +99,10 @@ class Sketcher:
 
     def __call__(self, texts: Texts, sets: list[Ragged] | None = None) -> Sketches:
         """Return the sketches of some texts; add their sets of shingles to a list, if given."""
-        data, offsets = self.tokeniser.normalise(texts)
-        out = Sketches.empty(len(offsets) - 1, self.recipe.num_bands)
+        text = as_text(texts, self.recipe.shingle.unit == "item")
+        out = Sketches.empty(len(text), self.recipe.num_bands)
+        hash_tokens(*text_buffers(text), out.contents)
+        data, offsets = self.tokeniser.normalise(text)
         for first, last in batches(offsets):
             tokens, _ = self.tokeniser.tokens(data, offsets[first : last + 1])
             out.tokens[first:last] = tokens.offsets[1:] - tokens.offsets[:-1]

@@ -69,6 +69,9 @@ class DedupFrames(SparkRun):
             "sum(tokens) tokens",
             "sum(shingles) shingles",
         )
+        kinds: Any = self.clusters.selectExpr(
+            "count_if(how = 'same') same", "count_if(how = 'words') equal_words"
+        )
         groups = self.clusters.groupBy("cluster")
         sizes: Any = groups.agg(f.expr("count(*) size"), f.expr("count_if(kept) kept")).selectExpr(
             "sum(kept) kept",
@@ -78,7 +81,7 @@ class DedupFrames(SparkRun):
             "max(size) largest_cluster",
         )
         listed = {} if self.edges is None else {"edges": self.edges.count()}
-        found = texts.first().asDict() | sizes.first().asDict() | listed
+        found = texts.first().asDict() | kinds.first().asDict() | sizes.first().asDict() | listed
         return {**self.about, "counts": {name: count or 0 for name, count in found.items()}}
 
 
@@ -176,7 +179,7 @@ def find(job: SparkJob, spec: Spec) -> DedupFrames:
         return rows.withColumns({name: f.col(name).cast(kind) for name in names})
 
     pairs = typed(steps.edges(compared, same, spec), "id_a", "id_b")
-    answer = typed(steps.resolve(new, same, compared), "id", "cluster", "duplicate_of")
+    answer = typed(steps.resolve(sketches, same, compared), "id", "cluster", "duplicate_of")
     edges = store.stage("edges", lambda: pairs) if spec.enumerates else None
     clusters = store.stage("clusters", lambda: answer)
     about["bands"] = bands_of(recipe, spec.threshold)

@@ -17,13 +17,14 @@ from neardup.spark.checks import check_columns, check_same_types
 from neardup.spark.spark_ordering import column, ordered_by
 from neardup.spark.stages import candidate_stage as stage
 from neardup.spec import Spec
+from neardup.stages.exact import HOW
 
 #: A column that marks documents of an old corpus, which are kept.
 OLD = "neardup: old"
 #: Bytes of shingle sets that a task has in memory.
 TASK_BYTES = 1 << 28
 #: Bytes of a document in a bucket, for each band; while a task marks it, but for its keys; and
-#: while its exact duplicates are found.
+#: while those with equal tokens are found.
 _ENTRY, _MARKED, _HASHED = 14, 100, 100
 
 
@@ -32,7 +33,8 @@ def recipe_of(spec: Spec) -> Recipe:
 
     SpecError if a setting is not for a cluster.
     """
-    for name, default in {"method": "lsh", "max_bucket": None, "order_by": None}.items():
+    refused = {"method": "lsh", "max_bucket": None, "order_by": None, "only_same": False}
+    for name, default in refused.items():
         if (value := getattr(spec, name)) != default:
             raise SpecError(f"`{name}` is {value!r}, which is not for Spark", "leave it out")
     if spec.cluster == "louvain":
@@ -69,7 +71,7 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
     given = df.select(*columns, column(text).alias("text"))
     kinds = [f"{name} {kind}" for name, kind in given.dtypes[:-1]]
     kinds += ["best long"] if spec.keep == "longest" else []
-    made = "tokens int, shingles int, hash binary, bitmap binary, keys binary"
+    made = "tokens int, shingles int, content long, hash binary, bitmap binary, keys binary"
     recipe = recipe_of(spec)
     return mapped(given, workers.sketch, ", ".join([*kinds, made]), spec=spec, recipe=recipe)
 
@@ -90,12 +92,13 @@ def mapped(df: DataFrame, task: Callable[..., Any], schema: Any, **given: Any) -
 def duplicates(
     sketches: DataFrame, spec: Spec, documents: int = 0, task_bytes: int = TASK_BYTES
 ) -> DataFrame:
-    """Find exact duplicates: the ``id`` of each, and of the ``first`` of its group.
+    """Find documents with equal tokens: the ``id`` of each, and of the ``first`` of its group.
 
     ``documents`` is their number, or an estimate.
     """
     kind = dict(sketches.dtypes)["id"]
-    filled = sketches.where("tokens > 0").drop("doc", "tokens", "shingles", "bitmap", "keys")
+    filled = sketches.where("tokens > 0")
+    filled = filled.drop("doc", "tokens", "shingles", "content", "bitmap", "keys")
     parts = partitions_of(sketches, documents * _HASHED, task_bytes)
     groups = filled.repartition(parts, "hash")
     return mapped(groups, workers.exact, f"id {kind}, first {kind}", spec=spec)
@@ -134,7 +137,7 @@ def candidates(
     most = task_bytes // (8 * num_bands + _MARKED)  # documents of a task
     sizes = roots.groupBy("root").count().where(f.col("count") > most)
     large = f.col("root").isin([row["root"] for row in sizes.collect()])
-    found = filled.drop("tokens", "hash").join(roots, "doc")
+    found = filled.drop("tokens", "content", "hash").join(roots, "doc")
     small = found.where(~large).repartition(parts, "root").sortWithinPartitions("root")
     marked = mapped(small, workers.mark, found.schema, spec=spec, task_bytes=task_bytes)
     return marked.unionByName(found.where(large)).drop("doc", "bitmap")
@@ -181,26 +184,43 @@ def resolve(sketches: DataFrame, duplicates: DataFrame, compared: DataFrame) -> 
     """Say whether each document, by its ``id``, is ``kept``.
 
     If not, it is a ``duplicate_of`` another one, with a ``similarity``; else these are null.
-    ``cluster`` is the ``id`` of the first document of its cluster in keep order.
+    ``cluster`` is the ``id`` of the first document of its cluster in keep order. ``how`` says how
+    the two are alike, see `neardup.stages.exact.HOW`. Documents of an old corpus get no row.
     """
     answers = compared.where("not edge").withColumnRenamed("id", "first")
-    rows = sketches.select("id").join(duplicates, "id", "left")
+    new = sketches.where("not old") if "old" in sketches.columns else sketches
+    rows = new.select("id").join(duplicates, "id", "left")
     rows = rows.withColumn("copy", f.col("first").isNotNull())
     rows = rows.withColumn("first", f.coalesce("first", "id")).join(answers, "first", "left")
-    return rows.selectExpr(
+    answer = rows.selectExpr(
         "id",
         "coalesce(cluster, first) cluster",
         "not copy and other is null kept",
         "coalesce(other, if(copy, first, null)) duplicate_of",
         "coalesce(similarity, if(copy, 1.0D, null)) similarity",
     )
+    # Of those with similarity 1 only: the others are near.
+    equal = answer.where("similarity = 1").select("id", "duplicate_of")
+    one = sketches.select("id", "hash", "content")
+    other = sketches.selectExpr("id duplicate_of", "hash of_hash", "content of_content")
+    same, words, near = HOW
+    pairs = (
+        equal.join(one, "id")
+        .join(other, "duplicate_of")
+        .selectExpr(
+            "id",
+            f"if(hash <> of_hash, '{near}', if(content = of_content, '{same}', '{words}')) how",
+        )
+    )
+    how = f"if(kept, null, coalesce(how, '{near}')) how"
+    return answer.join(pairs, "id", "left").selectExpr(*answer.columns, how)
 
 
 def edges(compared: DataFrame, duplicates: DataFrame, spec: Spec) -> DataFrame:
     """Return pairs that reach the threshold: ``id_a`` before ``id_b``, and ``similarity``.
 
-    With ``pairs="all"`` these are all pairs. Else one document represents a group of exact
-    duplicates, and each of the others has edges to that one and to its ``duplicate_of``.
+    With ``pairs="all"`` these are all pairs. Else one document represents a group of equal
+    ones, and each of the others has edges to that one and to its ``duplicate_of``.
     """
     found = compared.where("edge").selectExpr("id a", "other b", "similarity")
     same = duplicates.selectExpr("first a", "id b", "1.0D similarity")

@@ -71,7 +71,7 @@ def sketch(batches: Batches, spec: Spec, recipe: Recipe) -> Rows:
             columns["best"] = pc.fill_null(pc.utf8_length(text), 0).cast(pa.int64())
         (made,) = sketch_stage.sketch([batch], recipe)
         keys: Any = made["keys"]
-        columns |= {name: made[name] for name in ("tokens", "shingles")}
+        columns |= {name: made[name] for name in ("tokens", "shingles", "content")}
         columns |= {name: made[name].cast(pa.binary()) for name in ("hash", "bitmap")}
         rows = numbers(keys.flatten()).reshape(-1, recipe.num_bands)
         yield _rows(**columns, keys=binary_of(rows).cast(pa.binary()))

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from neardup.inspect.one_cluster import Cluster, Member
 
 _EQUAL = (
-    "to the kept document: it has the same shingles. An exact duplicate has all words of an "
-    "earlier document, in the same order, which need not be kept"
+    "to the kept document: all shingles are the same, though those of some stand in another order"
 )
 #: Equal words that are shown before and after each difference.
 _CONTEXT = 20
@@ -70,10 +69,12 @@ def of_dedup(run: DedupRun) -> Card:
     counts, spec = run.summary["counts"], run.spec
     removed = counts["removed"]
     head = f"{removed:,} of {counted(counts['documents'], 'document')} are duplicates."
-    lines = [*summary_text.found(run.summary), summary_text.recall(run.summary)]
-    lines.append(Row("threshold", f"{spec.threshold:g}", f"by {spec.shingle}"))
+    lines = list(summary_text.found(run.summary))
+    if not spec.only_same:
+        lines.append(summary_text.recall(run.summary))
+        lines.append(Row("threshold", f"{spec.threshold:g}", f"by {spec.shingle}"))
     equal = int((run.duplicates.column("similarity").to_numpy() == 1).sum())
-    if equal != counts.get("exact_duplicates", equal):
+    if equal != counts["same"] + counts["equal_words"]:
         lines.append(Row("similarity 1", f"{equal:,}", _EQUAL))
     return Card(head, _rows(lines), chart_of_dedup(run) if removed else None)
 
@@ -123,8 +124,8 @@ def of_plan(plan: Plan) -> Card:
 
 def chart_of_plan(plan: Plan) -> Chart:
     """Return the shares of the sample."""
-    labels = ("exact duplicates", "near-duplicates", "compared")
-    shares = [of.share for of in (plan.exact_duplicates, plan.near_duplicates, plan.compared)]
+    labels = ("equal words", "near-duplicates", "compared")
+    shares = [of.share for of in (plan.equal_tokens, plan.near_duplicates, plan.compared)]
     bars = [Bar(label, n, percent(n)) for label, n in zip(labels, shares, strict=True)]
     return Chart("Shares of the sample", bars)
 
@@ -178,6 +179,8 @@ _CALLS = {
     "neardup audit": "run.audit()",
     "--max-bucket": "max_bucket",
     "--min-words ": "min_words=",
+    "neardup pairs OUT --texts": "run.pairs()",
+    "--signs all and --keep-case": "signs='all' and keep_case=True",
 }
 
 

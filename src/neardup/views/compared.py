@@ -117,7 +117,7 @@ def _headline_of_pair(pair: Comparison, this: str, that: str) -> str:
     if not (pair.tokens_a and pair.tokens_b):
         return f"{both} not duplicates: {pair.note}."
     if pair.equal is not None:
-        return f"{both} exact duplicates: {pair.note}."
+        return f"{both} duplicates: {pair.note}."
     if pair.duplicates:
         return f"{both} near-duplicates: their similarity reaches {pair.threshold:g}."
     return f"{both} not duplicates: their similarity is below {pair.threshold:g}."
@@ -164,16 +164,17 @@ def _described(document: Document, this: str) -> str:
 
 
 def _duplicates(found: Explanation) -> str:
-    """Return the duplicates of the document; exact copies by their number."""
-    equal = [one for one in found.duplicates if one.similarity == 1]
-    near = [one for one in found.duplicates if one.similarity < 1]
+    """Return the duplicates of the document; equal ones by their number."""
+    near = [one for one in found.duplicates if one.how not in ("same", "words")]
     parts = [f"{name(one.doc_id)} at {one.similarity:.4f}" for one in near]
-    more = found.duplicates_count - found.exact_copies - len(near)
+    more = found.duplicates_count - found.same - found.equal_words - len(near)
     parts += [f"{more:,} more"] * (more > 0)
-    if found.exact_copies:
-        copies = "exact copy" if found.exact_copies == 1 else "exact copies"
-        such = f", such as {name(equal[0].doc_id)}" if equal else ""
-        parts.append(f"{found.exact_copies:,} {copies}{such}")
+    for kind, many, what in (
+        ("words", found.equal_words, "with equal words"),
+        ("same", found.same, "the same"),
+    ):
+        such = [f", such as {name(one.doc_id)}" for one in found.duplicates if one.how == kind]
+        parts += [f"{many:,} {what}{such[0] if such else ''}"] * (many > 0)
     return ", ".join(parts) or "none"
 
 
@@ -192,8 +193,8 @@ def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iter
 
 
 def _shared(buckets: CommonBuckets, threshold: float) -> str:
-    if buckets.how == "exact":
-        return "not needed: exact duplicates are put together before banding"
+    if buckets.how == "equal":
+        return "not needed: documents with equal words are put together before banding"
     if buckets.how == "join":
         return "not needed: all pairs were searched"
     if not buckets.num_bands:

@@ -27,6 +27,7 @@ from neardup.options.option_groups import (
     ResultOptions,
     ResumeOptions,
 )
+from neardup.spec import check_similarity
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit
@@ -232,6 +233,7 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges"]]):
         from neardup.inspect.recluster import Reclustering, changed, lower_threshold
 
         settings = {"threshold": threshold, "cluster": cluster, "keep": keep, "pairs": pairs}
+        check_similarity(self.spec, "reclustering")
         spec = changed(self.spec, tree_threshold, **settings)
         resources, writing = options["resources"], replace(options["writing"], out=out)
         if note := lower_threshold(self._results, spec):

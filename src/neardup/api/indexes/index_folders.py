@@ -27,7 +27,7 @@ from neardup.index.storing.transactions import Core
 from neardup.io.remote import local_target
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability, recipe_for
-from neardup.spec import Spec
+from neardup.spec import Spec, check_similarity
 from neardup.spec import preset as preset_of
 from neardup.tuning import TUNING
 
@@ -200,6 +200,7 @@ def settings_of_run(results: Results) -> tuple[Spec, Recipe]:
     Raises:
         RecipeError: It was clustered again at a threshold below that of its bands.
     """
+    check_similarity(results.spec, "this command")
     # The first of similar documents is kept, and all are compared.
     spec = results.spec.replace(keep="first", order_by=None, max_bucket=None)
     try:
@@ -228,12 +229,16 @@ def copy_index(core: Core, path: str | os.PathLike[str]) -> None:
                 write_private(segment_path(new, segment.number), segment.content)
 
 
+#: Settings of a run that an index has no others of.
+_FIRST = {"keep": "first", "order_by": None, "max_bucket": None, "only_same": False}
+
+
 def asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
     """Return a preset, or a spec, with those values that were given."""
     if spec is not None and (preset is not None or not isinstance(spec, Spec)):
         raise SpecError("give a neardup.Spec as `spec`, or a `preset`; not both")
     base = spec or preset_of(preset or "web")
-    for name, default in {"keep": "first", "order_by": None, "max_bucket": None}.items():
+    for name, default in _FIRST.items():
         if (value := getattr(base, name)) != default:
             what = (
                 f"`{name}` is {value!r}, which is not for an index: it keeps the first of similar"

@@ -16,7 +16,7 @@ from neardup.spec import ShingleSpec, Spec
 #: Options that do not go with --against.
 _NOT_AGAINST = {
     *("annotate", "clean", "compression", "tables", "keep_run", "store", "run"),
-    *("cluster", "tree_threshold", "pairs"),
+    *("cluster", "tree_threshold", "pairs", "only_same"),
 }
 _OF_CORPUS = ("old_text", "old_id", "old_input_format", "old_delimiter")
 _SETTINGS = {"preset", *(field.name for kind in (Spec, ShingleSpec) for field in fields(kind))}
@@ -43,6 +43,7 @@ _SETTINGS = {"preset", *(field.name for kind in (Spec, ShingleSpec) for field in
 )
 @o.input_options
 @o.spec_options
+@o.shared(Spec, "only_same", group=o.KEPT)
 @o.store_options
 @o.resource_options
 @o.json_option
@@ -74,6 +75,10 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
     for name in [name for name in options if name.startswith("old_")]:
         if options.pop(name) and o.given_options(name):
             raise SpecError(f"`{name}` needs an old corpus", "give `against`")
+    if options["only_same"]:
+        from neardup.api.dedup import WITHOUT_EFFECT, refuse_similarity
+
+        refuse_similarity(name for name in o.given_options() if name in WITHOUT_EFFECT)
     from neardup.deduplication.clock import Clock, process_start
 
     quiet, json_ = options.pop("quiet"), options.pop("json_")

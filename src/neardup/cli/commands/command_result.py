@@ -11,7 +11,7 @@ from neardup.cli.showing import context_option, on_run, open_run, show_events, s
 from neardup.errors import SpecError
 from neardup.linkage.fields import LinkSpec
 from neardup.options.option_groups import Resources, Writing
-from neardup.spec import Spec
+from neardup.spec import Spec, check_similarity
 
 _CHANGED = ("threshold", "cluster", "tree_threshold", "keep", "pairs")
 
@@ -62,6 +62,7 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
     results = opened._results
     options["out"] = out
     writing, resources = o.group_of(Writing, options), o.group_of(Resources, options)
+    check_similarity(results.spec, "reclustering")
     spec = changed(results.spec, **options)
     with show_events(not quiet) as listener:
         clock = Clock(listener, process_start())

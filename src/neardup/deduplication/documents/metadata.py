@@ -19,7 +19,8 @@ from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
 
 _ABOUT = b"neardup"
-_COLUMNS = ["neardup.hash", "neardup.tokens", "neardup.shingles", "neardup.bitmap"]
+_CONTENT = "neardup.content"
+_COLUMNS = ["neardup.hash", _CONTENT, "neardup.tokens", "neardup.shingles", "neardup.bitmap"]
 
 
 class PartitionMetadata(NamedTuple):
@@ -61,6 +62,7 @@ def about_partition(
 ) -> PartitionMetadata:
     columns: dict[str, Any] = {
         "neardup.hash": binary_of(sketches.hashes),
+        _CONTENT: array_of(sketches.contents),
         "neardup.tokens": array_of(sketches.tokens),
         "neardup.shingles": array_of(sketches.shingles),
         "neardup.bitmap": binary_of(sketches.bitmaps),
@@ -85,6 +87,7 @@ class CorpusMetadata(NamedTuple):
     """The metadata of all documents, by position in the input; see `Sketches`."""
 
     hashes: np.ndarray  # uint64[documents, 2]
+    contents: np.ndarray  # uint64[documents]
     tokens: np.ndarray  # int32[documents]
     shingles: np.ndarray  # int32[documents]
     bitmaps: np.ndarray  # uint64[documents, 4]
@@ -125,6 +128,7 @@ def gather(
     """
     slabs = Slabs(scratch.empty)
     hashes = scratch.empty((documents, 2), np.uint64)
+    contents = scratch.empty(documents, np.uint64)
     tokens, shingles = (scratch.empty(documents, np.int32) for _ in range(2))
     bitmaps = scratch.empty((documents, BITMAP_WORDS), np.uint64)
     ends: list[int] = []
@@ -136,6 +140,7 @@ def gather(
             if end > documents:
                 raise StoreError("the store has more documents than it says")
             hashes[at:end] = words(batch.column("neardup.hash"))
+            contents[at:end] = numbers(batch.column(_CONTENT))
             tokens[at:end] = numbers(batch.column("neardup.tokens"))
             shingles[at:end] = numbers(batch.column("neardup.shingles"))
             bitmaps[at:end] = words(batch.column("neardup.bitmap"))
@@ -145,6 +150,7 @@ def gather(
         raise StoreError("the store has fewer documents than it says")
     return CorpusMetadata(
         hashes,
+        contents,
         tokens,
         shingles,
         bitmaps,

@@ -86,6 +86,10 @@ class Sketched(NamedTuple):
         sketches = Sketches(*(column[rows] for column in self.sketches))
         return Sketched(sketches, taken(self.sets, rows))
 
+    def identity(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the hashes of tokens, uint64[n, 2], and of bytes, uint64[n], of some texts."""
+        return self.sketches.hashes[rows], self.sketches.contents[rows]
+
 
 def no_document(id_: Id) -> UnknownIdError:
     """Return the error for an id that no document has."""

@@ -371,7 +371,7 @@ def characters(data, offsets, alphabet, raw, tokens, token_offsets):
 
 @kernel
 def hash_tokens(data, offsets, out):
-    """Hash strings as `words` hashes a token, for tokens that were changed (stemmed).
+    """Hash strings as `words` hashes a token: stems, items, ids, and complete texts.
 
     Args:
         data: uint8[]: strings, concatenated.
@@ -379,10 +379,13 @@ def hash_tokens(data, offsets, out):
         out: uint64[n]: gets the hashes.
     """
     for d in range(offsets.shape[0] - 1):
-        state, w, length = np.uint64(0), np.uint64(0), np.int64(0)
-        for i in range(offsets[d], offsets[d + 1]):
-            state, w, length = _push(state, w, length, np.int64(data[i]))
-        out[d] = _finish(state, w, length)
+        state, w, i, last = np.uint64(0), np.uint64(0), offsets[d], offsets[d + 1]
+        while i + 8 <= last:
+            state = _absorb(state, load8(data, i))
+            i += 8
+        for k in range(last - i):  # no byte behind the last one is read
+            w |= np.uint64(data[i + k]) << np.uint64(k << 3)
+        out[d] = _finish(state, w, last - offsets[d])
 
 
 @kernel

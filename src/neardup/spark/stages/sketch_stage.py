@@ -2,6 +2,7 @@
 
 import functools
 
+import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, binary_of
@@ -22,12 +23,13 @@ SETS = schema_of(doc=pa.int64(), shingles=pa.large_list(pa.uint64()))
 def sketch_schema(recipe: Recipe) -> pa.Schema:
     """Return the schema of `sketch`.
 
-    ``hash`` is of the token sequence, ``shingles`` counts repetitions, ``bitmap`` has the shingles
-    folded into 256 bits, ``keys`` has one key for each band.
+    ``hash`` is of the token sequence, ``content`` of the bytes, ``shingles`` counts repetitions,
+    ``bitmap`` has the shingles folded into 256 bits, ``keys`` has one key for each band.
     """
     return schema_of(
         doc=pa.int64(),
         hash=pa.binary(16),
+        content=pa.int64(),
         tokens=pa.int32(),
         shingles=pa.int32(),
         bitmap=pa.binary(8 * BITMAP_WORDS),
@@ -48,6 +50,7 @@ def sketch(batches: Batches, recipe: Recipe) -> Rows:
         columns = [
             batch.column("doc"),
             binary_of(found.hashes),
+            array_of(found.contents.view(np.int64)),
             array_of(found.tokens),
             array_of(found.shingles),
             binary_of(found.bitmaps),

@@ -69,7 +69,7 @@ class Cluster extends Item {
     const says = [
       `${count(this.kept)} kept`,
       seen < removed ? `${count(seen)} of ${count(removed)} removed` : `${count(removed)} removed`,
-      this.lowest === 1 ? "exact copies" : "similarity from " + similarityText(this.lowest),
+      this.lowest === 1 ? "similarity 1" : "similarity from " + similarityText(this.lowest),
     ];
     return [says, this.steps > 1 ? `path of ${this.steps} pairs` : null];
   }

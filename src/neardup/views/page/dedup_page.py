@@ -14,6 +14,7 @@ from neardup.deduplication.clock import Event
 from neardup.errors import ColumnError, InputError, SpecError
 from neardup.inspect.audit import stored_audit
 from neardup.results.results import Results
+from neardup.stages.exact import SAME
 from neardup.tuning import TUNING
 from neardup.values.readable import counted, day
 from neardup.views.page import page_charts, run_words
@@ -70,7 +71,8 @@ def dedup_page(run: DedupRun, options: PageOptions) -> Page:
     full, others = chosen(found, options.most)
     capacity = max(_MINIMUM, _BYTES * options.most)
     hidden = results.private_ids or (not texts and bool(results.record["secret_ids"]))
-    clusters = Clusters(results, found, _measured(found, table, show, heat), hidden, capacity)
+    measured = _measured(found, results.how, table, show, heat)
+    clusters = Clusters(results, found, measured, hidden, capacity)
     id_bytes, complete = _ids(results)
     shown = list(to_show(found, full, id_bytes, capacity // 2))
     read = None
@@ -81,13 +83,14 @@ def dedup_page(run: DedupRun, options: PageOptions) -> Page:
     clusters.add_ids(others, TUNING.page_ids)
     about = _about(results, found, table)
     counts = about["counts"]
-    near = counts["removed"] - counts["exact_duplicates"]
+    same, words = counts["same"], counts["equal_words"]
+    near = counts["removed"] - same - words
     judged = complete and not hidden
     return Page(
         title=options.title or f"Near-duplicates in {about['name']}",
         date=f"Run of {about['date']}",
         verdict=run_words.verdict(about),
-        shares=[("kept", counts["kept"]), ("near", near), ("exact", counts["exact_duplicates"])],
+        shares=[("kept", counts["kept"]), ("near", near), ("words", words), ("exact", same)],
         numbers=list(run_words.numbers(about)),
         remarks=list(run_words.remarks(about)),
         filters=_filters(results, found, heat, about) if clusters.listed else None,
@@ -190,20 +193,24 @@ def _footer(about: dict[str, Any], texts: bool, measured: bool) -> str:
 
 
 def _measured(
-    found: Survey, table: pa.Table | None, show: Sequence[str], heat: HeatMap | None
+    found: Survey,
+    how: np.ndarray,
+    table: pa.Table | None,
+    show: Sequence[str],
+    heat: HeatMap | None,
 ) -> Measured:
     """Return measures of the documents of clusters, as far as their texts were read."""
     characters, rows, cells = (np.full(len(found.base), value) for value in (0, -1, -1))
-    # A document without a measured text is a copy of the one that it has a similarity of 1 to.
-    tokens = np.where(found.near == 1, found.base, np.arange(len(found.base)))
+    # Of a document without a measured text the table says whether it is a copy.
+    contents = np.where(how == SAME, found.duplicate_of, np.arange(len(found.base)))
     rows[found.members] = np.arange(len(found.members))
     if table is not None:
         characters[found.members] = np.asarray(table.column("characters").to_numpy())
-        tokens[found.members] = np.asarray(table.column("tokens").to_numpy())
+        contents[found.members] = np.asarray(table.column("content").to_numpy())
     if heat is not None:
         cells = heat.cells
     columns = None if table is None or not show else table.select(list(show)).combine_chunks()
-    return Measured(characters, tokens, cells, rows, columns)
+    return Measured(characters, contents, cells, rows, columns)
 
 
 def _about(results: Results, found: Survey, table: pa.Table | None) -> dict[str, Any]:

@@ -142,7 +142,7 @@ class OpenCluster extends Opened {
     return make("span", { class: "values", role: "list", "aria-label": "Values" }, items);
   }
 
-  /** The documents; exact copies of one are in its line. */
+  /** The documents; those with the same text as one are in its line. */
   members() {
     const { item: cluster, settings } = this;
     const measured = cluster.members[0][CHARACTERS] > 0;
@@ -286,7 +286,7 @@ class OpenCluster extends Opened {
     const parts = held ? this.item.parts(place) : [];
     if (held && parts.every((part) => part.equal)) {
       const same = parts.every((part) => part.a === part.b);
-      says.append(make("span", { class: "quiet" }, same ? "No difference." : "No difference but white space, punctuation or case."));
+      says.append(make("span", { class: "quiet" }, same ? "No difference." : "No difference but white space."));
     }
     for (const member of [one, other]) {
       if (held && member[CHARACTERS] > this.settings.characters) {

@@ -77,7 +77,7 @@ class Measured(NamedTuple):
     """Measures of the texts of clusters: arrays int64[documents]."""
 
     characters: np.ndarray  # length of each text, 0 where it is not known
-    tokens: np.ndarray  # equal for texts with the same words in the same order
+    contents: np.ndarray  # equal for equal texts
     cells: np.ndarray  # where each removed one is in the heat map; -1 for none
     rows: np.ndarray  # of each one in ``columns``
     columns: pa.Table | None  # those that are shown next to ids
@@ -169,7 +169,7 @@ class Clusters:
 
         ``members`` has ``[number, id, similarity to its duplicate_of or null if kept, index of the
         one that it hangs on, similarity to that, steps from the first, characters, index of the
-        first one with the same words or -1, id of its duplicate_of where that is another one, cell
+        first one with the same text or -1, id of its duplicate_of where that is another one, cell
         of the heat map or -1]``; ``copies`` is the number of copies of the first one that are not
         listed, ``more`` all documents that are not, or if they don't fit ``rest``: the number
         of removed ones from each step of the slider on.
@@ -178,8 +178,8 @@ class Clusters:
         base, of, every = found.base[docs], found.duplicate_of[docs], found.documents(cluster)
         indices = {doc: i for i, doc in enumerate(docs.tolist())}
         first: dict[int, int] = {}
-        tokens = measured.tokens[docs].tolist()
-        same = [first.setdefault(token, i) for i, token in enumerate(tokens)]
+        contents = measured.contents[docs].tolist()
+        same = [first.setdefault(content, i) for i, content in enumerate(contents)]
         others = np.flatnonzero((of >= 0) & (of != base)).tolist()
         targets = dict(zip(others, self._ids(of[others]), strict=True))
         columns = (
@@ -207,7 +207,7 @@ class Clusters:
             entry["shown"] = [list(row.values()) for row in rows.to_pylist()]
         if len(docs) < len(every):
             left = np.setdiff1d(every, docs)
-            entry["copies"] = int((measured.tokens[left] == tokens[0]).sum())
+            entry["copies"] = int((measured.contents[left] == contents[0]).sum())
             threshold = self.results.spec.threshold
             entry["rest"] = from_each_step(found.similarity[left], threshold)
             self.left.append((entry, left))
@@ -235,13 +235,10 @@ class Clusters:
 def _values(entry: dict[str, Any], texts: dict[int, str]) -> dict[int, Any]:
     """Return the texts of a cluster that are shown, by index, and their shared words at index -1.
 
-    Copies are left out; but of a cluster of nothing but copies, one that differs in white space,
-    punctuation or case is there.
+    Copies are left out.
     """
     members = entry["members"]
     indices = [index for index in texts if members[index][7] < 0]
-    if len(indices) == 1:
-        indices += [index for index in texts if texts[index] != texts[0]][:1]
     words = dict(zip(indices, cut(texts[index] for index in indices), strict=True))
     found: dict[int, Any] = {}
     for index in indices:

@@ -252,7 +252,8 @@ class Page:
         title: Heading.
         date: When the result was made.
         verdict: The result in a few sentences.
-        shares: Kinds and sizes of parts that have colours: ``"kept"``, ``"near"``, ``"exact"``.
+        shares: Kinds and sizes of parts that have colours: ``"kept"``, ``"near"``, ``"words"``,
+            ``"exact"``.
         numbers: The main numbers.
         remarks: Warnings.
         figures: Charts and tables before the list.

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from neardup.errors import ColumnError
 from neardup.io.columns import missing_column
 from neardup.io.source import Partition
+from neardup.kernels.text.tokens import hash_tokens
 from neardup.results.results import Results
-from neardup.sketch.tokenising import Tokeniser, batches
+from neardup.sketch.texts import text_buffers
 from neardup.values.json_values import plain_id
 from neardup.views.differences import WordSequence, segments
 
@@ -38,21 +39,17 @@ def measure(
 ) -> pa.Table:
     """Go through the texts of some documents.
 
-    Returns a row for each: ``size`` in bytes of UTF-8, ``characters``, ``tokens``, a number that is
-    equal for equal sequences of tokens, and the columns as strings.
+    Returns a row for each: ``size`` in bytes of UTF-8, ``characters``, ``content``, a number that
+    is equal for equal texts, and the columns as strings.
     """
-    tokeniser = Tokeniser(results.recipe.shingle)
 
     def work(text: Any) -> dict[str, Any]:
-        data, offsets = tokeniser.normalise(text)
-        hashes = np.empty((len(text), 2), dtype=np.uint64)
-        for first, last in batches(offsets):
-            tokens, _ = tokeniser.tokens(data, offsets[first : last + 1])
-            tokeniser.shingles(tokens, hashes[first:last])
+        contents = np.empty(len(text), dtype=np.uint64)
+        hash_tokens(*text_buffers(text), contents)
         return {
             "size": pc.binary_length(text),
             "characters": pc.utf8_length(text),
-            "tokens": np.ascontiguousarray(hashes[:, 0]).view(np.int64),
+            "content": contents.view(np.int64),
         }
 
     table = _gathered(results, docs, work, columns, threads)

@@ -9,6 +9,7 @@ from neardup.memory_plan import show_size
 from neardup.spec import ShingleSpec
 from neardup.values.readable import counted, percent, share
 from neardup.views.page.page_model import Step
+from neardup.views.text.summary_text import EQUAL_WORDS
 from neardup.views.view import Row
 
 _UNITS = {"char": "character"}
@@ -36,20 +37,26 @@ def verdict(run: dict[str, Any]) -> str:
 def numbers(run: dict[str, Any]) -> Iterator[Row]:
     """Yield the numbers of a run."""
     counts, shingle, bands, audit = run["counts"], run["spec"].shingle, run["bands"], run["audit"]
-    total, exact = counts["documents"], counts["exact_duplicates"]
-    near = counts["removed"] - exact
+    total, same, words = (counts[name] for name in ("documents", "same", "equal_words"))
+    near = counts["removed"] - same - words
     tokens = "word stems" if shingle.stem else f"{_UNITS.get(shingle.unit, shingle.unit)}s"
     yield Row("Documents", f"{total:,}", f"read from {run['name']}")
     kept = f"{share(counts['kept'], total)}; these are the clean corpus"
     yield Row("Kept", f"{counts['kept']:,}", kept, "kept")
     says = f"{share(near, total)}; removed, since a kept text is nearly the same"
     yield Row("Near-duplicates", f"{near:,}", says, "near")
-    says = f"{share(exact, total)}; removed, since an earlier text has the same {tokens} in the "
-    yield Row("Exact duplicates", f"{exact:,}", says + "same order", "exact")
+    says = f"{share(words, total)}; removed, since a kept text has the same {tokens} in the same "
+    says += "order, but other characters between or in them"
+    yield Row("Equal words", f"{words:,}", says, "words")
+    says = f"{share(same, total)}; removed, since a kept text is the same, byte for byte"
+    yield Row("The same", f"{same:,}", says, "exact")
     if audit and audit["kept_near_share"] is not None:
         says = f"of {audit['kept_sampled']:,} kept documents, drawn at random, still have a "
         says += f"near-duplicate among the kept ones {_interval(audit, 'kept_near')}"
         yield Row("Still alike, audited", percent(audit["kept_near_share"]), says)
+    elif run["spec"].only_same:
+        yield Row("Compared", "", "bytes only: texts that are nearly the same are kept")
+        return
     elif not bands or bands["predicted_recall"] >= _ENOUGH:
         says = "pairs of kept documents that the run found to be similar; neardup audit measures "
         yield Row("Still alike", "0", says + "those that it did not find")
@@ -79,6 +86,8 @@ def _interval(audit: dict[str, Any], of: str) -> str:
 def remarks(run: dict[str, Any]) -> Iterator[str]:
     """Yield warnings."""
     counts, audit = run["counts"], run["audit"]
+    if words := counts["equal_words"]:
+        yield f"{words:,} removed documents have {EQUAL_WORDS}."
     if replaced := counts["encoding_replaced"]:
         yield f"{replaced:,} texts were not valid UTF-8; wrong bytes in them were replaced by �."
     if missed := counts["not_compared"]:
@@ -97,13 +106,12 @@ def remarks(run: dict[str, Any]) -> Iterator[str]:
 
 def at_one(run: dict[str, Any], number: int) -> str:
     """Return why so many documents have the similarity 1; nothing where it needs no reason."""
-    exact = run["counts"]["exact_duplicates"]
-    if number == exact:
+    equal = run["counts"]["same"] + run["counts"]["equal_words"]
+    if number == equal:
         return ""
     return (
-        f"{number:,} are at 1, and {exact:,} are exact duplicates: a copy of a removed "
-        "near-duplicate has the similarity of that one, and texts with the same "
-        f"{runs(run['spec'].shingle)} in another order have 1."
+        f"{number:,} are at 1, and {equal:,} of them are the same as the kept text or have equal "
+        f"words: the others have the same {runs(run['spec'].shingle)} in another order."
     )
 
 
@@ -112,6 +120,11 @@ def steps(run: dict[str, Any]) -> Iterator[Step]:
     spec, bands, threshold = run["spec"], run["bands"], run["threshold"]
     shingle = spec.shingle
     yield _reading(run)
+    if spec.only_same:
+        says = "A text is removed if all its bytes are those of a text that is kept."
+        yield Step("Comparing", says, "--only-same")
+        yield _keeping(spec)
+        return
     yield Step("Comparing", " ".join(_comparing(shingle)), shingle_options(shingle))
     what = runs(shingle)
     says = f"The similarity of two texts is the share of {what} that both have, among all that "

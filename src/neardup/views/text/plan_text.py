@@ -34,7 +34,7 @@ def found(plan: Plan) -> Iterator[Row]:
     yield Row("length", tokens["median"], f"tokens in the median text, {most}")
     none = f"{percent(plan.empty)} none"
     yield Row("short", percent(plan.short), f"have fewer tokens than a shingle, {none}")
-    yield Row("exact", _share(plan, plan.exact_duplicates), "are exact duplicates")
+    yield Row("equal", _share(plan, plan.equal_tokens), "have the words of an earlier one")
     yield Row("near", _share(plan, plan.near_duplicates), "of the others are near-duplicates")
     shares = _share(plan, plan.compared)
     yield Row("compared", shares, "share a bucket with one that may be similar")

@@ -11,6 +11,10 @@ from neardup.views.view import Row
 _MANY, _NEARLY_ALL = 20, 0.9
 #: A note, since it may be the wrong input.
 NO_DOCUMENTS = "the input has no documents"
+EQUAL_WORDS = (
+    "the words of the kept one, but other case, spaces, punctuation or signs: "
+    "neardup pairs OUT --texts shows them; --signs all and --keep-case compare more"
+)
 _NO_OLD = "the old corpus has no documents"
 _NO_ITEMS = "there are no test items"
 #: Recall at the threshold below which "still alike 0" would mislead.
@@ -49,6 +53,9 @@ def rows(record: dict[str, Any]) -> list[Row]:
 
 def _of_run(record: dict[str, Any]) -> Iterator[Row]:
     yield from found(record)
+    if record["spec"]["only_same"]:
+        yield Row("compared", "", "bytes only; near-duplicates stay")
+        return
     yield from _compared(record)
     yield recall(record)
 
@@ -62,29 +69,28 @@ def _of_counts(record: dict[str, Any]) -> Iterator[Row]:
 
 def found(record: dict[str, Any]) -> Iterator[Row]:
     counts, shingle = record["counts"], record["spec"]["shingle"]
-    total, removed, exact = counts["documents"], counts["removed"], counts.get("exact_duplicates")
+    total, removed = counts["documents"], counts["removed"]
     few = f", {counts['short']:,} shorter than {counted(shingle['n'], _UNITS[shingle['unit']])}"
     few = "" if shingle["unit"] == "item" else few
     yield Row("documents", f"{total:,}", f"{counts['empty']:,} empty{few}")
-    kinds = "exact duplicates and near-duplicates"
-    if exact is not None:
-        kinds = f"{counted(exact, 'exact duplicate')} and "
-        kinds += counted(removed - exact, "near-duplicate")
-    yield from _kept_and_removed(counts, kinds)
+    near = removed - counts["same"] - counts["equal_words"]
+    kinds = f"{counts['same']:,} the same, {counts['equal_words']:,} with equal words, "
+    yield from _kept_and_removed(counts, kinds + counted(near, "near-duplicate"))
     largest = f"of two documents or more; the largest has {counts['largest_cluster']:,}"
     yield Row("clusters", f"{counts['clusters_of_two_or_more']:,}", largest)
-    if not record["spec"]["max_bucket"] and _recall(record) >= _ENOUGH:
+    spec = record["spec"]
+    if not (spec["max_bucket"] or spec["only_same"]) and _recall(record) >= _ENOUGH:
         yield Row(
             "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
         )
     if counts.get("not_compared"):
         what = "pairs in very large buckets; edges may be missing, the kept set is not affected"
-        if record["spec"]["max_bucket"]:
+        if spec["max_bucket"]:
             what = "pairs in buckets above --max-bucket; kept documents may still be alike"
         yield Row("not compared", f"{counts['not_compared']:,}", what)
     yield from _of_input(counts)
     yield from _notes(record)
-    if counts["short"] > total / 2:
+    if counts["short"] > total / 2 and not spec["only_same"]:
         what = "of the texts are shorter than a shingle; of them only equal ones are found"
         yield Row("warning", share(counts["short"], total), what)
     if total >= _MANY and removed > _NEARLY_ALL * total:
@@ -99,6 +105,9 @@ def _of_input(counts: dict[str, Any]) -> Iterator[Row]:
         yield Row("replaced", f"{counts['encoding_replaced']:,}", what)
     if counts.get("skipped"):
         yield Row("left out", f"{counts['skipped']:,}", "documents above --max-document")
+    if many := counts.get("equal_words"):
+        has = "document has" if many == 1 else "documents have"
+        yield Row("note", "", f"{many:,} removed {has} {EQUAL_WORDS}")
     if not counts["documents"]:
         yield Row("note", "", NO_DOCUMENTS)
 
