@@ -12,6 +12,7 @@ from neardup.match.bucketing import group
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.sketcher import Sketcher
 from neardup.sketch.texts import Ragged, joined
+from neardup.stages.exact import HOW
 from neardup.threads import Pool
 
 __all__ = ["LIMIT", "check"]
@@ -25,7 +26,8 @@ def check(outcome: Outcome) -> None:
     """Make sure that a run kept its promises.
 
     No two kept documents share a bucket and reach the threshold; every removed document reaches it
-    with the one that it is a duplicate of, which is kept; and similarities are exact.
+    with the one that it is a duplicate of, which is kept; and similarities are exact. How the two
+    are alike is as their bytes and their tokens say.
     """
     answer, spec, recipe = outcome.answer, outcome.job.spec, outcome.recipe
     documents = len(answer.duplicate_of)
@@ -43,6 +45,17 @@ def check(outcome: Outcome) -> None:
     kept = filled[answer.duplicate_of[filled] < 0]
     removed = np.flatnonzero(answer.duplicate_of >= 0).astype(np.int32)
     of = answer.duplicate_of[removed].astype(np.int32)
+    strings = texts.to_pylist()
+    same = [strings[a] == strings[b] for a, b in zip(removed.tolist(), of.tolist(), strict=True)]
+    words = (sketches.hashes[removed] == sketches.hashes[of]).all(axis=1)
+    how = [HOW[0 if equal else 1 if word else 2] for equal, word in zip(same, words, strict=True)]
+    assert [HOW[kind] for kind in answer.how[removed]] == how, "alike in another way"
+    assert (answer.how[answer.duplicate_of < 0] == -1).all(), "a kept one is alike to none"
+    if spec.only_same:
+        assert all(same), "removed for other bytes"
+        left = [strings[doc] for doc in kept.tolist()]
+        assert len(set(left)) == len(left), "two kept documents have the same bytes"
+        return
 
     assert (answer.duplicate_of[sketches.tokens == 0] == -1).all(), "an empty one is removed"
     assert (answer.duplicate_of[of] == -1).all(), "a duplicate of one that is not kept"

@@ -37,6 +37,7 @@ def test_tables(notes: Path, tmp_path: Path, command: Command) -> None:
             pa.field("kept", pa.bool_(), nullable=False),
             ("duplicate_of", pa.large_string()),
             ("similarity", pa.float64()),
+            ("how", pa.large_string()),
             pa.field("file", pa.large_string(), nullable=False),
             pa.field("row", pa.int64(), nullable=False),
         ]
@@ -46,7 +47,7 @@ def test_tables(notes: Path, tmp_path: Path, command: Command) -> None:
         of = removed.get(f"n{i}")
         expected = {"doc": i, "doc_id": f"n{i}", "cluster": i - (of is not None)}
         expected |= {"kept": of is None, "duplicate_of": of, "similarity": of and SIMILARITY}
-        expected |= {"file": "notes.jsonl", "row": i}
+        expected |= {"how": of and "near", "file": "notes.jsonl", "row": i}
         assert row == expected
     edges = pq.read_table(out / "edges.parquet")
     assert edges.schema == pa.schema(
@@ -224,6 +225,7 @@ def test_options_reach_the_spec(notes: Path, tmp_path: Path, command: Command) -
         "keep": "longest",
         "order_by": "date",
         "max_bucket": 50,
+        "only_same": False,
     }
 
 

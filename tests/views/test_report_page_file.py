@@ -353,9 +353,7 @@ def test_copies_of_removed_documents_are_explained(tmp_path: Path, kernels: None
         assert run.summary["counts"]["same"] == at_one and "are at 1, and" not in page
 
 
-def test_equal_tokens_of_stems_and_the_tree_threshold_used(
-    tmp_path: Path, kernels: None
-) -> None:
+def test_equal_tokens_of_stems_and_the_tree_threshold_used(tmp_path: Path, kernels: None) -> None:
     words = "was seen for the usual indication of the chest"
     texts = [words, words.replace("indication", "indications")]
     for settings, exact, says in (

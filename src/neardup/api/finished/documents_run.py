@@ -64,7 +64,8 @@ class DocumentsRun(Run[T]):
 
         Columns: ``doc`` int64, its number; ``doc_id``, its id; ``cluster`` int64, the number of the
         first document of its cluster; ``kept`` bool; ``duplicate_of``, the id of the kept document
-        that a removed one is a duplicate of; ``similarity`` float64, exact, of the two.
+        that a removed one is a duplicate of; ``similarity`` float64, exact, of the two;
+        ``how`` they are alike: ``same`` (equal bytes), ``words`` (equal words) or ``near``.
         """
         return self._results.clusters()
 
