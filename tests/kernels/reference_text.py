@@ -7,6 +7,7 @@ strings, sets are sorted lists.
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,14 @@ from collections.abc import Mapping, Sequence
 __all__ = [
     "add_replacements",
     "band_keys",
+    "behind_line_end",
     "characters",
     "classify",
+    "code_points",
+    "composed",
     "hash_tokens",
     "high_product",
+    "kind_at",
     "load8",
     "lower",
     "mix",
@@ -29,7 +34,9 @@ __all__ = [
     "sign_oph",
     "sort_sets",
     "splitmix",
+    "token",
     "trailing_zeros",
+    "word_spans",
     "words",
 ]
 
@@ -37,7 +44,7 @@ _MASK = 2**64 - 1
 _TOKEN_MULTIPLIER = 0x9E3779B97F4A7C15
 _TOKEN_LENGTH = 0x243F6A8885A308D3
 _WORD_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
-_SOLO = (
+_SOLO_NAMES = (
     "CJK UNIFIED IDEOGRAPH-",
     "CJK COMPATIBILITY IDEOGRAPH-",
     "IDEOGRAPHIC ITERATION MARK",
@@ -51,6 +58,16 @@ _SOLO = (
     "KHMER ",
     "MYANMAR ",
 )
+_SEPARATOR, _WORD, _MARK, _SOLO, _SPACE, _IGNORED = range(6)
+#: Code points that are not compared, besides enclosing marks.
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u0640\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_LINE_END = re.compile("[ \t]*(?:\r\n|\n|\r)[ \t]*")
+#: Marks in a row that are put in order together.
+_ROW = 64
 
 
 def load8(data: bytes, index: int) -> int:
@@ -121,50 +138,102 @@ def lower(text: str) -> str:
 
 
 @functools.cache
-def _in_words(char: str) -> tuple[bool, bool, bool]:
-    """Whether a character is a mark, a letter of a script without spaces, any letter or digit."""
+def _kind(char: str) -> int:
     category, name = unicodedata.category(char), unicodedata.name(char, "")
-    mark = category[0] == "M" or name.startswith("HALFWIDTH KATAKANA VOICED")
-    alone = (category[0] == "L" or category == "Nl") and name.startswith(_SOLO)
-    return mark, alone, category[0] in "LN" or char == "_"
+    if category == "Me" or _IGNORABLE.match(char):
+        return _IGNORED
+    if category[0] == "M" or name.startswith("HALFWIDTH KATAKANA VOICED"):
+        return _MARK
+    if (category[0] == "L" or category == "Nl") and name.startswith(_SOLO_NAMES):
+        return _SOLO
+    if char.isspace():
+        return _SPACE
+    return _WORD if category[0] in "LN" or char == "_" else _SEPARATOR
+
+
+def kind_at(data: bytes, at: int) -> int:
+    """The kind of the character that begins at a byte."""
+    return _kind(data[at:].decode(errors="ignore")[0])
+
+
+def code_points(data: bytes) -> list[int]:
+    """The code points of a text."""
+    return [ord(char) for char in data.decode()]
+
+
+def behind_line_end(data: bytes, at: int, last: int) -> int:
+    """The byte behind a line end with blanks around it; -1 without one."""
+    found = _LINE_END.match(data[at:last].decode("latin-1"))
+    return at + found.end() if found else -1
+
+
+def _joined(text: str, at: int) -> int:
+    """The end of a soft hyphen at a line end that a letter or digit follows; 0 for none."""
+    found = text[at] == "\u00ad" and _LINE_END.match(text, at + 1)
+    if found and found.end() < len(text) and _kind(text[found.end()]) in (_WORD, _SOLO):
+        return found.end()
+    return 0
+
+
+def composed(text: str, keep_case: bool = False) -> str:
+    """Decompose, lower, put marks into order, compose; of a long row a part at a time."""
+    apart = "".join(unicodedata.normalize("NFD", char) for char in text)
+    apart = apart if keep_case else lower(apart)
+    parts, row = [""], 0
+    for char in apart:
+        row = row + 1 if unicodedata.combining(char) else 0
+        if row and row % _ROW == 1 and row > _ROW:
+            parts.append("")
+        parts[-1] += char
+    return "".join(unicodedata.normalize("NFC", part) for part in parts)
+
+
+def token(text: str, keep_case: bool = False) -> str:
+    """A word as it is compared."""
+    kept, i = "", 0
+    while i < len(text):
+        kept += text[i] * (_kind(text[i]) != _IGNORED)
+        i = _joined(text, i) or i + 1
+    return composed(kept, keep_case)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where words are: runs of letters, marks, digits and ``_``, with what is not compared.
+
+    A letter of a script without spaces is a word by itself, with the marks that follow it.
+    """
+    spans: list[list[int]] = []
+    inside, solo, i = False, False, 0
+    while i < len(text):
+        kind, end = _kind(text[i]), i + 1
+        if kind == _IGNORED:
+            end = _joined(text, i) or end
+        elif kind in (_SEPARATOR, _SPACE):
+            inside = False
+        elif kind == _SOLO or (kind == _WORD and (solo or not inside)):
+            spans.append([i, i])
+            inside, solo = True, kind == _SOLO
+        if inside:
+            spans[-1][1] = end
+        i = end
+    return [(first, last) for first, last in spans]
 
 
 def words(text: str, keep_case: bool = False) -> list[str]:
-    """Split into tokens: runs of letters, marks, digits and ``_``, in lower case.
-
-    A letter of a script without spaces is a token by itself, with the marks that follow it.
-    """
-    tokens: list[str] = []
-    open_word = solo = False
-    for char in text:
-        mark, alone, letter = _in_words(char)
-        if mark:
-            if open_word:
-                tokens[-1] += char
-            else:
-                tokens.append(char)
-                open_word, solo = True, False
-        elif alone:
-            tokens.append(char)
-            open_word = solo = True
-        elif letter:
-            if open_word and not solo:
-                tokens[-1] += char
-            else:
-                tokens.append(char)
-            open_word, solo = True, False
-        else:
-            open_word = False
-    return tokens if keep_case else [lower(token) for token in tokens]
+    """Split into tokens, in lower case and canonical composition."""
+    return [token(text[first:last], keep_case) for first, last in word_spans(text)]
 
 
-def characters(text: str, keep_case: bool = False, raw: bool = False) -> list[int]:
-    """Give the code points, in lower case, with single blanks and none at the ends."""
-    if not raw:
-        text = " ".join("".join(" " if c.isspace() else c for c in text).split(" ")).strip(" ")
+def characters(text: str, keep_case: bool = False, form: int = 2) -> list[int]:
+    """Give the code points, in lower case: as they are, composed, or with single blanks too."""
+    if form == 0:
+        return [ord(c) for c in (text if keep_case else lower(text))]
+    text = token(text, keep_case)
+    if form == 2:
+        text = "".join(" " if c.isspace() else c for c in text).strip(" ")
         while "  " in text:
             text = text.replace("  ", " ")
-    return [ord(c) for c in (text if keep_case else lower(text))]
+    return [ord(c) for c in text]
 
 
 def hash_tokens(token: str) -> int:

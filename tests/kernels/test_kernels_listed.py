@@ -18,7 +18,13 @@ from neardup.kernels import bits
 
 TESTS = Path(__file__).parents[1]
 #: References of other names.
-NAMES = {"find": "Tree", "gather_values": "unescape"}
+NAMES = {
+    "find": "Tree",
+    "gather_values": "unescape",
+    "decode": "code_points",
+    "enter": "composed",
+    "put_out": "composed",
+}
 #: Kernels of passages are compared together, with the definition of a passage in plain Python.
 MODULES = [
     module.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate
@@ -12,11 +13,11 @@ import pytest
 import reference_text as reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numba import config
+from numba import config, njit
 
 from common import tries
 from neardup.kernels import bits, searching
-from neardup.kernels.text import shingling, signing
+from neardup.kernels.text import canonical, shingling, signing
 from neardup.kernels.text import tokens as kernels
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 
@@ -29,6 +30,19 @@ MASK = 2**64 - 1
 SCRIPTS = (
     "abcXYZ 019_-.,'\"\n\t\0\x1f\x7f\x85 éÄßİıſΣσςДжЙйאבגّعرب़कानि中文字漢ひらがなカタカナーｶﾞ"
     "ไทยກ່ກကာខ្មែ한국어②½Ⅷ²°µ—“”…€👍🏽👩‍👩‍👧\u200b\u202e\ufeff\u0301\u00a0\u3000𝔘𐐀𐐨Ǆǅ"
+    "\u00ad\u00ad\r\u0640\u200d\ufe0f\u20e3\u3099\u0323\u0302\u0338=≠ḱJǰ\u030cợ\uf902\u212a\u1112\u1161\u11ab"
+)
+#: Bases and marks whose forms depend on each other.
+FORMS = (
+    "aeouAEOUİJǰσς=1_ \u00ad\n\u200c\u200dợỆ\u1e9b\u0958\u09cb\u09c7\u0bca\u0dde\u1026\u30ac"
+    "\uf902\ufb2c\u2adc\u212b\u2126\u0344\u1fee\u1f82\uac00\uac01\u1100\u1161\u11a8\u11ff\u1f00"
+    "कशश\u093c\u094d\u09be\u09d7\u0dcf\u0dca\u0bbe\u102e\u3099か\u309aハ\u0e38\u0e48\u0e33ก\u0f71\u0f72\u0f74"
+)
+MARKS = (
+    "".join(c for c in map(chr, range(0x300, 0x370)) if unicodedata.combining(c))[::3] + "\u0345"
+)
+of_forms = st.lists(
+    st.text(st.sampled_from(FORMS + 2 * MARKS), max_size=60), min_size=1, max_size=4
 )
 #: More than is entered of a form.
 of_scripts = st.lists(st.text(st.sampled_from(SCRIPTS), max_size=60), min_size=1, max_size=6)
@@ -65,12 +79,13 @@ def words(texts: list[str], keep_case: bool = False) -> tuple[Ragged, kernels.Sp
         np.empty(most, np.uint8),
         np.empty(most + 1, np.int32),
         np.empty(bits.LANES, np.uint8),
+        np.empty(canonical.MEMORY, np.int64),
     )
     tokens, starts = np.empty(most, np.uint64), np.empty(len(texts) + 1, np.int64)
     ends = (np.empty(2 * most, np.uint32) for _ in range(2))
     spans = kernels.Spans(*ends, np.empty(len(texts) + 1, np.int64), int(offsets[0]))
     lower = np.uint8(0 if keep_case else 32)
-    alphabet = kernels.alphabet(keep_case)
+    alphabet = canonical.alphabet(keep_case)
     count = kernels.words(data, offsets, alphabet, lower, buffers, tokens, starts, spans)
     return Ragged(tokens[:count], starts), spans, data
 
@@ -81,6 +96,7 @@ def check_words(texts: list[str], keep_case: bool = False) -> None:
     expected = [reference.words(text, keep_case) for text in texts]
     assert rows(found) == [[reference.hash_tokens(w) for w in each] for each in expected]
     flat = [word for each in expected for word in each]
+    spans_of = [reference.word_spans(text) for text in texts]
     joined, count = "".join(texts), len(found.values)
     begins = np.array([0, *accumulate(map(len, texts))])
     assert np.array_equal(spans.begins, begins)
@@ -88,7 +104,10 @@ def check_words(texts: list[str], keep_case: bool = False) -> None:
     data = data[spans.first :]
     as_written = [data[a:b].tobytes().decode() for a, b in of_bytes]
     assert [joined[a:b] for a, b in of_characters] == as_written
-    assert [w if keep_case else reference.lower(w) for w in as_written] == flat
+    before = zip(begins[:-1].tolist(), spans_of, strict=True)
+    expected_ends = [[first + a, first + b] for first, ends in before for a, b in ends]
+    assert of_characters == expected_ends
+    assert [reference.token(word, keep_case) for word in as_written] == flat
 
 
 def of_all_lengths(generator: random.Random, length: int) -> str:
@@ -108,7 +127,7 @@ def of_all_lengths(generator: random.Random, length: int) -> str:
     return "".join(out)
 
 
-@given(of_scripts | wide, st.booleans())
+@given(of_scripts | of_forms | wide, st.booleans())
 @example(["A\u0301b\u0301 \u0301x", "中\u0301b文c", "", "a" * 9 + "É" * 8, "İİ"], False)
 @settings(max_examples=10 if SLOW else tries(37, 150), deadline=None)
 def test_words(texts: list[str], keep_case: bool) -> None:
@@ -136,23 +155,89 @@ def test_every_character(keep_case: bool) -> None:
     """By itself, and between letters."""
     every = assigned()[:: 500 if SLOW else 5 if keep_case else 1]
     check_words([f"a{c}b {c}{c}" for c in every], keep_case)
-    found = characters(every, keep_case, True)
-    assert rows(found) == [reference.characters(c, keep_case, True) for c in every]
+    for form in range(3):
+        found = characters(every, keep_case, form)
+        assert rows(found) == [reference.characters(c, keep_case, form) for c in every]
 
 
-def characters(texts: list[str], keep_case: bool, raw: bool) -> Ragged:
+def characters(texts: list[str], keep_case: bool, form: int) -> Ragged:
     data, offsets = text_buffers(as_text(texts))
-    tokens = np.empty(2 * int(offsets[-1]), np.uint64)
+    tokens, marks = np.empty(2 * int(offsets[-1]), np.uint64), np.empty(canonical.MEMORY, np.int64)
     ends = np.empty(len(texts) + 1, np.int64)
-    count = kernels.characters(data, offsets, kernels.alphabet(keep_case), raw, tokens, ends)
+    how = canonical.alphabet(keep_case), form, marks
+    count = kernels.characters(data, offsets, *how, tokens, ends)
     return Ragged(tokens[:count], ends)
 
 
-@given(of_scripts | wide, st.booleans(), st.booleans())
+@given(of_scripts | of_forms | wide, st.booleans(), st.integers(0, 2))
 @settings(max_examples=10 if SLOW else tries(37, 150), deadline=None)
-def test_characters(texts: list[str], keep_case: bool, raw: bool) -> None:
-    found = characters(texts, keep_case, raw)
-    assert rows(found) == [reference.characters(t, keep_case, raw) for t in texts]
+def test_characters(texts: list[str], keep_case: bool, form: int) -> None:
+    found = characters(texts, keep_case, form)
+    assert rows(found) == [reference.characters(t, keep_case, form) for t in texts]
+
+
+@given(of_forms, st.booleans())
+@settings(max_examples=10 if SLOW else tries(37, 150), deadline=None)
+def test_forms_of_a_text_have_the_same_tokens(texts: list[str], keep_case: bool) -> None:
+    """Canonical forms of each, but for more marks in a row than are put in order together."""
+    texts = [text for text in texts if not re.search(f"[{MARKS}]{{40}}", text)]
+    forms = [texts, *([unicodedata.normalize(f, t) for t in texts] for f in ("NFC", "NFD"))]
+    of_words = [rows(words(each, keep_case)[0]) for each in forms]
+    assert of_words[0] == of_words[1] == of_words[2]
+    of_characters = [rows(characters(each, keep_case, 2)) for each in forms]
+    assert of_characters[0] == of_characters[1] == of_characters[2]
+
+
+@pytest.mark.parametrize("size", [63, 64, 65, 66, 128, 129, 300])
+def test_many_marks_in_a_row(size: int) -> None:
+    generator = random.Random(size)
+    texts = [
+        f"x{first}" + "".join(generator.choices(MARKS, k=size)) + "\u09be o"
+        for first in "aeо=\u09c7"
+    ]
+    check_words(texts)
+    assert rows(characters(texts, False, 2)) == [reference.characters(t) for t in texts]
+
+
+def _composed(data, alphabet, marks, out):  # type: ignore[no-untyped-def]
+    held, count, i = (np.int64(-1), np.int64(0), np.int64(0)), 0, 0
+    while i < data.shape[0]:
+        code, size = canonical.decode(data, i)
+        at = np.int64(alphabet.page[code >> 8]) << 8 | code & 255
+        held, more = canonical.enter(code, np.int64(alphabet.kind[at]), held, alphabet, marks)
+        out[count : count + more] = marks[canonical.OUT : canonical.OUT + more]
+        count, i = count + more, i + size
+    more = canonical.put_out(held, alphabet, marks, np.int64(0))
+    out[count : count + more] = marks[canonical.OUT : canonical.OUT + more]
+    return count + more
+
+
+def _around(data, at, last, alphabet):  # type: ignore[no-untyped-def]
+    behind = canonical.behind_line_end(data, at, last)
+    return behind, canonical.kind_at(data, last, alphabet), canonical.decode(data, last)[0]
+
+
+if not SLOW:
+    _composed, _around = njit(_composed), njit(_around)
+
+
+@given(st.text(st.sampled_from(FORMS + 2 * MARKS), max_size=60), st.booleans())
+@settings(max_examples=10 if SLOW else tries(37, 150), deadline=None)
+def test_composed(text: str, keep_case: bool) -> None:
+    """Characters that are not compared too, and any of them as the first one."""
+    data, marks = np.frombuffer(text.encode(), np.uint8), np.empty(canonical.MEMORY, np.int64)
+    out = np.empty(4 * len(data) + 4, np.int64)
+    count = _composed(data, canonical.alphabet(keep_case), marks, out)
+    assert "".join(map(chr, out[:count].tolist())) == reference.composed(text, keep_case)
+
+
+@given(st.text(st.sampled_from(" \t\r\na"), max_size=7), st.sampled_from(FORMS))
+@settings(max_examples=30 if SLOW else tries(50, 200), deadline=None)
+def test_line_ends_and_the_character_behind_them(text: str, char: str) -> None:
+    data, last = (text + char).encode(), len(text)
+    found = _around(np.frombuffer(data, np.uint8), 0, last, canonical.alphabet(False))
+    expected = reference.behind_line_end(data, 0, last), reference.kind_at(data, last)
+    assert found == (*expected, *reference.code_points(char.encode()))
 
 
 @given(of_scripts | wide)
@@ -289,7 +374,6 @@ def test_mix_and_splitmix(value: int, seed: int) -> None:
 
 
 if not SLOW:
-    from numba import njit
 
     @njit
     def _look(data, at, target, to, lower, value):  # type: ignore[no-untyped-def]

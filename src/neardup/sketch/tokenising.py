@@ -10,6 +10,7 @@ import pyarrow as pa
 from neardup.kernels.bits import LANES
 from neardup.kernels.text import shingling
 from neardup.kernels.text import tokens as kernels
+from neardup.kernels.text.canonical import MEMORY, alphabet
 from neardup.sketch.ignoring import Ignored
 from neardup.sketch.texts import Ragged, Texts, as_text, joined, normalise, text_buffers
 from neardup.spec import ShingleSpec, check_shingle
@@ -133,7 +134,7 @@ class Tokeniser:
         check_shingle(spec)
         self.spec = spec
         self.workspace = _Workspace(allocate)
-        self._alphabet = kernels.alphabet(spec.keep_case)
+        self._alphabet = alphabet(spec.keep_case)
         self._lower = np.uint8(0 if spec.keep_case else 32)
         self._stemmer = Stemmer(spec.stem, spec.keep_case) if spec.stem else None
         self._ignored: Ignored | None = None
@@ -187,7 +188,10 @@ class Tokeniser:
             return self._items(data, offsets), spans
         if spec.unit == "char":
             tokens = space.array("tokens", np.uint64, 2 * size)
-            count = kernels.characters(data, offsets, self._alphabet, spec.raw, tokens, starts)
+            form = kernels.AS_WRITTEN if spec.raw else kernels.SINGLE_SPACES
+            marks = space.array("marks", np.int64, MEMORY)
+            how = self._alphabet, form, marks
+            count = kernels.characters(data, offsets, *how, tokens, starts)
             return Ragged(tokens[:count], starts), spans
         # Two words of a document have a byte between them; those of two documents need none.
         most = (size + documents) // 2 + 1
@@ -271,6 +275,7 @@ class Tokeniser:
             np.empty(most, np.uint8),
             np.empty(most + 1, np.int32),
             np.empty(LANES, np.uint8),
+            np.empty(MEMORY, np.int64),
         )
         if found.hashes.nbytes <= _KEPT_BYTES:
             space.words = found

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.kernels.text.tokens import MARK, SOLO, WORD, alphabet
+from neardup.kernels.text.canonical import KIND, MARK, SOLO, WORD, alphabet
 
 #: Ends of sentences, with what may follow them, and line ends. Abbreviations only cost a cut.
 _SENTENCE = re.compile(
@@ -163,7 +163,7 @@ def joins(before: str, after: str, nfkc: bool = False) -> bool:
 def _kind(character: str) -> int:
     table = alphabet(False)
     code = ord(character)
-    return int(table.kind[int(table.page[code >> 8]) << 8 | code & 255])
+    return int(table.kind[int(table.page[code >> 8]) << 8 | code & 255]) & KIND
 
 
 def _white_before(text: str, at: int, limit: int) -> int:

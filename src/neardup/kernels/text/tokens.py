@@ -1,7 +1,5 @@
 """Text to tokens: UTF-8 bytes in, one 64-bit hash for each word or character out."""
 
-import functools
-from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
@@ -17,16 +15,27 @@ from neardup.kernels.bits import (
     trailing_zeros,
 )
 from neardup.kernels.compiling import inner, kernel, part
+from neardup.kernels.text.canonical import (
+    CAREFUL,
+    HELD,
+    IGNORED,
+    KIND,
+    MARK,
+    OUT,
+    SEPARATOR,
+    SOFT_HYPHEN,
+    SOLO,
+    SPACE,
+    WORD,
+    behind_line_end,
+    decode,
+    enter,
+    kind_at,
+    put_out,
+)
 
-SEPARATOR, WORD, MARK, SOLO, SPACE = range(5)
-
-
-class Alphabet(NamedTuple):
-    """Classes and lower case of each code point, in two stages: ``page[code >> 8]`` is a row."""
-
-    page: np.ndarray  # uint16[4352]
-    kind: np.ndarray  # uint8[pages * 256]: separator, word, mark, solo (a token) or white space
-    delta: np.ndarray  # int32[pages * 256]: added to get the lower case; 0 where case is kept
+#: Forms of `characters`.
+AS_WRITTEN, CANONICAL, SINGLE_SPACES = range(3)
 
 
 class Spans(NamedTuple):
@@ -57,35 +66,7 @@ class WordBuffers(NamedTuple):
     length: np.ndarray  # uint8[most]: bytes of each run (mod 256)
     other: np.ndarray  # int32[most + 1]: runs that are long or not ASCII
     rest_of_text: np.ndarray  # uint8[LANES]: bytes at the end of the last text
-
-
-@functools.cache
-def alphabet(keep_case: bool) -> Alphabet:
-    """Return the tables, read from ``unicode.npz``."""
-    with (
-        resources.files("neardup.kernels.text").joinpath("unicode.npz").open("rb") as file,
-        np.load(file) as tables,
-    ):
-        page, kind, delta = (tables[name] for name in ("page", "kind", "delta"))
-    delta = delta.reshape(-1)
-    return Alphabet(page, kind.reshape(-1), np.zeros_like(delta) if keep_case else delta)
-
-
-@inner
-def _decode(data, i):
-    """Return (code point, bytes) of the valid UTF-8 sequence at ``i``."""
-    b = np.int64(data[i])
-    if b < 0x80:
-        return b, 1
-    if b < 0xE0:
-        return (b & 0x1F) << 6 | np.int64(data[i + 1]) & 0x3F, 2
-    if b < 0xF0:
-        return (b & 0x0F) << 12 | (np.int64(data[i + 1]) & 0x3F) << 6 | np.int64(
-            data[i + 2]
-        ) & 0x3F, 3
-    return (b & 0x07) << 18 | (np.int64(data[i + 1]) & 0x3F) << 12 | (
-        np.int64(data[i + 2]) & 0x3F
-    ) << 6 | np.int64(data[i + 3]) & 0x3F, 4
+    marks: np.ndarray  # int64[MEMORY]: see `neardup.kernels.text.canonical`
 
 
 @inner
@@ -141,22 +122,27 @@ def _note(spans, limit, byte, inner_bytes):
 def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
     """Hash the tokens of a run of bytes with some above 127, one code point at a time.
 
-    ``counts`` are tokens so far, and bytes at which no code point begins; returns both.
+    ``counts`` are tokens so far, and bytes at which no code point begins; returns both, and whether
+    all is done: a run with marks and the like is one for `_careful_run`.
     """
-    page, kind, delta = alphabet
+    page, kind, delta, _, _ = alphabet
     count, inner_bytes = counts
     # A function is compiled again for a literal.
     zero, none = np.uint64(0), np.int64(0)
     state, w, length = zero, zero, none
     solo = False  # the token at hand is a character of a script without spaces
+    done = True
     i = first
     while i <= last:
         code, size, what, low = 0, 1, SEPARATOR, 0  # the end is a separator too
         if i < last:
-            code, size = _decode(data, i)
+            code, size = decode(data, i)
             at = np.int64(page[code >> 8]) << 8 | code & 255
             what = np.int64(kind[at])
             low = code + np.int64(delta[at])
+        if what >= CAREFUL:
+            done = False
+            break
         gap = what in (SEPARATOR, SPACE)
         if length and (gap or what == SOLO or (solo and what == WORD)):
             tokens[count] = _finish(state, w, length)
@@ -168,11 +154,88 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
                 _note(spans, 2 * count, i - spans.first, inner_bytes)
                 solo = what == SOLO
             state, w, length = _push_code(state, w, length, low)
-            if code == 0x130 and low != code:  # the one letter that lowers to two
-                state, w, length = _push_code(state, w, length, np.int64(0x307))
         i += size
         inner_bytes += size - 1
-    return count, inner_bytes
+    return count, inner_bytes, done
+
+
+@inner
+def _push_out(hash, marks, out):
+    """Take so many code points that were put out into the running hash."""
+    state, w, length = hash
+    for k in range(OUT, OUT + out):
+        state, w, length = _push_code(state, w, length, marks[k])
+    return state, w, length
+
+
+@inner
+def _careful_run(data, run, alphabet, buffers, tokens, spans, counts):
+    """Hash the tokens of a run with marks or characters that are not compared.
+
+    At a soft hyphen before a line end the next run goes on with it.
+
+    Args:
+        data: uint8[]: texts.
+        run: its number, that behind the last one of the text, and the byte of ``data`` at which
+            the edges of runs begin.
+        alphabet: `Alphabet`.
+        buffers: `WordBuffers`.
+        tokens: uint64[]: gets the tokens.
+        spans: `Spans`.
+        counts: as those of `_mixed_run`.
+
+    Returns:
+        The counts, and the last run that was taken.
+    """
+    page, kind, delta, _, _ = alphabet
+    edges, marks = buffers.edges, buffers.marks
+    run, end, base = run
+    count, inner_bytes = counts
+    zero, none = np.uint64(0), np.int64(0)
+    nothing = np.int64(-1), none, none
+    hash, held = (zero, zero, none), nothing
+    inside = solo = False
+    hyphen = np.int64(-1)  # the byte behind the last soft hyphen
+    i, last = base + np.int64(edges[2 * run]), base + np.int64(edges[2 * run + 1])
+    while i <= last:
+        code, size, what, low = 0, 1, SEPARATOR, 0
+        if i < last:
+            code, size = decode(data, i)
+            at = np.int64(page[code >> 8]) << 8 | code & 255
+            what = np.int64(kind[at])
+            low = code + np.int64(delta[at])
+        elif hyphen == last and run + 1 < end:
+            begin = base + np.int64(edges[2 * run + 2])
+            behind = behind_line_end(data, last, begin)
+            if behind == begin and kind_at(data, begin, alphabet) in (WORD, SOLO):
+                run += 1
+                i, last = begin, base + np.int64(edges[2 * run + 1])
+                continue
+        group = what & KIND
+        if group == IGNORED:
+            if code == SOFT_HYPHEN:
+                hyphen = i + size
+        elif inside or group != MARK:
+            gap = group in (SEPARATOR, SPACE)
+            if inside and (gap or group == SOLO or (solo and group == WORD)):
+                hash = _push_out(hash, marks, put_out(held, alphabet, marks, none))
+                tokens[count] = _finish(*hash)
+                _note(spans, 2 * count + 1, i - spans.first, inner_bytes)
+                count += 1
+                hash, held, inside = (zero, zero, none), nothing, False
+            if not gap:
+                if not inside:
+                    _note(spans, 2 * count, i - spans.first, inner_bytes)
+                    inside, solo = True, group == SOLO
+                if what & HELD:
+                    held, out = enter(code, what, held, alphabet, marks)
+                else:
+                    out = put_out(held, alphabet, marks, none)
+                    held = low, none, none
+                hash = _push_out(hash, marks, out)
+        i += size
+        inner_bytes += size - 1
+    return count, inner_bytes, run
 
 
 @part
@@ -283,7 +346,7 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
         spans: `Spans`, with space for ``most`` tokens or none.
     """
     _find_runs(data, offsets, lower, buffers)
-    lowered, edges, runs, hashes, rest, length, other, _ = buffers
+    lowered, edges, runs, hashes, rest, length, other, _, _ = buffers
     others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
     base = offsets[0]
     shift = base - spans.first
@@ -315,33 +378,80 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
                 count += 1
             else:
                 counts = count, inner_bytes
-                count, inner_bytes = _mixed_run(
+                count, inner_bytes, done = _mixed_run(
                     data, base + first, base + last, alphabet, tokens, spans, counts
                 )
+                if not done:
+                    count, inner_bytes, run = _careful_run(
+                        data, (run, end, base), alphabet, buffers, tokens, spans, counts
+                    )
             run += 1
-            found += 1
+            while found < others and other[found] < run:
+                found += 1
         token_offsets[d + 1] = count
     spans.begins[-1] = offsets[-1] - spans.first - inner_bytes
     return count
 
 
+@inner
+def _careful_characters(data, i, last, alphabet, form, marks, tokens, count):
+    """Do the same as `characters` for one text, from byte to byte; return the number of tokens."""
+    page, kind, delta, _, _ = alphabet
+    none = np.int64(0)
+    nothing = np.int64(-1), none, none
+    first, held, space = count, nothing, False
+    while i <= last:
+        code, size, what, low = 0, 1, SPACE, 0  # the end is like white space
+        if i < last:
+            code, size = decode(data, i)
+            at = np.int64(page[code >> 8]) << 8 | code & 255
+            what = np.int64(kind[at])
+            low = code + np.int64(delta[at])
+        i += size
+        group = what & KIND
+        if group == IGNORED:
+            if code == SOFT_HYPHEN:
+                behind = behind_line_end(data, i, last)
+                if 0 <= behind < last and kind_at(data, behind, alphabet) in (WORD, SOLO):
+                    i = behind
+            continue
+        if i > last or (form == SINGLE_SPACES and group == SPACE):
+            out, held = put_out(held, alphabet, marks, none), nothing
+            space = True
+        else:
+            if space and count > first:
+                tokens[count] = np.uint64(32)
+                count += 1
+            space = False
+            if what & HELD:
+                held, out = enter(code, what, held, alphabet, marks)
+            else:
+                out, held = put_out(held, alphabet, marks, none), (low, none, none)
+        for k in range(OUT, OUT + out):
+            tokens[count] = np.uint64(marks[k])
+            count += 1
+    return count
+
+
 @kernel
-def characters(data, offsets, alphabet, raw, tokens, token_offsets):
+def characters(data, offsets, alphabet, form, marks, tokens, token_offsets):
     """Give the code points of each document as tokens, in lower case; return their number.
 
-    ``raw`` keeps white space as it is; else runs become one space, and those at the ends go. Two
+    ``form`` is `AS_WRITTEN`, `CANONICAL` (composed, without characters that are not compared), or
+    `SINGLE_SPACES`: the same, runs of white space become one space, and those at the ends go. Two
     tokens for each byte are always enough.
 
     Args:
         data: uint8[]: texts, concatenated.
         offsets: int64[documents + 1]: where each text begins.
         alphabet: `Alphabet`.
-        raw: bool: keep white space.
+        form: int: one of the three.
+        marks: int64[MEMORY]: working memory.
         tokens: uint64[2 * bytes]: gets the tokens.
         token_offsets: int64[documents + 1]: gets where those of each document begin.
     """
-    page, kind, delta = alphabet
-    count = 0
+    page, kind, delta, _, _ = alphabet
+    count = np.int64(0)
     token_offsets[0] = 0
     for d in range(offsets.shape[0] - 1):
         first = count
@@ -349,12 +459,19 @@ def characters(data, offsets, alphabet, raw, tokens, token_offsets):
         end = offsets[d + 1]
         space = False
         while i < end:
-            code, size = _decode(data, i)
+            code, size = decode(data, i)
             i += size
             at = np.int64(page[code >> 8]) << 8 | code & 255
-            if not raw and kind[at] == SPACE:
-                space = count > first
-                continue
+            what = np.int64(kind[at])
+            if form != AS_WRITTEN:
+                if what >= CAREFUL:
+                    count = _careful_characters(
+                        data, offsets[d], end, alphabet, form, marks, tokens, first
+                    )
+                    break
+                if what == SPACE and form == SINGLE_SPACES:
+                    space = count > first
+                    continue
             if space:
                 tokens[count] = np.uint64(32)
                 count += 1
@@ -362,7 +479,7 @@ def characters(data, offsets, alphabet, raw, tokens, token_offsets):
             low = code + np.int64(delta[at])
             tokens[count] = np.uint64(low)
             count += 1
-            if code == 0x130 and low != code:
+            if code == 0x130 and low != code:  # the one letter that lowers to two
                 tokens[count] = np.uint64(0x307)
                 count += 1
         token_offsets[d + 1] = count
