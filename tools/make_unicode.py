@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 SEPARATOR, WORD, MARK, SOLO, SPACE, IGNORED = range(6)
-#: Flags of a kind: the character needs more than its kind; its form depends on its neighbours. The
-#: combining class is above them.
-CAREFUL, UNSTABLE, CLASS = 8, 16, 8
+#: Flags of a kind: the character needs more than its kind; its form depends on its neighbours, and
+#: it has a decomposition. The combining class is above them.
+CAREFUL, UNSTABLE, APART, CLASS = 8, 16, 32, 8
 # Scripts written without spaces; names are the only script data in the standard library.
 SOLO_NAMES = (
     "CJK UNIFIED IDEOGRAPH-",
@@ -134,6 +134,7 @@ def properties() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
             raise SystemExit(f"U+{code:04X} is of another kind than its decomposition")
         if what in (MARK, IGNORED) or unstable:
             what |= CAREFUL | UNSTABLE * unstable | combining << CLASS
+            what |= APART * (unstable and code in apart)
         kinds[code], low[code] = what, small
     if any(second in apart for _, second in apart.values()):
         raise SystemExit("the second part of a decomposition has one too")

@@ -19,11 +19,7 @@ from neardup.spec import (
 from neardup.values.json_values import differences
 
 #: Version of the tokeniser: its rules, and Unicode 15.1.0. Other tables get another number.
-TOKENS = "1"
-
-
-#: Fields of shingles that digests are older than, with the values that leave a digest as it was.
-_LATER: dict[str, Any] = {"hash_bytes": 8, "ignore": [], "stop_passages": []}
+TOKENS = "2"
 
 
 @keywords_checked
@@ -88,11 +84,7 @@ class Recipe:
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of all fields; equal recipes, equal digests."""
-        values = self.as_dict()
-        for name, default in _LATER.items():
-            if values["shingle"][name] == default:
-                values["shingle"].pop(name)
-        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(b"neardup recipe 1\0" + text.encode()).hexdigest()
 
     def require_same(self, other: "Recipe", where: str) -> None:
@@ -105,6 +97,10 @@ class Recipe:
         Raises:
             RecipeError: They differ; the message names the fields.
         """
+        made, asked = (dict(recipe.versions).get("tokens") for recipe in (self, other))
+        if made != asked:
+            message = f"{where} was made with tokens/{made}, and this run uses tokens/{asked}"
+            raise RecipeError(message, "make it again")
         if found := differences(self.as_dict(), other.as_dict()):
             message = f"{where} has another recipe: {found}"
             raise RecipeError(message, "use the same settings and versions, or make it again")

@@ -79,5 +79,5 @@ def test_what_is_no_file_of_signatures(tmp_path: Path) -> None:
     about["versions"] = {"tokens": "0"}
     meta = {b"neardup.signatures": json.dumps(about).encode()}
     pq.write_table(table.replace_schema_metadata(meta), made)
-    with pytest.raises(RecipeError, match="this file has another recipe"):
+    with pytest.raises(RecipeError, match="this file was made with tokens/0"):
         neardup.read_signatures(made)

@@ -298,7 +298,7 @@ def test_other_versions_of_libraries_are_refused(
         stopped.setattr("neardup.deduplication.local.Comparing.run", interrupt)
         neardup.dedup(notes, out=out)
     monkeypatch.setattr("neardup.recipe.TOKENS", "next")
-    says = 'has another recipe: versions.tokens was "1" and is "next"'
+    says = "was made with tokens/2, and this run uses tokens/next\nhint: make it again"
     with pytest.raises(RecipeError, match=f"this run {says}"):
         neardup.dedup(notes, out=out, resume=True)
     for again in (None, tmp_path / "again"):

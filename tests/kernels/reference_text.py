@@ -168,9 +168,9 @@ def behind_line_end(data: bytes, at: int, last: int) -> int:
 
 
 def _joined(text: str, at: int) -> int:
-    """The end of a soft hyphen at a line end that a letter or digit follows; 0 for none."""
+    """The end of a soft hyphen at a line end that a part of a word follows; 0 for none."""
     found = text[at] == "\u00ad" and _LINE_END.match(text, at + 1)
-    if found and found.end() < len(text) and _kind(text[found.end()]) in (_WORD, _SOLO):
+    if found and found.end() < len(text) and _kind(text[found.end()]) == _WORD:
         return found.end()
     return 0
 
@@ -207,9 +207,9 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     while i < len(text):
         kind, end = _kind(text[i]), i + 1
         if kind == _IGNORED:
-            end = _joined(text, i) or end
+            end = end if solo else _joined(text, i) or end
         elif kind in (_SEPARATOR, _SPACE):
-            inside = False
+            inside = solo = False
         elif kind == _SOLO or (kind == _WORD and (solo or not inside)):
             spans.append([i, i])
             inside, solo = True, kind == _SOLO

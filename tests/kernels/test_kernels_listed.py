@@ -23,7 +23,8 @@ NAMES = {
     "gather_values": "unescape",
     "decode": "code_points",
     "enter": "composed",
-    "put_out": "composed",
+    "settle": "composed",
+    "composition": "composed",
 }
 #: Kernels of passages are compared together, with the definition of a passage in plain Python.
 MODULES = [

@@ -207,9 +207,13 @@ def _composed(data, alphabet, marks, out):  # type: ignore[no-untyped-def]
         held, more = canonical.enter(code, np.int64(alphabet.kind[at]), held, alphabet, marks)
         out[count : count + more] = marks[canonical.OUT : canonical.OUT + more]
         count, i = count + more, i + size
-    more = canonical.put_out(held, alphabet, marks, np.int64(0))
-    out[count : count + more] = marks[canonical.OUT : canonical.OUT + more]
-    return count + more
+    starter, size = canonical.settle(held[0], held[1], alphabet, marks)
+    if starter >= 0:
+        out[count] = starter
+        count += 1
+    for k in range(size):
+        out[count + k] = marks[k] & canonical.CODE
+    return count + size
 
 
 def _around(data, at, last, alphabet):  # type: ignore[no-untyped-def]

@@ -28,7 +28,8 @@ from neardup.spec import SCHEMES, ShingleSpec
 PIECES = [
     "The", "patients'", "running", "NOSES", "were", "treated", "naïvely", "2nd_hand", "é",
     "e\u0301", "ﬁne", "Ⅳ", "ｆｕｌｌ", "病院", "の検査", "ไทย", "İstanbul", "ΣΑΣ", "ς", "ǅ",
-    "한국어", "x", "😀", "\u0301", "...", "\n\t", "\u3000", "a" * 40,
+    "한국어", "x", "😀", "\u0301", "...", "\n\t", "\u3000", "a" * 40, "run\u00adning",
+    "run\u00ad\n", "\u200b", "o\u0302\u0323", "\u1112\u1161\u11ab", "❤\ufe0f", "ـ", "نا\u200cم",
 ]  # fmt: skip
 UNITS: list[dict[str, Any]] = [
     {"n": 1},
@@ -65,7 +66,7 @@ def tokens(text: str | None, spec: ShingleSpec) -> list[Any]:
         bare = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
         text = unicodedata.normalize("NFC", "".join(bare))
     if spec.unit == "char":
-        return reference.characters(text, spec.keep_case, spec.raw)
+        return reference.characters(text, spec.keep_case, 0 if spec.raw else 2)
     words = reference.words(text, spec.keep_case)
     return Stemmer.Stemmer(spec.stem).stemWords(words) if spec.stem else words
 

@@ -3,6 +3,7 @@
 import functools
 import unicodedata
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -12,6 +13,8 @@ import pyarrow.compute as pc
 
 from neardup.arrays import first_value, is_text, strings_of
 from neardup.errors import EncodingError, InputError
+from neardup.kernels.text.canonical import MEMORY, alphabet
+from neardup.kernels.text.tokens import CANONICAL, characters
 from neardup.sketch.baskets import (
     Basket,
     ItemError,
@@ -119,6 +122,20 @@ def normalise(texts: Texts, spec: ShingleSpec) -> pa.LargeStringArray:
         other = pc.replace_substring_regex(other, r"\p{Mn}+", "")
         other = _normalised(other, "NFC")
     return cast(pa.LargeStringArray, pc.replace_with_mask(text, pc.invert(ascii), other))
+
+
+def composed(texts: pa.LargeStringArray, keep_case: bool) -> list[str]:
+    """Return texts as their words are compared: in canonical composition, and in lower case.
+
+    Characters that are not compared are left out, and so are line ends behind soft hyphens.
+    """
+    data, offsets = text_buffers(texts)
+    codes = np.empty(2 * int(offsets[-1] - offsets[0]), np.uint64)
+    starts, marks = np.empty(len(offsets), np.int64), np.empty(MEMORY, np.int64)
+    how = alphabet(keep_case), CANONICAL, marks
+    count = characters(data, offsets, *how, codes, starts)
+    every = codes[:count].astype("<u4").tobytes().decode("utf-32-le")
+    return [every[first:last] for first, last in pairwise(starts.tolist())]
 
 
 def _normalised(text: Any, form: Literal["NFC", "NFD", "NFKC"]) -> Any:

@@ -7,12 +7,21 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import strings_of
 from neardup.kernels.bits import LANES
 from neardup.kernels.text import shingling
 from neardup.kernels.text import tokens as kernels
 from neardup.kernels.text.canonical import MEMORY, alphabet
 from neardup.sketch.ignoring import Ignored
-from neardup.sketch.texts import Ragged, Texts, as_text, joined, normalise, text_buffers
+from neardup.sketch.texts import (
+    Ragged,
+    Texts,
+    as_text,
+    composed,
+    joined,
+    normalise,
+    text_buffers,
+)
 from neardup.spec import ShingleSpec, check_shingle
 from neardup.tuning import TUNING
 
@@ -69,10 +78,8 @@ class Stemmer:
         new, index, inverse = np.unique(tokens[missing], return_index=True, return_inverse=True)
         rows = missing[index]
         limits = (spans.first + spans.bytes.reshape(-1, 2)[rows].astype(np.int64)).tolist()
-        strings = [data[first:last].tobytes().decode() for first, last in limits]
-        if not self._keep_case:
-            # As the kernel lowers: each character by itself.
-            strings = [s.lower().replace("ς", "σ") for s in strings]
+        words = strings_of([data[first:last].tobytes() for first, last in limits])
+        strings = composed(words, self._keep_case)
         with self._lock:
             stems = self._snowball.stemWords(strings)
             stem_hashes = np.empty(len(stems), dtype=np.uint64)
@@ -190,8 +197,8 @@ class Tokeniser:
             tokens = space.array("tokens", np.uint64, 2 * size)
             form = kernels.AS_WRITTEN if spec.raw else kernels.SINGLE_SPACES
             marks = space.array("marks", np.int64, MEMORY)
-            how = self._alphabet, form, marks
-            count = kernels.characters(data, offsets, *how, tokens, starts)
+            of_form = self._alphabet, form, marks
+            count = kernels.characters(data, offsets, *of_form, tokens, starts)
             return Ragged(tokens[:count], starts), spans
         # Two words of a document have a byte between them; those of two documents need none.
         most = (size + documents) // 2 + 1
@@ -218,7 +225,7 @@ class Tokeniser:
         starts: np.ndarray,
         spans: kernels.Spans,
     ) -> int:
-        """Hash the words of a large document, a few MB of it at a time, up to a space; see `words`.
+        """Hash the words of a large document, a few MB of it at a time, to a gap; see `words`.
 
         Else the buffers would take 20 bytes for each of its bytes.
         """
@@ -226,7 +233,7 @@ class Tokeniser:
         count = inner_bytes = 0
         found, begins = np.empty(2, np.int64), np.empty(2, np.int64)
         while at < last:
-            stop = _space_behind(data, min(at + TUNING.large_text, last), last)
+            stop = _gap_behind(data, min(at + TUNING.large_text, last), last)
             limits = np.array([at, stop], np.int64)
             limits.flags.writeable = False  # as the offsets of Arrow are
             rest = spans._replace(
@@ -313,13 +320,18 @@ class Tokeniser:
         return found[0] if len(found) == 1 else joined(found)
 
 
-def _space_behind(data: np.ndarray, at: int, last: int) -> int:
-    """Return the byte of the first space from one on; ``last`` where there is none before it."""
+def _gap_behind(data: np.ndarray, at: int, last: int) -> int:
+    """Return the byte of the first white space from one on; ``last`` where there is none before it.
+
+    It is behind another character, and not behind a soft hyphen, which may join two lines.
+    """
     step = TUNING.near_bytes
     for low in range(at, last, step):
-        spaces = np.flatnonzero(data[low : min(low + step, last)] == ord(" "))
-        if len(spaces):
-            return low + int(spaces[0])
+        here = data[low - 2 : min(low + step, last)]
+        white = here <= ord(" ")
+        hyphen = (here[:-2] == 0xC2) & (here[1:-1] == 0xAD)
+        if (gaps := np.flatnonzero(white[2:] & ~white[1:-1] & ~hyphen)).size:
+            return low + int(gaps[0])
     return last
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.kernels.text.canonical import KIND, MARK, SOLO, WORD, alphabet
+from neardup.kernels.text.canonical import IGNORED, KIND, MARK, SOLO, WORD, alphabet
 
 #: Ends of sentences, with what may follow them, and line ends. Abbreviations only cost a cut.
 _SENTENCE = re.compile(
@@ -19,6 +19,8 @@ _SENTENCE = re.compile(
 )
 _LINE = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
 _PARAGRAPH = re.compile(r"(?:\r\n|[\n\r\u2029])[^\S\n\r]*(?:\r\n|[\n\r])\s*|\u2029")
+#: Kinds of characters within words.
+_INNER = (WORD, MARK, IGNORED)
 _ENDS = {"sentence": _SENTENCE, "line": _LINE, "paragraph": _PARAGRAPH}
 
 
@@ -156,7 +158,7 @@ def joins(before: str, after: str, nfkc: bool = False) -> bool:
         after = unicodedata.normalize("NFKC", after)[0]
         if _kind(before) == SOLO and _kind(after) == MARK:  # they may become one character
             return True
-    return _kind(before) in (WORD, MARK) and _kind(after) in (WORD, MARK)
+    return _kind(before) in _INNER and _kind(after) in _INNER
 
 
 @cache

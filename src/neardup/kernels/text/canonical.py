@@ -14,19 +14,19 @@ from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.compiling import inner
 
 SEPARATOR, WORD, MARK, SOLO, SPACE, IGNORED = range(6)
-#: Of a kind: the kind itself, a flag of all but stable separators, letters and white space, and one
-#: of those that are not stable. The combining class is in the bits from 8 on.
-KIND, CAREFUL, UNSTABLE = 7, 8, 16
-_CLASS = 8
-#: Either of these makes a character more than the begin of the next one that is put out.
-HELD = UNSTABLE | 0xFF00
+#: Of a kind: the kind itself, and flags: of all but stable separators, letters and white space; of
+#: those that are not stable; and of those among these that have a decomposition.
+KIND, CAREFUL, UNSTABLE, APART = 7, 8, 16, 32
+#: The combining class is in the bits from `CLASS` on; with a flag that is what `enter` is for.
+CLASS, HELD = 8, UNSTABLE | 0xFF00
 SOFT_HYPHEN = 0xAD
 
 # Working memory: marks after a letter, the parts of a character, and code points that are put out.
-_MOST, _PARTS, _STACK, OUT = 64, 72, 80, 88
+MOST, _PARTS, _STACK, OUT = 64, 72, 80, 88
 #: Its size: what is held is put out twice at most.
 MEMORY = OUT + 2 * (_PARTS + 1)
-_CODE, _ABOVE = (1 << 21) - 1, 32
+#: A mark has its combining class above the code point.
+CODE, ABOVE = (1 << 21) - 1, 32
 
 
 class Alphabet(NamedTuple):
@@ -84,7 +84,7 @@ def _value(table, key, bits):
 
 
 @inner
-def _composition(first, second, composed):
+def composition(first, second, composed):
     """Return the code point that two of them are composed to; 0 for none."""
     if 0x1100 <= first <= 0x1112 and 0x1161 <= second <= 0x1175:
         return 0xAC00 + ((first - 0x1100) * 21 + second - 0x1161) * 28
@@ -97,7 +97,7 @@ def _composition(first, second, composed):
 def _part(code, alphabet):
     """Return the lower case of a code point, with its combining class above it."""
     at = np.int64(alphabet.page[code >> 8]) << 8 | code & 255
-    above = np.int64(alphabet.kind[at] >> _CLASS) << _ABOVE
+    above = np.int64(alphabet.kind[at] >> CLASS) << ABOVE
     return above | code + np.int64(alphabet.delta[at])
 
 
@@ -107,8 +107,8 @@ def _decompose(code, alphabet, marks):
     others = np.int64(0)
     step = _value(alphabet.decomposed, code, 42)
     while step != 0:
-        if step & _CODE:
-            marks[_STACK + others] = step & _CODE
+        if step & CODE:
+            marks[_STACK + others] = step & CODE
             others += 1
         code = step >> 21
         step = _value(alphabet.decomposed, code, 42)
@@ -119,20 +119,20 @@ def _decompose(code, alphabet, marks):
 
 
 @inner
-def _settle(starter, size, alphabet, marks):
+def settle(starter, size, alphabet, marks):
     """Put the marks after a letter in order, and compose; return both, as they are held."""
     # A letter is composed already: the marks in it take part.
     step = _value(alphabet.decomposed, starter, 42) if starter >= 0xC0 else np.int64(0)
-    while step & _CODE and _part(step & _CODE, alphabet) >> _ABOVE:
+    while step & CODE and _part(step & CODE, alphabet) >> ABOVE:
         for k in range(size, 0, -1):
             marks[k] = marks[k - 1]
-        marks[0] = _part(step & _CODE, alphabet)
+        marks[0] = _part(step & CODE, alphabet)
         size += 1
         starter = step >> 21
         step = _value(alphabet.decomposed, starter, 42)
     for k in range(1, size):
         mark, at = marks[k], k
-        while at > 0 and marks[at - 1] >> _ABOVE > mark >> _ABOVE:
+        while at > 0 and marks[at - 1] >> ABOVE > mark >> ABOVE:
             marks[at] = marks[at - 1]
             at -= 1
         marks[at] = mark
@@ -140,19 +140,19 @@ def _settle(starter, size, alphabet, marks):
     for k in range(size):
         mark = marks[k]
         both = np.int64(0)
-        if starter >= 0 and mark >> _ABOVE > last:
-            both = _composition(starter, mark & _CODE, alphabet.composed)
+        if starter >= 0 and mark >> ABOVE > last:
+            both = composition(starter, mark & CODE, alphabet.composed)
         if both:
             starter = both
         else:
             marks[kept] = mark
             kept += 1
-            last = mark >> _ABOVE
+            last = mark >> ABOVE
     return starter, kept
 
 
 @inner
-def put_out(held, alphabet, marks, out):
+def _put_out(held, alphabet, marks, out):
     """Put out what is held, after so many code points; return how many there are then.
 
     ``held`` is a letter, -1 for none, the number of marks after it, and 1 if these are in no order
@@ -160,12 +160,12 @@ def put_out(held, alphabet, marks, out):
     """
     starter, size, loose = held
     if loose:
-        starter, size = _settle(starter, size, alphabet, marks)
+        starter, size = settle(starter, size, alphabet, marks)
     if starter >= 0:
         marks[OUT + out] = starter
         out += 1
     for k in range(size):
-        marks[OUT + out + k] = marks[k] & _CODE
+        marks[OUT + out + k] = marks[k] & CODE
     return out + size
 
 
@@ -176,31 +176,31 @@ def enter(code, kind, held, alphabet, marks):
     stable = kind & UNSTABLE == 0
     out = np.int64(0)
     parts = np.int64(1)
-    if stable:
-        marks[_PARTS] = _part(code, alphabet)
-    else:
+    if kind & APART:
         parts = _decompose(code, alphabet, marks)
+    else:
+        marks[_PARTS] = _part(code, alphabet)
     for k in range(parts):
         part = marks[_PARTS + k]
-        if part >> _ABOVE:
-            if size == _MOST:
-                out = put_out((starter, size, loose), alphabet, marks, out)
+        if part >> ABOVE:
+            if size == MOST:
+                out = _put_out((starter, size, loose), alphabet, marks, out)
                 starter, size, loose = np.int64(-1), np.int64(0), np.int64(0)
-            if not stable or (size > 0 and marks[size - 1] >> _ABOVE > part >> _ABOVE):
+            if not stable or (size > 0 and marks[size - 1] >> ABOVE > part >> ABOVE):
                 loose = np.int64(1)
             marks[size] = part
             size += 1
             continue
         if loose:
-            starter, size = _settle(starter, size, alphabet, marks)
+            starter, size = settle(starter, size, alphabet, marks)
             loose = np.int64(0)
         both = np.int64(0)
         if not stable and size == 0 and starter >= 0:
-            both = _composition(starter, part, alphabet.composed)
+            both = composition(starter, part, alphabet.composed)
         if both:
             starter = both
         else:
-            out = put_out((starter, size, loose), alphabet, marks, out)
+            out = _put_out((starter, size, loose), alphabet, marks, out)
             starter, size = part, np.int64(0)
     return (starter, size, loose), out
 

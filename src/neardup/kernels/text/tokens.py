@@ -16,26 +16,35 @@ from neardup.kernels.bits import (
 )
 from neardup.kernels.compiling import inner, kernel, part
 from neardup.kernels.text.canonical import (
+    ABOVE,
+    APART,
     CAREFUL,
+    CLASS,
+    CODE,
     HELD,
     IGNORED,
     KIND,
     MARK,
+    MOST,
     OUT,
     SEPARATOR,
     SOFT_HYPHEN,
     SOLO,
     SPACE,
+    UNSTABLE,
     WORD,
     behind_line_end,
+    composition,
     decode,
     enter,
     kind_at,
-    put_out,
+    settle,
 )
 
 #: Forms of `characters`.
 AS_WRITTEN, CANONICAL, SINGLE_SPACES = range(3)
+#: Runs without marks and the like, in a row, after which the quick way is tried again.
+_PLAIN = 8
 
 
 class Spans(NamedTuple):
@@ -89,19 +98,23 @@ def _push(state, w, length, byte):
 
 @inner
 def _push_code(state, w, length, code):
-    """Take the UTF-8 bytes of a code point into the running hash."""
+    """Take the UTF-8 bytes of a code point into the running hash, all of them at once."""
     if code < 0x80:
-        return _push(state, w, length, code)
-    if code < 0x800:
-        state, w, length = _push(state, w, length, 0xC0 | code >> 6)
+        bytes, size = code, 1
+    elif code < 0x800:
+        bytes, size = 0x80C0 | code >> 6 | (code & 0x3F) << 8, 2
+    elif code < 0x10000:
+        bytes, size = 0x8080E0 | code >> 12 | (code >> 6 & 0x3F) << 8 | (code & 0x3F) << 16, 3
     else:
-        if code < 0x10000:
-            state, w, length = _push(state, w, length, 0xE0 | code >> 12)
-        else:
-            state, w, length = _push(state, w, length, 0xF0 | code >> 18)
-            state, w, length = _push(state, w, length, 0x80 | code >> 12 & 0x3F)
-        state, w, length = _push(state, w, length, 0x80 | code >> 6 & 0x3F)
-    return _push(state, w, length, 0x80 | code & 0x3F)
+        bytes, size = 0x808080F0 | code >> 18 | (code >> 12 & 0x3F) << 8, 4
+        bytes |= (code >> 6 & 0x3F) << 16 | (code & 0x3F) << 24
+    used = length & 7
+    w |= np.uint64(bytes) << np.uint64(used << 3)
+    length += size
+    if used + size >= 8:
+        state = _absorb(state, w)
+        w = np.uint64(bytes) >> np.uint64((8 - used) << 3)
+    return state, w, length
 
 
 @inner
@@ -123,7 +136,7 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
     """Hash the tokens of a run of bytes with some above 127, one code point at a time.
 
     ``counts`` are tokens so far, and bytes at which no code point begins; returns both, and whether
-    all is done: a run with marks and the like is one for `_careful_run`.
+    all is done: a run with marks and the like is one for `_careful_runs`.
     """
     page, kind, delta, _, _ = alphabet
     count, inner_bytes = counts
@@ -160,82 +173,106 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
 
 
 @inner
-def _push_out(hash, marks, out):
-    """Take so many code points that were put out into the running hash."""
-    state, w, length = hash
-    for k in range(OUT, OUT + out):
-        state, w, length = _push_code(state, w, length, marks[k])
-    return state, w, length
-
-
-@inner
-def _careful_run(data, run, alphabet, buffers, tokens, spans, counts):
+def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
     """Hash the tokens of a run with marks or characters that are not compared.
 
-    At a soft hyphen before a line end the next run goes on with it.
+    At a soft hyphen before a line end the next run goes on with it. So does a call with the runs
+    behind it that are long or not ASCII, until there are some without such characters.
 
     Args:
         data: uint8[]: texts.
-        run: its number, that behind the last one of the text, and the byte of ``data`` at which
-            the edges of runs begin.
+        runs: position of the run in ``other`` of the buffers, length of that, number behind the
+            last run of the text, and byte of ``data`` at which the edges of runs begin.
         alphabet: `Alphabet`.
-        buffers: `WordBuffers`.
+        buffers: of `WordBuffers` ``edges``, ``other`` and ``marks``.
         tokens: uint64[]: gets the tokens.
         spans: `Spans`.
         counts: as those of `_mixed_run`.
 
     Returns:
-        The counts, and the last run that was taken.
+        The counts, the last run that was taken, and the position in ``other`` behind that.
     """
-    page, kind, delta, _, _ = alphabet
-    edges, marks = buffers.edges, buffers.marks
-    run, end, base = run
+    page, kind, delta, _, composed = alphabet
+    edges, other, marks = buffers
+    found, others, end, base = runs
+    run = np.int64(other[found])
+    found += 1
     count, inner_bytes = counts
     zero, none = np.uint64(0), np.int64(0)
-    nothing = np.int64(-1), none, none
-    hash, held = (zero, zero, none), nothing
+    state, w, length = zero, zero, none
+    starter, size, loose = np.int64(-1), none, none  # what is held, see `enter`
     inside = solo = False
     hyphen = np.int64(-1)  # the byte behind the last soft hyphen
+    plain = none  # runs without such characters since the last one with some
     i, last = base + np.int64(edges[2 * run]), base + np.int64(edges[2 * run + 1])
     while i <= last:
-        code, size, what, low = 0, 1, SEPARATOR, 0
+        code, width, what, low = 0, 1, SEPARATOR, 0
         if i < last:
-            code, size = decode(data, i)
+            code, width = decode(data, i)
             at = np.int64(page[code >> 8]) << 8 | code & 255
             what = np.int64(kind[at])
             low = code + np.int64(delta[at])
-        elif hyphen == last and run + 1 < end:
+        elif hyphen == last and run + 1 < end and not solo:
             begin = base + np.int64(edges[2 * run + 2])
             behind = behind_line_end(data, last, begin)
-            if behind == begin and kind_at(data, begin, alphabet) in (WORD, SOLO):
+            if behind == begin and kind_at(data, begin, alphabet) == WORD:
                 run += 1
+                found += found < others and other[found] == run
                 i, last = begin, base + np.int64(edges[2 * run + 1])
                 continue
         group = what & KIND
+        if what >= CAREFUL:
+            plain = -1
         if group == IGNORED:
             if code == SOFT_HYPHEN:
-                hyphen = i + size
+                hyphen = i + width
         elif inside or group != MARK:
             gap = group in (SEPARATOR, SPACE)
-            if inside and (gap or group == SOLO or (solo and group == WORD)):
-                hash = _push_out(hash, marks, put_out(held, alphabet, marks, none))
-                tokens[count] = _finish(*hash)
+            ends = inside and (gap or group == SOLO or (solo and group == WORD))
+            if ends or not (gap or what & HELD):  # what is held is complete
+                if loose:
+                    starter, size = settle(starter, size, alphabet, marks)
+                if starter >= 0:
+                    state, w, length = _push_code(state, w, length, starter)
+                for k in range(size):
+                    state, w, length = _push_code(state, w, length, marks[k] & CODE)
+                starter, size, loose = np.int64(-1), none, none
+            if ends:
+                tokens[count] = _finish(state, w, length)
                 _note(spans, 2 * count + 1, i - spans.first, inner_bytes)
                 count += 1
-                hash, held, inside = (zero, zero, none), nothing, False
+                state, w, length, inside, solo = zero, zero, none, False, False
             if not gap:
                 if not inside:
                     _note(spans, 2 * count, i - spans.first, inner_bytes)
                     inside, solo = True, group == SOLO
-                if what & HELD:
-                    held, out = enter(code, what, held, alphabet, marks)
+                if not what & HELD:
+                    starter = low
+                elif what >> CLASS and not what & APART and size < MOST:
+                    mark = what >> CLASS << ABOVE | low
+                    loose |= what & UNSTABLE | (size > 0 and marks[size - 1] > mark | CODE)
+                    marks[size] = mark
+                    size += 1
                 else:
-                    out = put_out(held, alphabet, marks, none)
-                    held = low, none, none
-                hash = _push_out(hash, marks, out)
-        i += size
-        inner_bytes += size - 1
-    return count, inner_bytes, run
+                    both = none
+                    if size == 0 and starter >= 0 and not what & APART:
+                        both = composition(starter, low, composed)
+                    if both:
+                        starter = both
+                    else:
+                        held, out = enter(code, what, (starter, size, loose), alphabet, marks)
+                        starter, size, loose = held
+                        for k in range(OUT, OUT + out):
+                            state, w, length = _push_code(state, w, length, marks[k])
+        i += width
+        inner_bytes += width - 1
+        more = i > last and plain < _PLAIN and run + 1 < end and found < others
+        if more and other[found] == run + 1:
+            run += 1
+            found += 1
+            plain += 1
+            i, last = base + np.int64(edges[2 * run]), base + np.int64(edges[2 * run + 1])
+    return count, inner_bytes, run, found
 
 
 @part
@@ -346,7 +383,7 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
         spans: `Spans`, with space for ``most`` tokens or none.
     """
     _find_runs(data, offsets, lower, buffers)
-    lowered, edges, runs, hashes, rest, length, other, _, _ = buffers
+    lowered, edges, runs, hashes, rest, length, other, _, marks = buffers
     others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
     base = offsets[0]
     shift = base - spans.first
@@ -382,12 +419,14 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
                     data, base + first, base + last, alphabet, tokens, spans, counts
                 )
                 if not done:
-                    count, inner_bytes, run = _careful_run(
-                        data, (run, end, base), alphabet, buffers, tokens, spans, counts
+                    from_here = found, others, end, base
+                    count, inner_bytes, run, found = _careful_runs(
+                        data, from_here, alphabet, (edges, other, marks), tokens, spans, counts
                     )
+                    run += 1
+                    continue
             run += 1
-            while found < others and other[found] < run:
-                found += 1
+            found += 1
         token_offsets[d + 1] = count
     spans.begins[-1] = offsets[-1] - spans.first - inner_bytes
     return count
@@ -398,38 +437,46 @@ def _careful_characters(data, i, last, alphabet, form, marks, tokens, count):
     """Do the same as `characters` for one text, from byte to byte; return the number of tokens."""
     page, kind, delta, _, _ = alphabet
     none = np.int64(0)
-    nothing = np.int64(-1), none, none
-    first, held, space = count, nothing, False
+    starter, size, loose = np.int64(-1), none, none  # what is held, see `enter`
+    first, space = count, False
     while i <= last:
-        code, size, what, low = 0, 1, SPACE, 0  # the end is like white space
+        code, width, what, low = 0, 1, SPACE, 0  # the end is like white space
         if i < last:
-            code, size = decode(data, i)
+            code, width = decode(data, i)
             at = np.int64(page[code >> 8]) << 8 | code & 255
             what = np.int64(kind[at])
             low = code + np.int64(delta[at])
-        i += size
+        i += width
         group = what & KIND
         if group == IGNORED:
             if code == SOFT_HYPHEN:
                 behind = behind_line_end(data, i, last)
-                if 0 <= behind < last and kind_at(data, behind, alphabet) in (WORD, SOLO):
+                if 0 <= behind < last and kind_at(data, behind, alphabet) == WORD:
                     i = behind
             continue
-        if i > last or (form == SINGLE_SPACES and group == SPACE):
-            out, held = put_out(held, alphabet, marks, none), nothing
-            space = True
-        else:
-            if space and count > first:
-                tokens[count] = np.uint64(32)
+        gap = i > last or (form == SINGLE_SPACES and group == SPACE)
+        if gap or not what & HELD:  # what is held is complete
+            if loose:
+                starter, size = settle(starter, size, alphabet, marks)
+            if starter >= 0:
+                tokens[count] = np.uint64(starter)
                 count += 1
-            space = False
-            if what & HELD:
-                held, out = enter(code, what, held, alphabet, marks)
-            else:
-                out, held = put_out(held, alphabet, marks, none), (low, none, none)
-        for k in range(OUT, OUT + out):
-            tokens[count] = np.uint64(marks[k])
+            for k in range(size):
+                tokens[count] = np.uint64(marks[k] & CODE)
+                count += 1
+            starter, size, loose = np.int64(-1), none, none
+        if not gap and space and count > first:
+            tokens[count] = np.uint64(32)
             count += 1
+        space = gap
+        if what & HELD and not gap:
+            held, out = enter(code, what, (starter, size, loose), alphabet, marks)
+            starter, size, loose = held
+            for k in range(OUT, OUT + out):
+                tokens[count] = np.uint64(marks[k])
+                count += 1
+        elif not gap:
+            starter = low
     return count
 
 
