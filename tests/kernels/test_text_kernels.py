@@ -200,14 +200,14 @@ def test_many_marks_in_a_row(size: int) -> None:
 
 
 def _composed(data, alphabet, marks, out):  # type: ignore[no-untyped-def]
-    held, count, i = (np.int64(-1), np.int64(0), np.int64(0)), 0, 0
+    pending, count, i = (np.int64(-1), np.int64(0), np.int64(0)), 0, 0
     while i < data.shape[0]:
         code, size = canonical.decode(data, i)
         at = np.int64(alphabet.page[code >> 8]) << 8 | code & 255
-        held, more = canonical.enter(code, np.int64(alphabet.kind[at]), held, alphabet, marks)
+        pending, more = canonical.enter(code, np.int64(alphabet.kind[at]), pending, alphabet, marks)
         out[count : count + more] = marks[canonical.OUT : canonical.OUT + more]
         count, i = count + more, i + size
-    starter, size = canonical.settle(held[0], held[1], alphabet, marks)
+    starter, size = canonical.settle(pending[0], pending[1], alphabet, marks)
     if starter >= 0:
         out[count] = starter
         count += 1

@@ -17,13 +17,13 @@ SEPARATOR, WORD, MARK, SOLO, SPACE, IGNORED = range(6)
 #: Of a kind: the kind itself, and flags: of all but stable separators, letters and white space; of
 #: those that are not stable; and of those among these that have a decomposition.
 KIND, CAREFUL, UNSTABLE, APART = 7, 8, 16, 32
-#: The combining class is in the bits from `CLASS` on; with a flag that is what `enter` is for.
-CLASS, HELD = 8, UNSTABLE | 0xFF00
+#: The combining class is in the bits from `CLASS` on; with a flag: characters that are pending.
+CLASS, PENDING = 8, UNSTABLE | 0xFF00
 SOFT_HYPHEN = 0xAD
 
 # Working memory: marks after a letter, the parts of a character, and code points that are put out.
 MOST, _PARTS, _STACK, OUT = 64, 72, 80, 88
-#: Its size: what is held is put out twice at most.
+#: Its size: pending characters are put out twice at most.
 MEMORY = OUT + 2 * (_PARTS + 1)
 #: A mark has its combining class above the code point.
 CODE, ABOVE = (1 << 21) - 1, 32
@@ -120,7 +120,7 @@ def _decompose(code, alphabet, marks):
 
 @inner
 def settle(starter, size, alphabet, marks):
-    """Put the marks after a letter in order, and compose; return both, as they are held."""
+    """Put the marks after a letter in order, and compose; return both."""
     # A letter is composed already: the marks in it take part.
     step = _value(alphabet.decomposed, starter, 42) if starter >= 0xC0 else np.int64(0)
     while step & CODE and _part(step & CODE, alphabet) >> ABOVE:
@@ -152,13 +152,13 @@ def settle(starter, size, alphabet, marks):
 
 
 @inner
-def _put_out(held, alphabet, marks, out):
-    """Put out what is held, after so many code points; return how many there are then.
+def _put_out(pending, alphabet, marks, out):
+    """Put out the pending characters, after so many code points; return how many there are then.
 
-    ``held`` is a letter, -1 for none, the number of marks after it, and 1 if these are in no order
-    or may be composed, else 0. Code points are in ``marks`` from `OUT` on.
+    ``pending`` is a letter, -1 for none, the number of marks after it, and 1 if these are not in
+    order or may be composed, else 0. Code points are in ``marks`` from `OUT` on.
     """
-    starter, size, loose = held
+    starter, size, loose = pending
     if loose:
         starter, size = settle(starter, size, alphabet, marks)
     if starter >= 0:
@@ -170,9 +170,9 @@ def _put_out(held, alphabet, marks, out):
 
 
 @inner
-def enter(code, kind, held, alphabet, marks):
-    """Take one more character, of any kind; return (what is held then, code points put out)."""
-    starter, size, loose = held
+def enter(code, kind, pending, alphabet, marks):
+    """Take one more character, of any kind; return (pending then, code points put out)."""
+    starter, size, loose = pending
     stable = kind & UNSTABLE == 0
     out = np.int64(0)
     parts = np.int64(1)

@@ -21,12 +21,12 @@ from neardup.kernels.text.canonical import (
     CAREFUL,
     CLASS,
     CODE,
-    HELD,
     IGNORED,
     KIND,
     MARK,
     MOST,
     OUT,
+    PENDING,
     SEPARATOR,
     SOFT_HYPHEN,
     SOLO,
@@ -176,8 +176,8 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
 def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
     """Hash the tokens of a run with marks or characters that are not compared.
 
-    At a soft hyphen before a line end the next run goes on with it. So does a call with the runs
-    behind it that are long or not ASCII, until there are some without such characters.
+    At a soft hyphen before a line end the next run belongs to the same word. A call takes the runs
+    behind it too that are long or not ASCII, until there are some without such characters.
 
     Args:
         data: uint8[]: texts.
@@ -200,8 +200,8 @@ def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
     count, inner_bytes = counts
     zero, none = np.uint64(0), np.int64(0)
     state, w, length = zero, zero, none
-    starter, size, loose = np.int64(-1), none, none  # what is held, see `enter`
-    inside = solo = False
+    starter, size, loose = np.int64(-1), none, none  # those pending, see `enter`
+    begun = solo = False
     hyphen = np.int64(-1)  # the byte behind the last soft hyphen
     plain = none  # runs without such characters since the last one with some
     i, last = base + np.int64(edges[2 * run]), base + np.int64(edges[2 * run + 1])
@@ -226,10 +226,10 @@ def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
         if group == IGNORED:
             if code == SOFT_HYPHEN:
                 hyphen = i + width
-        elif inside or group != MARK:
+        elif begun or group != MARK:
             gap = group in (SEPARATOR, SPACE)
-            ends = inside and (gap or group == SOLO or (solo and group == WORD))
-            if ends or not (gap or what & HELD):  # what is held is complete
+            ends = begun and (gap or group == SOLO or (solo and group == WORD))
+            if ends or not (gap or what & PENDING):  # the pending ones are complete
                 if loose:
                     starter, size = settle(starter, size, alphabet, marks)
                 if starter >= 0:
@@ -241,12 +241,12 @@ def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
                 tokens[count] = _finish(state, w, length)
                 _note(spans, 2 * count + 1, i - spans.first, inner_bytes)
                 count += 1
-                state, w, length, inside, solo = zero, zero, none, False, False
+                state, w, length, begun, solo = zero, zero, none, False, False
             if not gap:
-                if not inside:
+                if not begun:
                     _note(spans, 2 * count, i - spans.first, inner_bytes)
-                    inside, solo = True, group == SOLO
-                if not what & HELD:
+                    begun, solo = True, group == SOLO
+                if not what & PENDING:
                     starter = low
                 elif what >> CLASS and not what & APART and size < MOST:
                     mark = what >> CLASS << ABOVE | low
@@ -260,8 +260,8 @@ def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
                     if both:
                         starter = both
                     else:
-                        held, out = enter(code, what, (starter, size, loose), alphabet, marks)
-                        starter, size, loose = held
+                        pending, out = enter(code, what, (starter, size, loose), alphabet, marks)
+                        starter, size, loose = pending
                         for k in range(OUT, OUT + out):
                             state, w, length = _push_code(state, w, length, marks[k])
         i += width
@@ -437,7 +437,7 @@ def _careful_characters(data, i, last, alphabet, form, marks, tokens, count):
     """Do the same as `characters` for one text, from byte to byte; return the number of tokens."""
     page, kind, delta, _, _ = alphabet
     none = np.int64(0)
-    starter, size, loose = np.int64(-1), none, none  # what is held, see `enter`
+    starter, size, loose = np.int64(-1), none, none  # those pending, see `enter`
     first, space = count, False
     while i <= last:
         code, width, what, low = 0, 1, SPACE, 0  # the end is like white space
@@ -455,7 +455,7 @@ def _careful_characters(data, i, last, alphabet, form, marks, tokens, count):
                     i = behind
             continue
         gap = i > last or (form == SINGLE_SPACES and group == SPACE)
-        if gap or not what & HELD:  # what is held is complete
+        if gap or not what & PENDING:  # the pending ones are complete
             if loose:
                 starter, size = settle(starter, size, alphabet, marks)
             if starter >= 0:
@@ -469,9 +469,9 @@ def _careful_characters(data, i, last, alphabet, form, marks, tokens, count):
             tokens[count] = np.uint64(32)
             count += 1
         space = gap
-        if what & HELD and not gap:
-            held, out = enter(code, what, (starter, size, loose), alphabet, marks)
-            starter, size, loose = held
+        if what & PENDING and not gap:
+            pending, out = enter(code, what, (starter, size, loose), alphabet, marks)
+            starter, size, loose = pending
             for k in range(OUT, OUT + out):
                 tokens[count] = np.uint64(marks[k])
                 count += 1
