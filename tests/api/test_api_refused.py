@@ -58,7 +58,6 @@ CALLS: list[tuple[Callable[[Any, Any, Path], object], type[NeardupError], str]] 
         "`show` and `by` need texts=True",
     ),
     (lambda r, i, p: r.report(p), OutputError, "is a folder"),
-    (lambda r, i, p: r.evaluate(p), InputError, "is a folder; expected a file"),
     (lambda r, i, p: i.merge(i), SpecError, "can't be merged with itself"),
     (lambda r, i, p: i.add("a text"), SpecError, "a string was given; expected texts or a table"),
     (

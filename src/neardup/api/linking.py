@@ -151,7 +151,7 @@ def link(
     made: list[_LinkSteps] = []
 
     def steps(state: RunState | None) -> Steps:
-        made.append(_LinkSteps(given.open(state), spec, resources, labels, against))
+        made.append(_LinkSteps(given.open(spec.names, state), spec, resources, labels, against))
         return made[-1]
 
     paths = [path for one in given.given for path in given_paths(one) or ()]

@@ -28,6 +28,7 @@ from neardup.files.scratch import Scratch
 from neardup.frame.command import Made, Means, Request, Steps
 from neardup.frame.execute import execute
 from neardup.frame.storage import Storage
+from neardup.io.column_paths import type_at
 from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.options.how_read import HowRead, OpenInput
@@ -260,7 +261,8 @@ class Reclustering(Steps):
         if needed and source.files and source.rereadable:  # reading checks that they are there
             source = HowRead.of(opened.how).open(self.results.read_from, needed)
         elif needed and not isinstance(source, MissingSource):
-            missing = set(needed) - set(source.column_names() or needed)
+            schema = source.schema()
+            missing = [n for n in needed if schema is not None and type_at(schema, n) is None]
             if missing:
                 raise ColumnError(f"the input has no column {min(missing)!r}")
         recipe, output = self.results.recipe, self.writing.as_dict()

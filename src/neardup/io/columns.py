@@ -17,6 +17,7 @@ from neardup.arrays import (
     strings_of_bytes,
 )
 from neardup.errors import ColumnError, EncodingError, FormatError, spelled
+from neardup.io.column_paths import Shape, shape_of, text_below, type_at, why_missing
 from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import Columns, Documents
 from neardup.sketch.baskets import EXPECTED, basket_texts, is_basket_type
@@ -78,6 +79,40 @@ def missing_column(
     return ColumnError(f"{name}: {what}", hint)
 
 
+def missing_path(
+    name: str,
+    path: str,
+    shape: dict[str, Shape],
+    columns: Columns,
+    where: str = "",
+    code: bool = False,
+) -> ColumnError:
+    """The error for a path that leads nowhere, in an input whose columns have these shapes."""
+    found, is_named = why_missing(shape, path), path in columns.text
+    if not found.where:
+        return missing_column(name, path, list(shape), where, hint_for(path, columns), code)
+    what, hint = found.what, ""
+    if not what:
+        members = [n.removeprefix(f"{found.where}.") for n in found.names]
+        visible = [n for i, n in enumerate(members[:_LISTED]) if shown(n, i) == n]
+        listed = [*map(repr, visible), *(["..."] if len(visible) < len(members) else [])]
+        what = f"has {', '.join(listed) or 'nothing'}"
+        near = difflib.get_close_matches(path.rpartition(".")[2], visible, n=1)
+        likely = f"{found.where}.{near[0]}" if near else found.path if is_named else ""
+        hint = f"did you mean {likely!r}?" if likely else hint_for(path, columns)
+    elif found.path:
+        hint = f"`text`={found.path!r}" if is_named else "name a column without lists"
+    else:
+        hint = hint_for(path, columns)
+    return ColumnError(f"{name}: no column {spelled(path)}{where}: {found.where!r} {what}", hint)
+
+
+def text_hint(shape: Shape, name: str) -> str:
+    """The remedy for a text that has values of a shape; empty where there is no text in it."""
+    below = text_below(shape, name)
+    return f"`text`={below!r}" if below else ""
+
+
 def hint_for(column: str, columns: Columns) -> str:
     is_named = column in columns.text or column == columns.id
     return _TEXT_HINT if is_named else "name a column that every file has"
@@ -86,20 +121,17 @@ def hint_for(column: str, columns: Columns) -> str:
 def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = False) -> None:
     names = list(schema.names)
     for column in columns.required:
-        if column not in names:
-            raise missing_column(name, column, names, "", hint_for(column, columns), code)
+        if type_at(schema, column) is None:
+            shape = {field.name: shape_of(field.type) for field in schema}
+            raise missing_path(name, column, shape, columns, code=code)
     if len(set(names)) < len(names):
         index = next(i for i, column in enumerate(names) if column in names[:i])
         what = shown(names[index], index)
         what = repr(what) if what == names[index] else f"the name of {what}"
         raise ColumnError(f"{name}: {what} is the name of two columns", "rename one of them")
     for column in columns.required:
-        type = schema.field(column).type
-        if column in columns.text and columns.items:
-            continue
-        if column in columns.text:
-            continue
-        if pa.types.is_nested(type):
+        type = type_at(schema, column)
+        if column not in columns.text and pa.types.is_nested(type):
             is_id = column == columns.id
             what = "an id" if is_id else "compared"
             raise ColumnError(
@@ -146,7 +178,7 @@ def documents_of(
             fixed = array if pa.types.is_dictionary(column.type) else array.cast(column.type)
             table = table.set_column(table.schema.get_field_index(name), name, fixed)
     texts = text_columns(table, columns, where)
-    text = texts[0]
+    text = texts[0] if texts else strings_of([b""] * table.num_rows)
     if len(texts) > 1:
         import pyarrow.compute as pc
 
@@ -159,7 +191,8 @@ def documents_of(
             limit = RecordLimit(columns.max_document, columns.skip_large)
             raise too_large(where(int(np.argmax(large))), "text", limit)
     # Several are joined by a space, which is no text.
-    missing = int((np.diff(offsets) == (0 if columns.items else len(texts) - 1)).sum())
+    least = 0 if columns.items else max(0, len(texts) - 1)
+    missing = int((np.diff(offsets) == least).sum())
     single = (
         len(texts) == 1
         and not columns.items
@@ -192,6 +225,8 @@ def _text_column(
             hint = "name another column with `text`, or convert this one to strings"
             if columns.items or is_basket_type(type):
                 hint = _LISTS_HINT if columns.items else _ITEMS_HINT
+            elif pa.types.is_nested(type):
+                hint = text_hint(shape_of(type), name) or hint
             what = f"column {name!r} has the type {type}, expected {expected}"
             raise ColumnError(f"{where(row)}: {what}", hint)
         column = pa.chunked_array([pa.nulls(len(column))])

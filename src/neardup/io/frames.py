@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -31,9 +31,11 @@ _ROWS = 1000  # of a Hugging Face dataset at a time; small batches are put toget
 _STRINGS = strings_schema(["text"])  # of a list of strings
 _LISTS = pa.schema([("text", pa.large_list(pa.large_string()))])  # of a list of lists
 _LONE = re.compile("[\ud800-\udfff]")
+_PAIRS = "the documents are pairs of strings: (id, text)?"
+_PAIRS_HINT = "give {'id': [...], 'text': [...]} with id='id'"
 _ACCEPTED = (
     "give a table, record batches or a dataset of pyarrow, a DataFrame or Series of pandas or "
-    "Polars, a dict of lists, a Hugging Face Dataset, or strings"
+    "Polars, a dict of lists, a list of dicts, a Hugging Face Dataset, or strings"
 )
 
 
@@ -137,7 +139,10 @@ class FrameSource(Source):
         if isinstance(source, Mapping):
             return "the frame", self._from_mapping(source)
         if isinstance(source, Iterable):
-            return "the iterator" if isinstance(source, Iterator) else "the list", source
+            name = "the iterator" if isinstance(source, Iterator) else "the list"
+            first = list(islice(source, 1)) if isinstance(source, Iterator) else source
+            source = chain(first, source) if isinstance(source, Iterator) else source
+            return name, self._from_records(source) if are_records(first) else source
         raise InputError(f"can't read documents from {type(source).__name__}", _ACCEPTED)
 
     def _from_pandas(self, frame: Any) -> pa.Table:
@@ -174,6 +179,16 @@ class FrameSource(Source):
             "take one of its values, such as the split 'train' of a DatasetDict",
         )
 
+    def _from_records(self, records: Iterable[Any]) -> pa.Table:
+        rows = list(records)
+        odd = next((i for i, row in enumerate(rows) if not isinstance(row, Mapping)), None)
+        if odd is not None:
+            what = f"the list: record {odd + 1} is {type(rows[odd]).__name__}, the first one a dict"
+            raise InputError(what, "give only dicts, or only strings")
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        return self._from_mapping(columns) if columns else pa.table({})
+
     def _columns(self, columns: Mapping[Any, Any]) -> Iterator[tuple[Any, Column]]:
         """Convert columns one by one; leave out those that can't be and are not needed."""
         for name, values in columns.items():
@@ -209,6 +224,15 @@ class FrameSource(Source):
             return found
 
 
+def are_records(source: Any) -> bool:
+    """Return whether this is a list whose first item is a record, a dict."""
+    return isinstance(source, list | tuple) and bool(source) and isinstance(source[0], Mapping)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(v, str) for v in value)
+
+
 def gives_baskets(source: Any, name: str) -> bool:
     """Return whether texts in memory are lists of items, as their type or the first one says."""
     column = source
@@ -226,6 +250,10 @@ def gives_baskets(source: Any, name: str) -> bool:
         column = source[name] if name in source.columns else ()
     elif isinstance(source, Mapping):
         column = source.get(name, ())
+    elif are_records(source):
+        column = [row.get(name) for row in source if isinstance(row, Mapping)]
+    elif isinstance(source, list | tuple) and source and all(map(_is_pair, source)):
+        raise InputError(_PAIRS, f"{_PAIRS_HINT}; for baskets of two items say shingle='item'")
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return is_basket_type(column.type)
     if isinstance(column, Iterator | str) or not isinstance(column, Iterable):
@@ -331,6 +359,8 @@ def _of_strings(
 
     for row, value in enumerate(source):
         is_missing = _is_missing(value)
+        if _is_pair(value):
+            raise InputError(_PAIRS, _PAIRS_HINT)
         if not (is_missing or isinstance(value, str)):
             raise InputError(
                 f"{name}: record {row + 1} is {type(value).__name__}, not a string",

@@ -248,12 +248,11 @@ class Source(ABC):
         """Return those names that are columns of the first records of a file."""
         return []
 
-    def column_names(self) -> tuple[str, ...] | None:
+    def schema(self) -> pa.Schema | None:
         """The columns of the frame or of the first file; None for JSON lines and pipes."""
         if self.files and self.files[0].size is None:
             return None
-        schema = self.layout(0 if self.files else -1).schema
-        return None if schema is None else tuple(schema.names)
+        return self.layout(0 if self.files else -1).schema
 
     def check_unchanged(self) -> None:
         known = [file for file in self.files if file.copy is None and file.size is not None]

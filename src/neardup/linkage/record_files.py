@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from neardup.arrays import (
     without_nan,
 )
 from neardup.errors import ColumnError, DuplicateIdError, InputError
-from neardup.io.columns import is_valid, missing_column, repaired, string_scalar
+from neardup.io.columns import is_valid, repaired, string_scalar
 from neardup.linkage.fields import LinkSpec
 from neardup.options.how_read import OpenInput, how_given, how_read
 from neardup.options.input_tables import open_table, read_counted
@@ -84,13 +84,15 @@ class RecordSource(NamedTuple):
         """The one or two."""
         return [self.a] if self.b is None else [self.a, self.b]
 
-    def open(self, state: RunState | None = None) -> RecordSource:
-        """Open them; pipes are copied into the state of a run."""
+    def open(self, fields: Sequence[str] = (), state: RunState | None = None) -> RecordSource:
+        """Open them, which must have ``fields``; pipes are copied into the state of a run."""
         opened, reading = list[OpenInput](), self.reading
         for number, one in enumerate(self.given):
             folder = None if state is None else state.scratch_folder(f"inputs-{number}")
             how = how_given(one, how_read(reading))
-            opened.append(OpenInput(open_table(one, reading, folder), how))
+            needed = [*fields, *([] if reading.id is None else [reading.id])]
+            needed = list(dict.fromkeys(needed)) if fields else []
+            opened.append(OpenInput(open_table(one, reading, needed, folder), how))
         return self._replace(opened=tuple(opened))
 
 
@@ -112,7 +114,7 @@ def read_records(
         DuplicateIdError: Two records of a file have the same id.
         InputError: A file can't be read.
     """
-    given = given if given.opened else given.open()
+    given = given if given.opened else given.open(spec.names)
     b, reading = given.b, given.reading
     id = reading.id
     names, tables, skipped = [], [], 0
@@ -134,7 +136,7 @@ def read_records(
             of_two = f"the {which} table" if b is not None else "the table"
             name = str(source) if is_file else of_two
             names.append(name)
-            table, left_out = read_counted(opened.source, name, _needed(id, spec), count)
+            table, left_out = read_counted(opened.source, name, count)
             skipped += left_out
             tables.append(_checked(table, name, id, spec, reading.encoding_errors))
         sizes = [table.num_rows for table in tables]
@@ -173,9 +175,6 @@ def _checked(
         empty: Any = pa.array([], pa.large_string())
         return pa.table(dict.fromkeys(_needed(id, spec), empty))
     for column in _needed(id, spec):
-        if table.column_names.count(column) != 1:
-            hint = "name the columns that are compared with `fields`, that of the ids with `id`"
-            raise missing_column(name, column, table.column_names, hint=hint)
         values = nulls_if_empty(table.column(column))
         if column != id and is_binary(values.type):
             values = strings_of_bytes(values)

@@ -6,9 +6,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from neardup.io.formats.arrow_tables import TablePartition
-from neardup.io.formats.byte_partitions import BytePartition
-from neardup.io.formats.csv_tables import CsvPartition, check_delimiter
 from neardup.io.formats.json_text import common_schema, joined_tables
 from neardup.io.opening import open_source
 from neardup.io.source import Columns, Source
@@ -23,64 +20,53 @@ class Counted(NamedTuple):
     skipped: int
 
 
-def read_table(
-    source: object,
-    name: str,
-    how: Reading | None = None,
-    needed: Sequence[str] | None = (),
-) -> pa.Table:
+def read_table(source: object, name: str, how: Reading | None = None) -> pa.Table:
     """Read all columns of an input, see `read_counted`."""
-    return read_counted(open_table(source, how), name, needed).table
+    return read_counted(open_table(source, how), name).table
 
 
-def open_table(source: object, how: Reading | None = None, folder: Path | None = None) -> Source:
+def open_table(
+    source: object,
+    how: Reading | None = None,
+    needed: Sequence[str] = (),
+    folder: Path | None = None,
+) -> Source:
     """Open an input of which all columns are read, see `open_source`.
 
     Args:
         source: The input.
         how: How files are read; its columns are ignored. None where a caller has no say in it.
+        needed: Columns that it must have, or paths to them.
         folder: Pipes are copied into it.
     """
-    columns, asked = Columns(()), how or Reading()
+    asked, columns = how or Reading(), Columns((), extra=tuple(needed))
     if how is not None:
-        limit = parse_size(how.max_document, "max_document")
-        columns = Columns(
-            (),
-            encoding_errors=how.encoding_errors,
-            max_document=limit,
-            skip_large=how.skip_large,
-        )
+        size = parse_size(how.max_document, "max_document")
+        columns = Columns((), None, how.encoding_errors, columns.extra, size, how.skip_large)
     return open_source(source, columns, asked.input_format, asked.delimiter, copy_folder=folder)
 
 
 def read_counted(
-    opened: Source,
-    name: str,
-    needed: Sequence[str] | None = (),
-    check: Callable[[pa.Table, int], None] | None = None,
+    opened: Source, name: str, check: Callable[[pa.Table, int], None] | None = None
 ) -> Counted:
     """Read all columns of an input that is open, see `open_table`; those of CSV are strings.
 
     Args:
         opened: The input.
         name: Its name, for messages.
-        needed: Columns without which CSV with one column only seems to have another delimiter; None
-            for any two.
         check: Called with each part that was read, and its bytes; it may refuse to go on.
     """
     tables, skipped = [], 0
     for partition in opened.partitions():
-        if isinstance(partition, BytePartition):
-            raw = partition.raw()
-            rows = len(partition.bounds(raw))
-            skipped += partition.left_out(raw, rows)
-            tables.append(partition.table(None, rows))
-            if isinstance(partition, CsvPartition):
-                check_delimiter(opened.files[partition.file], tables[-1].column_names, needed)
-        elif isinstance(partition, TablePartition):
-            tables.append(partition.load(None))
+        found = partition.read(None)
+        table, skipped = found.columns, skipped + found.skipped
+        paths = [n for n in opened.columns.required if n not in table.column_names]
+        more = partition.read(tuple(paths)).columns if paths else table
+        for path in paths:
+            table = table.append_column(path, more.column(path))
+        tables.append(table)
         if check is not None:
-            check(tables[-1], partition.size)
+            check(table, partition.size)
     # Without rows there are no partitions, but most formats have columns.
     schemas = (opened.layout(file).schema for file in range(len(opened.files)))
     return Counted(

@@ -7,8 +7,7 @@ whether they are duplicates; nothing is known of others.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError
 from neardup.io.columns import shown
+from neardup.io.frames import are_records
 from neardup.options.input_tables import Counted, open_table, read_counted
 from neardup.options.option_groups import Reading
 
@@ -158,18 +158,15 @@ def _none_known(name: str, has: str, columns: Sequence[str]) -> InputError:
 
 
 def _read(source: Any, columns: Sequence[str] | None, how: Reading | None) -> tuple[str, Counted]:
-    if isinstance(source, str | os.PathLike):
-        if Path(source).is_dir():
-            raise InputError(f"{source} is a folder; expected a file")
-        return str(source), read_counted(open_table(Path(source), how), str(source), columns)
-    for name in ("input_format", "delimiter"):
-        if getattr(how, name, None) is not None:
-            raise SpecError(f"`{name}` is given for a truth that is no file", "leave it out")
+    is_file = isinstance(source, str | os.PathLike)
+    name, given = str(source) if is_file else "the truth", source
     try:
-        if isinstance(source, list | tuple | set):
+        if isinstance(source, list | tuple | set) and not are_records(source):
             a, b = zip(*source, strict=True) if source else ((), ())
-            return "the truth", Counted(pa.table({"a": list(a), "b": list(b)}), 0)
-        return "the truth", Counted(pa.table(source), 0)
+            given = pa.table({"a": list(a), "b": list(b)})
+        if not is_file:
+            how = None if how is None else replace(how, skip_large=False)
+        return name, read_counted(open_table(given, how, columns or ()), name)
     except (TypeError, ValueError, pa.ArrowException) as error:
         what = f"the truth is of type {type(source).__name__}; expected a path, a table or pairs"
         hint = "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids"

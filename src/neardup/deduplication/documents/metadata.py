@@ -14,6 +14,7 @@ from neardup.deduplication.documents.ordering import LENGTH
 from neardup.deduplication.job import Job
 from neardup.errors import ColumnError, StoreError
 from neardup.files.scratch import Scratch, Slabs
+from neardup.io.column_paths import type_at
 from neardup.io.source import Documents, Partition
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
@@ -167,11 +168,9 @@ def gather(
 
 def no_rows(job: Job) -> pa.Table:
     """Return the columns that a run needs, of an input without documents, with known types."""
-    source = job.source
-    known = source.column_names() is not None
-    schema = source.layout(0 if source.files else -1).schema if known else None
-    types = {} if schema is None else {field.name: field.type for field in schema}
-    columns = {name: pa.nulls(0, types.get(name, pa.null())) for name in job.needed}
+    schema = job.source.schema() or pa.schema([])
+    types = {name: type_at(schema, name) or pa.null() for name in job.needed}
+    columns: dict[str, Any] = {name: pa.nulls(0, kind) for name, kind in types.items()}
     if job.spec.keep == "longest":
         columns[LENGTH] = pa.nulls(0, pa.int64())
     return pa.table(columns)

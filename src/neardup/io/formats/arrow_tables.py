@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.errors import FormatError, InputError, NeardupError
+from neardup.io.column_paths import select
 from neardup.io.columns import (
     Column,
     append_columns,
@@ -77,7 +78,7 @@ class TablePartition(Partition):
 
     @abstractmethod
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
-        """Some columns of the rows, all of them for None, with plain strings for views."""
+        """Columns of the rows, with plain strings for views: those of paths, more, or all."""
 
     def load(self, names: Sequence[str] | None) -> pa.Table:
         """The same without the rows that are left out for their size."""
@@ -87,15 +88,16 @@ class TablePartition(Partition):
     def _fitting(self, names: Sequence[str] | None) -> tuple[pa.Table, Rows, int]:
         """Rows of which no text is too large, which these are, and how many were left out."""
         if not self.columns.skip_large:
-            return self.decoded(names), None, 0
+            table = self.decoded(names)
+            return table if names is None else select(table, names), None, 0
         texts = self.columns.text
         table = self.decoded(None if names is None else list(dict.fromkeys((*names, *texts))))
         sizes = np.full(table.num_rows, len(texts) - 1)
-        for text in text_columns(table, self.columns, self.record):
+        for text in text_columns(select(table, texts), self.columns, self.record):
             sizes += np.diff(string_offsets(text))
         rows = np.flatnonzero(sizes <= self.columns.max_document)
         skipped = table.num_rows - len(rows)
-        table = table if names is None else table.select(list(names))
+        table = table if names is None else select(table, names)
         return table.take(array_of(rows)) if skipped else table, rows, skipped
 
     def record(self, row: int) -> str:
@@ -122,7 +124,9 @@ class TablePartition(Partition):
 
     def table(self, rows: Rows, count: int, added: Added = None, cached: Cached = None) -> pa.Table:
         found = self._kept(rows, count, cached)
-        checked = documents_of(found, self.columns, found.column_names, self._where(rows))
+        names = found.column_names
+        every = select(found, list(dict.fromkeys((*names, *self.columns.text))))
+        checked = documents_of(every, self.columns, names, self._where(rows))
         return append_columns(self.name, checked.columns, added)
 
     def _kept(self, rows: Rows, count: int, cached: Cached) -> pa.Table:
@@ -143,9 +147,10 @@ class TablePartition(Partition):
             return {}
         schema, text = self.schema(), cached.unchanged
         pairs = zip(cached.columns.schema, cached.columns.columns, strict=True)
-        there = {f.name: c for f, c in pairs if f.type == schema.field(f.name).type}
-        if text and schema.field(text).type in (pa.string(), pa.large_string()):
-            there[text] = pa.chunked_array([cached.text]).cast(schema.field(text).type)
+        types = dict(zip(schema.names, schema.types, strict=True))
+        there = {f.name: c for f, c in pairs if f.type == types.get(f.name)}
+        if text in types and types[text] in (pa.string(), pa.large_string()):
+            there[text] = pa.chunked_array([cached.text]).cast(types[text])
         return there
 
     def _taken(self, table: pa.Table, rows: Rows, count: int) -> pa.Table:
@@ -161,7 +166,7 @@ class MemoryPartition(TablePartition):
     rows: pa.Table
 
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
-        return self.rows if names is None else self.rows.select(list(names))
+        return self.rows
 
     def schema(self) -> pa.Schema:
         return self.rows.schema

@@ -5,13 +5,15 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import PAD, array_of, buffer_of, large_strings, strings_of, validity
 from neardup.errors import ColumnError, EncodingError
+from neardup.io.column_paths import LIST, follow, shape_of_values
 from neardup.io.columns import (
     REPLACE_HINT,
     Column,
@@ -19,6 +21,8 @@ from neardup.io.columns import (
     called,
     repaired,
     string_offsets,
+    string_scalar,
+    text_hint,
 )
 from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import RecordLimit, too_large
@@ -42,7 +46,7 @@ _ITEMS_HINT = "expected an array of strings or integers, or null; correct the re
 KEEP_HINT = "leave the output in the format of the input, which keeps the records as they are"
 _EXACT = 1 << 53  # floats represent all integers up to here
 _STRINGS = frozenset((kernels.PLAIN, kernels.ESCAPED, kernels.DOUBLED))
-_KINDS = {kernels.BOOLEAN: "a boolean", kernels.ARRAY: "an array", kernels.OBJECT: "an object"}
+KINDS = {kernels.BOOLEAN: "a boolean", kernels.ARRAY: "an array", kernels.OBJECT: "an object"}
 
 
 class Fields(NamedTuple):
@@ -107,11 +111,17 @@ class BytePartition(Partition):
 
     @abstractmethod
     def fields(
-        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+        self,
+        raw: Raw,
+        names: Sequence[str],
+        rows: Rows,
+        count: int | None = None,
+        exact: bool = False,
     ) -> Fields:
         """Find columns of some records, all of them if ``rows`` is None; refuse malformed ones.
 
-        ``count`` is how many records there were, see `bounds`.
+        ``count`` is how many records there were, see `bounds`; ``exact`` says that names are no
+        paths.
         """
 
     @abstractmethod
@@ -121,16 +131,18 @@ class BytePartition(Partition):
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined: ...
 
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+        if columns is None:
+            found = self.read(())
+            return replace(found, columns=self.table(None, len(found.text)))
         texts, raw = self._columns.text, self.raw()
-        asked = tuple(self.names(raw, None)) if columns is None else columns
-        names = tuple(dict.fromkeys((*texts, *asked)))
+        names = tuple(dict.fromkeys((*texts, *columns)))
         reader = self._reader(raw, names, None)
         text = reader.text(texts)
-        convert = self._lossless_column if columns is None else _Reader.checked
-        arrays = [convert(reader, names.index(name), name) for name in asked]
-        table = pa.Table.from_arrays(arrays, list(asked))
+        arrays = [reader.checked(names.index(name), name) for name in columns]
+        table = pa.Table.from_arrays(arrays, list(columns))
         skipped = self.left_out(raw, len(text))
-        least = 0 if self._columns.items else len(texts) - 1  # of texts that are joined by a space
+        # Several texts are joined by a space.
+        least = 0 if self._columns.items else max(0, len(texts) - 1)
         missing = int((np.diff(string_offsets(text)) == least).sum())
         return Documents(text, table, int(reader.replaced.sum()), None, skipped, missing)
 
@@ -152,7 +164,7 @@ class BytePartition(Partition):
         raw = self.raw()
         self.bounds(raw, None, count)
         names = self.names(raw, rows)
-        reader = self._reader(raw, names, rows)
+        reader = self._reader(raw, names, rows, exact=True)
         arrays = [self._lossless_column(reader, k, name) for k, name in enumerate(names)]
         return append_columns(self._file.path, pa.Table.from_arrays(arrays, names), added)
 
@@ -197,12 +209,17 @@ class BytePartition(Partition):
         return reader.exact_column(k, name)
 
     def _reader(
-        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+        self,
+        raw: Raw,
+        names: Sequence[str],
+        rows: Rows,
+        count: int | None = None,
+        exact: bool = False,
     ) -> "_Reader":
         def where(record: int) -> str:
             return self.position(int(self.bounds(self.raw(), rows)[record, 0]))
 
-        return _Reader(self.fields(raw, names, rows, count), self._columns, where)
+        return _Reader(self.fields(raw, names, rows, count, exact), self._columns, where)
 
 
 class _Reader:
@@ -216,10 +233,41 @@ class _Reader:
         """The first columns, joined by a space; of baskets, with the items of all."""
         if self._columns.items:
             return self._baskets(names)
+        lists = set[int]()
         for k, name in enumerate(names):
             self._leave_out_nan(k)
-            self._refuse(k, name, kernels.INTEGER, ", expected a string")
-        return self._gathered(range(len(names)), names[0])
+            if LIST in name and (self._kinds(k) == kernels.ARRAY).any():
+                lists.add(k)
+            else:
+                self._refuse(k, name, kernels.INTEGER, ", expected a string")
+        if not lists:
+            return self._gathered(range(len(names)), names[0]) if names else self._nothing()
+        import pyarrow.compute as pc
+
+        texts = (
+            self._lines(k, name) if k in lists else self.strings(k, name, nulls=False)
+            for k, name in enumerate(names)
+        )
+        joined = cast(Any, pc.binary_join_element_wise)(*texts, string_scalar(" "))
+        return cast(pa.LargeStringArray, joined)
+
+    def _nothing(self) -> pa.LargeStringArray:
+        return strings_of([b""] * self._fields.size)
+
+    def _lines(self, k: int, name: str) -> pa.LargeStringArray:
+        """The texts in the lists of a column, joined by line ends."""
+        rest, texts = name[name.index(LIST) :], list[bytes]()
+        self._refuse(k, name, kernels.OBJECT, ", expected a list")
+        for row, value in enumerate(self.strings(k, name).to_pylist()):
+            try:
+                is_list = self._kinds(k)[row] == kernels.ARRAY
+                every = follow(json.loads(value or "null"), rest) if is_list else [value]
+                joined = "\n".join(item for item in every if item is not None)
+            except (TypeError, RecursionError) as error:
+                what = f"{self._where(row)}: column {name!r} has other values than strings"
+                raise ColumnError(what, "name a column of strings in one list") from error
+            texts.append(self._encoded(joined, row))
+        return strings_of(texts)
 
     def _baskets(self, names: Sequence[str]) -> pa.LargeStringArray:
         texts = [b""] * self._fields.size
@@ -238,6 +286,10 @@ class _Reader:
         except ItemError as error:
             what = f"an item of column {name!r} is of type {error}"
             raise ColumnError(f"{self._where(row)}: {what}", _ITEMS_HINT) from error
+        return self._encoded(text, row)
+
+    def _encoded(self, text: str, row: int) -> bytes:
+        """UTF-8 of a text; half a surrogate pair is repaired, or refused."""
         try:
             return text.encode()
         except UnicodeEncodeError as error:
@@ -318,13 +370,17 @@ class _Reader:
     def _refuse(self, k: int, name: str, lowest: int, why: str) -> None:
         wrong = np.flatnonzero(self._kinds(k) >= lowest)
         if len(wrong):
-            kind = _KINDS.get(int(self._kinds(k)[wrong[0]]), "a number")
-            raise ColumnError(
-                f"{self._where(int(wrong[0]))}: column {name!r} is {kind}{why}",
-                "lists of items need `shingle`='item'; or name another column"
-                if kind == "an array" and name in self._columns.text
-                else "name another column, or convert this one to strings",
-            )
+            row = int(wrong[0])
+            kind = KINDS.get(int(self._kinds(k)[row]), "a number")
+            hint = "name another column, or convert this one to strings"
+            if name in self._columns.text and self._kinds(k)[row] >= kernels.ARRAY:
+                start, end = self._fields.values[k, row].tolist()
+                raw = self._fields.raw.data[start:end].tobytes()
+                value = json.loads(raw.decode(errors="replace"), parse_int=float)
+                hint = text_hint(shape_of_values([value]), name) or hint
+                if isinstance(value, list) and not any(isinstance(i, list | dict) for i in value):
+                    hint = "lists of items need `shingle`='item'; or name another column"
+            raise ColumnError(f"{self._where(row)}: column {name!r} is {kind}{why}", hint)
 
     def _gathered(
         self, columns: Sequence[int], name: str, valid: pa.Buffer | None = None

@@ -54,7 +54,12 @@ class CsvPartition(BytePartition):
         return _scan(raw, _delimiter(self._file)).bounds
 
     def fields(
-        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+        self,
+        raw: Raw,
+        names: Sequence[str],
+        rows: Rows,
+        count: int | None = None,
+        exact: bool = False,
     ) -> Fields:
         scan = _scan(raw, _delimiter(self._file), True, self._header.names, names)
         if scan.why:
@@ -148,7 +153,7 @@ def cut(
                 raise too_large(f"{file.path}: line 1", "record", limit)
             head = raw.data[: skip + int(scan.bounds[0, 2])].tobytes()
             header.append(_read_header(file, head, head[skip + int(scan.bounds[0, 0]) :]))
-            check_delimiter(file, header[0].names, columns.required)
+            _check_delimiter(file, header[0].names, columns.required or None)
             check_schema(file.path, strings_schema(header[0].names), columns)
         end = skip + int(scan.bounds[-1, 2]) if len(scan.bounds) else 0
         return raw.size if final else end
@@ -170,7 +175,7 @@ def _read_header(file: SourceFile, raw: bytes, record: bytes) -> _Header:
         raise FormatError(f"{file.path}: the header is not a record of CSV", _QUOTE_HINT) from error
 
 
-def check_delimiter(file: SourceFile, names: Sequence[str], needed: Sequence[str] | None) -> None:
+def _check_delimiter(file: SourceFile, names: Sequence[str], needed: Sequence[str] | None) -> None:
     """Refuse a file that lacks needed columns and seems to be JSON, or to have other delimiters.
 
     ``needed`` is None for any two columns.

@@ -6,21 +6,34 @@ become Arrow arrays. The other columns may have any content.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import PAD
-from neardup.errors import FormatError
-from neardup.io.columns import check_new, hint_for, missing_column
-from neardup.io.formats.byte_partitions import KEEP_HINT, BytePartition, Fields
+from neardup.errors import ColumnError, FormatError
+from neardup.io.column_paths import LIST, follow, heads, shape_of_values, splits
+from neardup.io.columns import check_new, missing_path
+from neardup.io.formats.byte_partitions import KEEP_HINT, KINDS, BytePartition, Fields
 from neardup.io.formats.json_text import Joined, json_rows
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Extent, Raw, bom_size, cut_lines, cut_stream, read_range
-from neardup.kernels.scanning import DEEP, UNKNOWN, json_fields, json_lines
+from neardup.kernels.scanning import (
+    ABSENT,
+    ARRAY,
+    DEEP,
+    INTEGER,
+    NULL,
+    OBJECT,
+    REPEATED,
+    UNKNOWN,
+    json_fields,
+    json_lines,
+)
 
 _LINE_HINT = "every line must be one JSON object; correct or drop this line"
 _CONVERTED = "one object a line is expected; convert with: jq -c {} in.json > out.jsonl"
@@ -46,13 +59,28 @@ class JsonPartition(BytePartition):
         return _lines_in(raw)
 
     def fields(
-        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+        self,
+        raw: Raw,
+        names: Sequence[str],
+        rows: Rows,
+        count: int | None = None,
+        exact: bool = False,
     ) -> Fields:
         lines = self.bounds(raw, rows, count)
-        fields, done, why, _ = _find(raw, lines, names)
+        if exact:
+            fields, done, why, _ = _find(raw, lines, names)
+        else:
+            fields, done, why = _find_paths(raw, lines, names, self._refuse_head)
         if why:
             raise self._refused(raw, lines[done], why, names)
         return fields
+
+    def _refuse_head(self, start: int, kind: int, path: str) -> None:
+        what = "a string" if kind < INTEGER else KINDS.get(kind, "a number")
+        raise ColumnError(
+            f"{self.position(start)}: the way to column {path!r} leads through {what}",
+            "correct the record, or name another column",
+        )
 
     def names(self, raw: Raw, rows: Rows) -> list[str]:
         lines = self.bounds(raw, rows)
@@ -99,6 +127,8 @@ class JsonPartition(BytePartition):
                 what = f"has the key {twice[0]!r} twice"
             elif why == DEEP:
                 what = _TOO_DEEP
+            elif why == REPEATED:
+                what = "has a key twice in an object"
         except json.JSONDecodeError as error:
             what = f"is not valid JSON at character {error.pos + 1}: {error.msg}"
             hint = hint if error.pos else _FORMAT_HINT
@@ -135,7 +165,7 @@ def strings_in(records: memoryview, name: str, rows: np.ndarray) -> np.ndarray:
     data = np.zeros(len(records) + PAD, np.uint8)
     data[: len(records)] = records
     raw = Raw(data, len(records))
-    fields = _find(raw, _lines_in(raw)[rows], [name])[0]
+    fields = _find_paths(raw, _lines_in(raw)[rows], [name], lambda *_: None)[0]
     return np.asarray(fields.values[0], np.int64)
 
 
@@ -175,6 +205,44 @@ def _find(
     return Fields(raw, values, kinds, len(lines)), done, why, raw.data[start:stop].tobytes()
 
 
+def _find_paths(
+    raw: Raw, lines: np.ndarray, paths: Sequence[str], refuse: Callable[[int, int, str], object]
+) -> tuple[Fields, int, int]:
+    """Check lines, or objects in them; return (values at paths, first refused, why).
+
+    Of values of a list, that is all of the list. ``refuse`` is called with the start of a record,
+    the kind of a value that has no members, and the path that leads through it.
+    """
+    names = list(dict.fromkeys([*paths, *chain.from_iterable(map(heads, paths))]))
+    fields, done, why, _ = _find(raw, lines, names)
+    for k, path in enumerate(paths if not why else ()):
+        values, kinds = fields.values[k], fields.kinds[k]
+        odd = np.zeros(len(lines), np.uint8)
+        for head, rest in splits(path):
+            if not rest:
+                continue
+            of, left = names.index(head), kinds == ABSENT
+            wanted = ARRAY if rest.startswith(LIST) else OBJECT
+            there = left & (fields.kinds[of] == wanted)
+            np.copyto(odd, fields.kinds[of], where=left & ~there & (fields.kinds[of] > NULL))
+            if not there.any():
+                continue
+            rows, spans = np.flatnonzero(there), fields.values[of, there]
+            if wanted == ARRAY:
+                values[rows], kinds[rows] = spans, ARRAY
+                continue
+            objects = np.column_stack([spans[:, 0], spans[:, 1] - 1, spans[:, 1]])
+            inner, at, why = _find_paths(raw, objects, [rest[1:]], refuse)
+            if why:
+                return fields, int(rows[at]), why
+            values[rows], kinds[rows] = inner.values[0], inner.kinds[0]
+        if (wrong := (kinds == ABSENT) & (odd != 0)).any():
+            row = int(np.argmax(wrong))
+            refuse(int(lines[row, 0]), int(odd[row]), path)
+    chosen = slice(len(paths))
+    return fields._replace(values=fields.values[chosen], kinds=fields.kinds[chosen]), done, why
+
+
 def _last_newline(raw: Raw, final: bool, position: int, line: int | None) -> int:
     if final:
         return raw.size
@@ -199,19 +267,18 @@ def cut(
         for number, extent in enumerate(extents)
     )
     first: list[JsonPartition] = []
-    missing, names, looked = set(columns.required), dict[str, None](), 0
+    missing, seen, looked = set(columns.required), list[dict[str, Any]](), 0
     while missing and looked < _HEAD_BYTES and (partition := next(partitions, None)):
         first.append(partition)
         looked += partition.raw().size  # of compressed ones, those in memory
-        missing = _still_missing(partition, missing, names)
-    if missing and names:
+        missing = _still_missing(partition, missing, seen)
+    if missing and any(seen):
         name = next(name for name in columns.required if name in missing)
         where = "" if looked < _HEAD_BYTES else " in the first 8 MiB"
-        hint = hint_for(name, columns)
-        raw = first[0].raw()
-        if wrapped := _WRAPPED.match(_text_from(raw, 0)):
-            hint = _CONVERTED.format(f"'.{wrapped[1]}[]'")
-        raise missing_column(file.path, name, list(names), where, hint)
+        error = missing_path(file.path, name, cast(Any, shape_of_values(seen)), columns, where)
+        if wrapped := _WRAPPED.match(_text_from(first[0].raw(), 0)):
+            error.hint = _CONVERTED.format(f"'.{wrapped[1]}[]'")
+        raise error
     yield from first
     first.clear()
     yield from partitions
@@ -261,20 +328,38 @@ def _several_lines(raw: Raw, start: int) -> tuple[str, str] | None:
     return "begins a JSON object of several lines", _CONVERTED.format(chosen)
 
 
-def _still_missing(partition: JsonPartition, missing: set[str], names: dict[str, None]) -> set[str]:
-    """Columns that no line has; none where a line is wrong. ``names`` gets keys of some lines."""
+def _still_missing(
+    partition: JsonPartition, missing: set[str], seen: list[dict[str, Any]]
+) -> set[str]:
+    """Columns that no line has; none where a line is wrong. ``seen`` gets the first lines."""
     raw = partition.raw()
     lines = partition.bounds(raw)
     names_missing = sorted(missing)
     for batch in (lines[:_HEAD_LINES], lines):
-        fields, _, why, _ = _find(raw, batch, names_missing)
-        found = np.array(fields.kinds.any(axis=1))
+        fields, _, why = _find_paths(raw, batch, names_missing, lambda *_: None)
+        found = np.array([_is_there(fields, k, name) for k, name in enumerate(names_missing)])
         if why or found.all():
             return set()
     for start, last, _ in lines[:_HEAD_LINES].tolist():
         text = raw.data[start : last + 1].tobytes().decode(errors="replace")
-        names.update(dict.fromkeys(json.loads(text, parse_int=float)))
+        seen.append(json.loads(text, parse_int=float))
     return {name for name, there in zip(names_missing, found, strict=True) if not there}
+
+
+def _is_there(fields: Fields, k: int, path: str) -> bool:
+    """Return whether a record has a value at a path, or null."""
+    kinds = fields.kinds[k]
+    if LIST not in path or (kinds != ARRAY)[kinds > NULL].any():
+        return bool(kinds.any())
+    rest = path[path.index(LIST) :]
+    for start, end in fields.values[k, kinds == ARRAY].tolist():
+        try:
+            found = follow(json.loads(fields.raw.data[start:end].tobytes(), parse_int=float), rest)
+        except (TypeError, UnicodeDecodeError):  # whoever reads the record reports it
+            return True
+        if any(value is not None for value in found):
+            return True
+    return False
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:

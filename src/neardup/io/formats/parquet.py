@@ -1,6 +1,7 @@
 """Parquet by row groups: small ones together, large ones in slices that are decoded in order."""
 
 import inspect
+import re
 import threading
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from neardup.arrays import numbers
 from neardup.errors import InputError
+from neardup.io.column_paths import LIST
 from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema
 from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, bytes_of, check_arrays, damaged
 from neardup.io.source import Cached, Columns, Layout, SourceFile, changed
@@ -105,6 +107,23 @@ class _ParquetFile:
             self.plain = any(_DELTA & {*chunk.encodings} for chunk in chunks)
         return self.plain
 
+    def physical(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of the file for some columns, which are leaves for a path."""
+        found = dict[str, None]()
+        for name in names:
+            if name in self.schema.names:
+                found[name] = None
+                continue
+            # A writer names the levels of a list in one or two words.
+            pattern = re.escape(name).replace(re.escape(LIST), r"(?:\.[^.]+){1,2}?")
+            leaf = re.compile(rf"{pattern}(\.|$)")
+            found |= dict.fromkeys(path for path in _paths(self.metadata) if leaf.match(path))
+        return tuple(found)
+
+    def kind(self, name: str) -> str:
+        """Return the type of a column; nothing of a leaf within one."""
+        return str(self.schema.field(name).type) if name in self.schema.names else ""
+
     def groups(self, groups: range, names: Names) -> pa.Table:
         with self.opened() as opened:
             return opened.read_row_groups(list(groups), cast(Any, names), use_threads=False)
@@ -158,7 +177,7 @@ class _ParquetFile:
             if found is None:
                 chunks = self._chunks(group, names)
                 delta = {e.path_in_schema for e in chunks if _DELTA & {*e.encodings}}
-                of_strings = [n for n in names if str(self.schema.field(n).type) in _STRINGS]
+                of_strings = [n for n in names if self.kind(n) in _STRINGS]
                 strings = [name for name in of_strings if name not in delta]
                 with self.opened(strings) as opened:
                     found = opened.read_row_group(group, list(names), use_threads=False)
@@ -252,7 +271,7 @@ class _ParquetPartition(TablePartition):
     number: int = 0
 
     def decoded(self, names: Sequence[str] | None) -> pa.Table:
-        columns = None if names is None else tuple(names)
+        columns = None if names is None else self.opened.physical(names)
         try:
             if columns is not None and self._at_once(columns):
                 part = self.opened.columns(self.groups.start, columns)
@@ -283,7 +302,7 @@ class _ParquetPartition(TablePartition):
 
     def _at_once(self, names: tuple[str, ...]) -> bool:
         """Return whether these columns of its row group are decoded at once, and are no texts."""
-        if not self.step or set(names) & set(self.columns.text):
+        if not self.step or set(names) & {*self.opened.physical(self.columns.text)}:
             return False
         return self.opened.is_small(self.groups.start, names)
 
@@ -342,6 +361,7 @@ def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int)
         strings = [name for name in strings if name in columns.required]
     leaves = _leaves(about)
     strings = [name for name in strings if name in leaves]
+    nested = [n for n in opened.physical(columns.text) if n in leaves and n not in schema.names]
     try:
         with opened.opened(strings) as reader:
             for number in range(about.num_row_groups):
@@ -355,6 +375,11 @@ def _decoded_sizes(opened: _ParquetFile, columns: Columns, partition_bytes: int)
                     elif chunk.has_dictionary_page:
                         first = seen and seen.column(seen.schema.names.index(name))
                         size += _repeated_bytes(reader, number, name, first, size, partition_bytes)
+                if nested:
+                    _look(reader, number, nested)
+                for name in nested:
+                    if group.column(leaves[name]).has_dictionary_page:
+                        size += _measured_bytes(opened, number, name)
                 yield size
     except (*DAMAGE, IndexError) as error:
         raise damaged(opened.file.path, "Parquet", error) from error

@@ -41,8 +41,7 @@ class TextPartition(TablePartition):
                     f"{file.path}: not valid UTF-8 (byte {error.start + 1})", REPLACE_HINT
                 ) from error
         paths = [os.fsencode(file.name) for file in self.files]
-        table = pa.Table.from_arrays([strings_of(paths), strings_of(texts)], schema=_SCHEMA)
-        return table if names is None else table.select(list(names))
+        return pa.Table.from_arrays([strings_of(paths), strings_of(texts)], schema=_SCHEMA)
 
     def schema(self) -> pa.Schema:
         return _SCHEMA

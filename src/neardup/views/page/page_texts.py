@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.errors import ColumnError
+from neardup.io.column_paths import type_at
 from neardup.io.columns import missing_column
 from neardup.io.source import Partition
 from neardup.kernels.text.tokens import hash_tokens
@@ -27,11 +28,11 @@ _Work = Callable[[Any], dict[str, Any]]  # from some texts to columns by their n
 
 def check_columns(results: Results, names: Sequence[str]) -> None:
     """Refuse columns that the input does not have, as far as that is known before it is read."""
-    there = results.source.column_names() if names else None
+    schema = results.source.schema() if names else None
     for name in names:
-        if there is not None and name not in there:
+        if schema is not None and type_at(schema, name) is None:
             hint = "choose other columns for `show` and `by`"
-            raise missing_column("the input", name, there, hint=hint)
+            raise missing_column("the input", name, schema.names, hint=hint)
 
 
 def measure(
