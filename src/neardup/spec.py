@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from neardup.errors import ArgumentError, SpecError, spelled
 
@@ -257,6 +257,45 @@ def check_shingle(spec: object) -> None:
     _check(valid, f"shingle is {spelled(spec)}; expected a ShingleSpec", _EXAMPLE)
 
 
+#: The length of the text in characters, among the columns of a document.
+LENGTH = "neardup.length"
+#: Values of `Spec.order_by`, for the command line.
+ORDERS = "COLUMN|-COLUMN|length|-length"
+
+
+class Order(NamedTuple):
+    """What gives documents an order.
+
+    ``length`` is that of the text, the shortest first, ``-length`` the longest first. Columns whose
+    names are ``length``, or begin with ``-``, are ``column:length`` and ``column:-NAME``, and in
+    reverse ``-column:length`` and ``-column:-NAME``.
+
+    Attributes:
+        column: Its values are compared; `LENGTH` for the length.
+        descending: Whether the largest comes first.
+    """
+
+    column: str
+    descending: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> Order:
+        """Take it from a text.
+
+        >>> Order.of("-date"), Order.of("column:-date").column
+        (Order(column='date', descending=True), '-date')
+        """
+        name = text.removeprefix("-")
+        column = LENGTH if name == "length" else name.removeprefix("column:")
+        return cls(column, name != text)
+
+
+def check_order(order_by: str | None) -> None:
+    """Raise SpecError for what is no order of documents."""
+    valid = order_by is None or (isinstance(order_by, str) and bool(Order.of(order_by).column))
+    _check(valid, f"`order_by` is {spelled(order_by)}; expected the name of a column")
+
+
 @keywords_checked
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -283,7 +322,8 @@ class Spec:
             [0, threshold]; by default 0.4, or the threshold if that is lower.
         keep: Which of the documents that are similar is kept: ``"first"``, ``"longest"``,
             ``"max:COLUMN"`` or ``"min:COLUMN"``. Ties are decided by the order of the documents.
-        order_by: Column that gives the order of the documents; that of the input by default.
+        order_by: Column that gives the order of the documents, ``"-COLUMN"`` for the largest value
+            first, or ``"length"``, of the text; the order of the input by default. See `Order`.
         max_bucket: Compare with so many kept documents of a bucket only, the first ones; with all
             of them by default.
         only_same: Remove only texts that are equal byte for byte. Shingles, threshold and recall
@@ -306,7 +346,7 @@ class Spec:
     cluster: str = option("star", one_of(CLUSTERINGS))
     tree_threshold: float | None = option(None, "T")
     keep: str = option("first", "first|longest|max:COLUMN|min:COLUMN")
-    order_by: str | None = option(None, "COLUMN")
+    order_by: str | None = option(None, ORDERS)
     max_bucket: int | None = option(None, "N")
     only_same: bool = option(False)
 
@@ -325,8 +365,7 @@ class Spec:
         valid = isinstance(self.keep, str) and re.fullmatch(_KEEP, self.keep, re.DOTALL) is not None
         known = "first, longest, max:COLUMN or min:COLUMN"
         _check(valid, f"keep is {spelled(self.keep)}; expected {known}")
-        valid = self.order_by is None or isinstance(self.order_by, str)
-        _check(valid, f"`order_by` is {spelled(self.order_by)}; expected the name of a column")
+        check_order(self.order_by)
         if self.max_bucket is not None:
             check_integer("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
         valid = isinstance(self.only_same, bool)
@@ -397,6 +436,11 @@ class Spec:
     def keep_column(self) -> str:
         """Column that decides which documents are kept; empty for ``"first"`` and ``"longest"``."""
         return self.keep.partition(":")[2]
+
+    @property
+    def order(self) -> Order | None:
+        """What gives the order of the documents; None for that of the input."""
+        return None if self.order_by is None else Order.of(self.order_by)
 
     @property
     def enumerates(self) -> bool:

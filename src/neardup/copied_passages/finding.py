@@ -180,15 +180,17 @@ def _numbers(inputs: Inputs, spec: PassageSpec, notes: list[str]) -> np.ndarray:
     """Return int64[documents]: the number in keep order of each document."""
     old, new = inputs.old_documents, inputs.new.documents
     found = np.arange(old + new)
-    if spec.order_by is not None:
-        column: Any = inputs.new.column(spec.order_by)
-        table = pa.table({spec.order_by: column})
+    if spec.order is not None:
+        column: Any = inputs.new.column(spec.order.column)
+        table = pa.table({spec.order.column: column})
         order = document_order(table, Spec(order_by=spec.order_by))
         assert order is not None
         found[old + order] = np.arange(old, old + new)
         notes += order_notes(table, Spec(order_by=spec.order_by))
         if none := values_of(column).null_count:
-            notes.append(f"{having(none, 'document')} no {spec.order_by}; those without come last")
+            notes.append(
+                f"{having(none, 'document')} no {spec.order.column}; those without come last"
+            )
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neardup.errors import SpecError
-from neardup.spec import ShingleSpec, check_integer, one_of, option
+from neardup.spec import ORDERS, Order, ShingleSpec, check_integer, check_order, one_of, option
 
 #: Which source a passage has, in the order of `neardup.kernels.passages.growing.grow`.
 SOURCES = ("longest", "latest", "first")
@@ -37,8 +37,9 @@ class PassageSpec:
 
     Attributes:
         words: Words of the shortest run that counts.
-        order_by: Column that gives the order of the documents; that of the input by default.
-            Documents without a value come last.
+        order_by: Column that gives the order of the documents, ``"-COLUMN"`` for the largest value
+            first, or ``"length"``, of the text; the order of the input by default. Documents
+            without a value come last. See `neardup.spec.Order`.
         within: Column, such as a patient; only documents with equal values are compared. Those
             without a value, or with empty text there, are compared with none.
         across: Column, such as a site; only documents with different values are compared; likewise.
@@ -54,7 +55,7 @@ class PassageSpec:
     """
 
     words: int = option(25, "L")
-    order_by: str | None = option(None, "COLUMN")
+    order_by: str | None = option(None, ORDERS)
     within: str | None = option(None, "COLUMN")
     across: str | None = option(None, "COLUMN")
     name_source: str = option("longest", one_of(SOURCES))
@@ -73,6 +74,7 @@ class PassageSpec:
                 f"`words` is {self.words}; expected {_SHORTEST} to {_LONGEST:,}",
                 "10 to measure clinical notes, 25 to cut, 50 for web pages",
             )
+        check_order(self.order_by)
         if self.name_source not in SOURCES:
             raise SpecError(f"`name_source` is {self.name_source!r}; expected {', '.join(SOURCES)}")
         if self.within is not None and self.across is not None:
@@ -99,9 +101,14 @@ class PassageSpec:
         )
 
     @property
+    def order(self) -> Order | None:
+        """What gives the order of the documents; None for that of the input."""
+        return None if self.order_by is None else Order.of(self.order_by)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read besides text and id."""
-        named = (self.order_by, self.within, self.across)
+        named = (self.order and self.order.column, self.within, self.across)
         return tuple(dict.fromkeys(name for name in named if name))
 
 

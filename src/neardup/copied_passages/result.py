@@ -203,8 +203,8 @@ def make(
     result = Result(inputs, spec, cutting, made, record, stretches, kept, documents, work.scratch)
     if by is not None:
         record["by_value"] = _totals(inputs, by, documents)
-    if spec.order_by is not None:
-        record |= _times(inputs, spec.order_by, documents)
+    if spec.order is not None:
+        record |= _times(inputs, spec.order.column, documents)
     if cutting.cuts:
         new_ids, _ = tables.ids_of(inputs)
         made["cuts"] = lambda each: result.cuts.tables(new_ids)

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from neardup.arrays import ArrowArray, strings_of
 from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.decided import Decided, matches_of, table_of
 from neardup.deduplication.documents.order_notes import order_notes
-from neardup.deduplication.documents.ordering import LENGTH, document_order, keep_order
+from neardup.deduplication.documents.ordering import document_order, keep_order
 from neardup.index.answers import id_values
 from neardup.index.inserting import resolve_sketched
 from neardup.index.storing.bodies import Id, unpack_text
@@ -67,7 +66,7 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
     """
     core, total = old.core, 0
     of_old: list[Id] = []
-    rows_of_old, left, lengths = [], [], []
+    rows_of_old, left = [], []
     similarities, kinds, known = [np.empty(0)], [np.empty(0, np.int8)], list[Sketched]()
     pairs: list[tuple[np.ndarray, list[Id], np.ndarray]] = []
     with core.reading() as state:
@@ -75,7 +74,6 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
     for _, partition in corpus.reader.partitions():
         documents = corpus.read(partition)
         corpus.enter(*corpus.about(partition, documents))
-        lengths.append(pc.utf8_length(documents.text))
         for low in range(0, len(documents.text), TUNING.inserted_documents):
             texts = documents.text.slice(low, TUNING.inserted_documents)
             sketched = core.sketched(texts)
@@ -110,7 +108,6 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
     if known:
         rows = np.concatenate(left)
         columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.extra}
-        columns[LENGTH] = pa.chunked_array(lengths)
         table = pa.table(columns)
         notes += order_notes(table, old.spec)
         rank = keep_order(table, total, old.spec, document_order(table, old.spec))

@@ -143,7 +143,7 @@ class OldPartition(Partition):
     def ask(self) -> None:
         self._partition.ask()
 
-    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+    def parsed(self, columns: tuple[str, ...] | None) -> Documents:
         if self._rows is None:
             return self._partition.read(self._columns)
         texts = as_text(self._partition.texts(self._rows, self._documents))

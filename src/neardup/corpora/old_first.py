@@ -18,7 +18,7 @@ from neardup.deduplication.beginning import Beginning
 from neardup.deduplication.comparing import Comparing, RunAnswer
 from neardup.deduplication.documents.metadata import CorpusMetadata, gather
 from neardup.deduplication.documents.order_notes import order_notes
-from neardup.deduplication.documents.ordering import LENGTH, document_order, keep_order
+from neardup.deduplication.documents.ordering import document_order, keep_order
 from neardup.deduplication.job import Job
 from neardup.deduplication.keys import BandKeys
 from neardup.deduplication.local import note_sizes, scratch_of, sketch_all
@@ -124,8 +124,6 @@ class Both:
         """Return int32[documents], the ranks of all documents in keep order, and notes on them."""
         corpus, spec = self.corpus, self.job.spec
         columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.extra}
-        if LENGTH in metadata.columns.column_names:
-            columns[LENGTH] = metadata.columns.column(LENGTH)
         table, new = pa.table(columns), metadata.documents - old
         notes = self._text_notes() + ([] if self.only else order_notes(table, spec))
         rank = np.arange(metadata.documents, dtype=np.int32)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neardup.deduplication.clock import Clock
+from neardup.deduplication.documents.ordering import keep_column
 from neardup.io.source import Source
 from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import Resources
@@ -45,6 +46,6 @@ class Job:
 
 
 def needed_columns(spec: Spec, id_column: str | None) -> tuple[str, ...]:
-    """Return the columns that a run needs besides the texts: ids, and the column of `keep`."""
-    names = (id_column, spec.keep_column, spec.order_by)
+    """Return the columns that a run needs besides the texts: ids, and the columns of the order."""
+    names = (id_column, keep_column(spec), spec.order and spec.order.column)
     return tuple(dict.fromkeys(name for name in names if name))

@@ -36,7 +36,7 @@ from neardup.options.option_groups import Resources, Writing
 from neardup.results.made_of_run import DEDUP, check_writing, made_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
-from neardup.spec import Spec
+from neardup.spec import LENGTH, Spec
 from neardup.stages.exact import NEAR, counts_of_kinds
 from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
@@ -262,7 +262,8 @@ class Reclustering(Steps):
             source = HowRead.of(opened.how).open(self.results.read_from, needed)
         elif needed and not isinstance(source, MissingSource):
             schema = source.schema()
-            missing = [n for n in needed if schema is not None and type_at(schema, n) is None]
+            names = [name for name in needed if name != LENGTH]
+            missing = [n for n in names if schema is not None and type_at(schema, n) is None]
             if missing:
                 raise ColumnError(f"the input has no column {min(missing)!r}")
         recipe, output = self.results.recipe, self.writing.as_dict()
@@ -275,7 +276,7 @@ class Reclustering(Steps):
         results, new, id_column = self.results, self.spec, job.source.id_column
         old = results.spec
         needed = set(needed_columns(new, id_column)) - set(needed_columns(old, id_column))
-        if needed or (new.keep == "longest" and old.keep != "longest"):
+        if needed:
             yield None
             return
         folder = None if results.folder is None else results.folder / RUN_FOLDER

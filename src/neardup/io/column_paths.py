@@ -82,6 +82,13 @@ def type_at(schema: pa.Schema, path: str) -> Any:
     return None if found is None else found.type
 
 
+def steps_to(schema: pa.Schema, path: str) -> tuple[int, ...]:
+    """Return the numbers of a column, which there is, and of members in it; -1 for a list."""
+    found = _steps(schema.names, schema.types, path)
+    assert found is not None, path
+    return found.numbers
+
+
 def select(table: pa.Table, paths: Sequence[str]) -> pa.Table:
     """Return columns by their paths, each under its path."""
     if set(paths) <= set(table.column_names):
@@ -99,9 +106,7 @@ def _column(table: pa.Table, path: str) -> Column:
     import pyarrow.compute as _pc
 
     pc = cast(Any, _pc)
-    found = _steps(table.schema.names, table.schema.types, path)
-    assert found is not None, path
-    first, *others = found.numbers
+    first, *others = steps_to(table.schema, path)
     column: Column = table.column(first)
     for i, number in enumerate(others):
         if number < 0:

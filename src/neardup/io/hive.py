@@ -35,7 +35,7 @@ class HivePartition(Partition):
     def sequence(self, cached: Cached = None) -> Hashable:
         return self._inner.sequence(self._inner_cached(cached))
 
-    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+    def parsed(self, columns: tuple[str, ...] | None) -> Documents:
         if columns is None:
             return self._inner.read(None)
         found = self._inner.read(tuple(name for name in columns if name not in self._values))

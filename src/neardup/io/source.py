@@ -8,8 +8,8 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from neardup.errors import FormatError, InputError, InputNotFoundError, SpecErro
 from neardup.files.given_path import GivenPath
 from neardup.io.reading_ahead import ReadAhead
 from neardup.io.remote import Url, is_remote, stamps
+from neardup.spec import LENGTH
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ class Columns:
     def required(self) -> tuple[str, ...]:
         """The columns that every file must have, each once."""
         ids = () if self.id is None else (self.id,)
-        return tuple(dict.fromkeys((*self.text, *ids, *self.extra)))
+        extra = (name for name in self.extra if name != LENGTH)
+        return tuple(dict.fromkeys((*self.text, *ids, *extra)))
 
 
 @dataclass(frozen=True)
@@ -154,12 +156,12 @@ class Partition(ABC):
         """
         return None
 
-    @abstractmethod
     def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
         """Parse and check the partition.
 
         Args:
-            columns: The columns that are needed besides the text; None for all, as in `table`. Of
+            columns: The columns that are needed besides the text; None for all, as in `table`. One
+                of them may be `neardup.spec.LENGTH`, int32, the characters of the texts. Of
                 JSON lines, each has the type that all its values in this partition have: int64,
                 float64, bool, null (no value), else large_string; ids are int64, null or strings.
                 Of CSV they are strings, and null where the field is empty.
@@ -169,6 +171,18 @@ class Partition(ABC):
             ColumnError: A text is not a string, or an id is a list or an object.
             EncodingError: A text is not UTF-8, and the source was opened with ``strict``.
         """
+        if columns is None or LENGTH not in columns:
+            return self.parsed(columns)
+        import pyarrow.compute as pc
+
+        found = self.parsed(tuple(name for name in columns if name != LENGTH))
+        length: Any = pc.utf8_length(found.text)
+        table = found.columns.append_column(LENGTH, length.cast(pa.int32()))
+        return replace(found, columns=table)
+
+    @abstractmethod
+    def parsed(self, columns: tuple[str, ...] | None) -> Documents:
+        """Return what `read` does, of columns of the records only."""
 
     @abstractmethod
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray: ...

@@ -17,7 +17,7 @@ import pyarrow as pa
 from neardup.sketch.bands import recipe_for
 from neardup.sketch.sketcher import Sketcher
 from neardup.sketch.tokenising import shingle_sets
-from neardup.spec import ShingleSpec, Spec
+from neardup.spec import LENGTH, ShingleSpec, Spec
 
 #: Documents to their sets of shingles, of which only equality counts.
 Shingles = Callable[[Sequence[str | None], ShingleSpec], Sequence[set[Any]]]
@@ -118,11 +118,18 @@ def keep_order(documents: pa.Table, spec: Spec, old: int = 0) -> list[int]:
         old: The first so many documents precede all others.
     """
     count = documents.num_rows
-    ranks = documents[spec.order_by].to_pylist() if spec.order_by else [0] * count
+    lengths = [len(text or "") for text in documents["text"].to_pylist()]
+    ranks: list[Any] = [0] * count
+    if (order := spec.order) is not None:
+        ordering = lengths if order.column == LENGTH else documents[order.column].to_pylist()
+        ascending = sorted({value for value in ordering if value is not None})
+        places = {value: place for place, value in enumerate(ascending)}
+        sign = -1 if order.descending else 1
+        ranks = [(v is None, sign * places.get(v, 0)) for v in ordering]
     how, _, column = spec.keep.partition(":")
     values = [(False, 0)] * count
     if how == "longest":
-        values = [(False, -len(text or "")) for text in documents["text"].to_pylist()]
+        values = [(False, -length) for length in lengths]
     elif column:
         sign = -1 if how == "max" else 1
         values = [(v is None, sign * (v or 0)) for v in documents[column].to_pylist()]

@@ -167,7 +167,7 @@ def random_spec(rng: np.random.Generator) -> Spec:
         seed=int(rng.integers(5)),
         threshold=float(one_of(0.3, 0.5, 0.7, 0.7, 0.8, 1.0)),
         keep=one_of("first", "first", "longest", "max:quality", "min:quality"),
-        order_by=one_of(None, None, "rank"),
+        order_by=one_of(None, None, None, "rank", "-rank", "length", "-length"),
         method=one_of("lsh", "lsh", "lsh", "allpairs"),
         pairs=one_of("kept", "kept", "all"),
         cluster=one_of("star", "star", "star", "bounded", "components"),

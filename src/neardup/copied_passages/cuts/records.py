@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.encoder import encode_basestring
 from typing import Any, cast
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of
 from neardup.deduplication.reading import PartitionRows
 from neardup.errors import SpecError
+from neardup.io.column_paths import LIST, steps_to
 from neardup.io.formats.jsonl import strings_in
 from neardup.io.source import Records, Source, TextFiles
 
@@ -29,6 +30,12 @@ def check_changer(source: Source) -> None:
     if len(source.columns.text) != 1:
         raise SpecError(
             f"the text is in {len(source.columns.text)} columns, and it can't be cut in several",
+            "name one column with `text`, or leave `cut` out",
+        )
+    schema, (name,) = source.schema(), source.columns.text
+    if LIST in name and (schema is None or name not in schema.names):
+        raise SpecError(
+            f"the text {name!r} is in lists, and it can't be cut in several values",
             "name one column with `text`, or leave `cut` out",
         )
     if source.format == "mixed":
@@ -84,21 +91,27 @@ def changer(
     return change
 
 
-def _in_table(table: pa.Table, name: str, rows: Mapping[int, str]) -> pa.Table:
-    number = table.schema.get_field_index(name)
+def _in_table(table: pa.Table, path: str, rows: Mapping[int, str]) -> pa.Table:
+    number, *members = steps_to(table.schema, path)
+    column: Any = pa.concat_arrays(table.column(number).chunks)
     field = table.schema.field(number)
-    text: Any = table.column(number).cast(pa.large_string())
-    mask = np.zeros(table.num_rows, np.bool_)
+    return table.set_column(number, field, _in_column(column, members, rows))
+
+
+def _in_column(column: Any, members: Sequence[int], rows: Mapping[int, str]) -> Any:
+    kind = column.type
+    if members:
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        children = [column.field(i) for i in range(kind.num_fields)]
+        children[members[0]] = _in_column(children[members[0]], members[1:], rows)
+        return pa.StructArray.from_arrays(children, fields=fields, mask=column.is_null())
+    mask = np.zeros(len(column), np.bool_)
     mask[list(rows)] = True
     values = pa.array([rows[row] for row in sorted(rows)], pa.large_string())
-    text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
-    if isinstance(text, pa.ChunkedArray):
-        text = pa.concat_arrays(text.chunks)
-    new: Any = pc.replace_with_mask(text, array_of(mask), values)
-    kind: Any = field.type
+    new: Any = pc.replace_with_mask(column.cast(pa.large_string()), array_of(mask), values)
     if pa.types.is_dictionary(kind):
-        new = new.cast(kind.value_type).dictionary_encode().cast(kind)
-    return table.set_column(number, field, new.cast(kind))
+        new = new.cast(kind.value_type).dictionary_encode()
+    return new.cast(kind)
 
 
 def _packed(data: bytes, compression: str | None) -> bytes:

@@ -23,7 +23,7 @@ from neardup.spark.checkpoint import Checkpoint, without_history
 from neardup.spark.spark_errors import worker_errors
 from neardup.spark.spark_ordering import column, keep_order, ordered_by
 from neardup.spark.spark_run import SparkJob, SparkRun, command_of
-from neardup.spec import Spec, nearest, plain_values
+from neardup.spec import LENGTH, Spec, nearest, plain_values
 from neardup.values.readable import having
 
 #: Bytes of `task_bytes` for each token of a range.
@@ -179,8 +179,10 @@ class _Search:
     def run(self) -> PassageFrames:
         spec, job, against = self.spec, self.job, self.job.against
         df = checks.with_columns(job.df, job.text, job.id)
+        order = spec.order
+        order_column = order.column if order and order.column != LENGTH else None
         grouping = _given(within=spec.within, across=spec.across)
-        ordered = _given(order_by=spec.order_by) | grouping
+        ordered = _given(order_by=order_column) | grouping
         checks.check_types(df, job.text, job.id, ordered)
         kind = dict(df.dtypes)[job.id]
         if against is not None:
@@ -190,7 +192,7 @@ class _Search:
         steps.check_executors(df.sparkSession)
         store = Checkpoint.of(df, job.checkpoint, job.clock)
         corpora = [c for c in (against, df) if c is not None]
-        names = [job.text, *spec.columns]
+        names = [job.text, *(name for name in spec.columns if name != LENGTH)]
         ids = [
             checks.check_ids(
                 corpus,
@@ -219,10 +221,12 @@ class _Search:
         self, df: DataFrame, ids: checks.Ids, first: int, store: Checkpoint, is_new: bool, of: int
     ) -> tuple[DataFrame, int]:
         """Return the ranks of `_Corpus`, from ``first`` on, and documents without a value."""
-        order = self.spec.order_by if is_new else None
+        order = self.spec.order if is_new else None
         columns = [column(self.job.id).alias("own"), column(self.job.id).cast(ids.type).alias("id")]
         if order is not None:
-            columns.append(ordered_by(df, order).alias("best"))
+            text = f.char_length(f.coalesce(column(self.job.text), f.lit("")))
+            values = text if order.column == LENGTH else ordered_by(df, order.column)
+            columns.append(values.alias("best"))
         if self._group is not None:
             values = column(self._group)
             is_value = values.isNotNull()
@@ -230,7 +234,8 @@ class _Search:
                 is_value &= values != ""
             columns.append(f.when(is_value, f.xxhash64(values)).alias("group"))
         rows = df.select(*columns)
-        by = keep_order(rows, Spec(keep="min:best" if order is not None else "first"))
+        keep = "first" if order is None else "max:best" if order.descending else "min:best"
+        by = keep_order(rows, Spec(keep=keep))
         parts = steps.partitions_of(df, ids.documents * 64, self.job.task_bytes)
         ordered = rows.repartitionByRange(parts, *by).sortWithinPartitions(*by)
         # Numbers of rows in a partition, which is in order.
@@ -366,8 +371,8 @@ class _Search:
     def _notes(self, corpora: list[_Corpus], anchors: DataFrame) -> list[str]:
         """Return the notes of one machine on values that are missing, and on short documents."""
         notes, words, name = [], self.spec.words, self._group
-        if self.spec.order_by is not None and (none := corpora[-1].unordered):
-            without = f"{having(none, 'document')} no {self.spec.order_by}"
+        if self.spec.order is not None and (none := corpora[-1].unordered):
+            without = f"{having(none, 'document')} no {self.spec.order.column}"
             notes.append(f"{without}; those without come last")
         if name is not None:
             nulls = f.count_if(f.col("group").isNull())

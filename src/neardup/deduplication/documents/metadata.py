@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from neardup.arrays import array_of, binary_of, buffer_of, nulls_if_empty, numbers, words
-from neardup.deduplication.documents.ordering import LENGTH
 from neardup.deduplication.job import Job
 from neardup.errors import ColumnError, StoreError
 from neardup.files.scratch import Scratch, Slabs
@@ -68,8 +66,6 @@ def about_partition(
         "neardup.shingles": array_of(sketches.shingles),
         "neardup.bitmap": binary_of(sketches.bitmaps),
     }
-    if job.spec.keep == "longest":
-        columns[LENGTH] = pc.utf8_length(documents.text).cast(pa.int32())
     for name in documents.columns.column_names:
         columns[name] = documents.columns.column(name)
     return PartitionMetadata(
@@ -171,8 +167,6 @@ def no_rows(job: Job) -> pa.Table:
     schema = job.source.schema() or pa.schema([])
     types = {name: type_at(schema, name) or pa.null() for name in job.needed}
     columns: dict[str, Any] = {name: pa.nulls(0, kind) for name, kind in types.items()}
-    if job.spec.keep == "longest":
-        columns[LENGTH] = pa.nulls(0, pa.int64())
     return pa.table(columns)
 
 

@@ -27,7 +27,7 @@ def order_notes(table: pa.Table, spec: Spec) -> list[str]:
         table: The columns, as far as they are there.
         spec: Which of them give the order.
     """
-    names = dict.fromkeys(filter(None, (spec.order_by, keep_column(spec))))
+    names = dict.fromkeys(filter(None, (spec.order and spec.order.column, keep_column(spec))))
     there = [name for name in names if name in table.column_names]
     notes = (_note(table.column(name), name) for name in there)
     return [note for note in notes if note]

@@ -10,17 +10,14 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of, is_text, numbers
 from neardup.errors import ColumnError, StoreError
 from neardup.io.columns import string_scalar
-from neardup.spec import Spec
+from neardup.spec import LENGTH, Spec
 from neardup.stages.number_text import EXACT, NUMBER, REMEDY
-
-#: Characters of each document, where the longest is kept.
-LENGTH = "neardup.length"
 
 
 def require_stored(columns: pa.Table, spec: Spec) -> None:
     """Raise StoreError for sketches of other processes without the columns of the keep order."""
     for setting, value, name in (
-        ("order_by", spec.order_by, spec.order_by),
+        ("order_by", spec.order_by, spec.order and spec.order.column),
         ("keep", spec.keep, keep_column(spec)),
     ):
         there = not name or name in columns.column_names
@@ -38,9 +35,9 @@ def keep_column(spec: Spec) -> str:
 
 def document_order(table: pa.Table, spec: Spec) -> np.ndarray | None:
     """Return int64[documents]: positions in the order of ``order_by``; None for the input's."""
-    if spec.order_by is None:
+    if spec.order is None:
         return None
-    return np.argsort(_ranks(table, spec.order_by, "order_by", None))
+    return np.argsort(_ranks(table, spec.order.column, "order_by", None, spec.order.descending))
 
 
 def keep_order(table: pa.Table, documents: int, spec: Spec, order: np.ndarray | None) -> np.ndarray:

@@ -106,7 +106,7 @@ class TablePartition(Partition):
     def _where(self, rows: Rows) -> Callable[[int], str]:
         return lambda row: self.record(row if rows is None else int(rows[row]))
 
-    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+    def parsed(self, columns: tuple[str, ...] | None) -> Documents:
         asked = tuple(self.schema().names) if columns is None else columns
         table, rows, skipped = self._fitting(list(dict.fromkeys((*self.columns.text, *asked))))
         found = documents_of(table, self.columns, asked, self._where(rows))

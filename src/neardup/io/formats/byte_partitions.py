@@ -130,7 +130,7 @@ class BytePartition(Partition):
     @abstractmethod
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined: ...
 
-    def read(self, columns: tuple[str, ...] | None = ()) -> Documents:
+    def parsed(self, columns: tuple[str, ...] | None) -> Documents:
         if columns is None:
             found = self.read(())
             return replace(found, columns=self.table(None, len(found.text)))
