@@ -80,7 +80,6 @@ def test_synthetic_notes(tmp_path: Path, command: Command) -> None:
 def test_what_is_refused(run: Path, command: Command, tmp_path: Path) -> None:
     path = truth(tmp_path)
     assert "no finished run" in command("evaluate", tmp_path, "--truth", path).error
-    assert "is a folder" in command("evaluate", run, "--truth", tmp_path).error
     assert "no such file" in command("evaluate", run, "--truth", tmp_path / "no.csv").error
     path.write_text("id_a,id_b\nn1,nobody\n")
     done = command("evaluate", run, "--truth", path)

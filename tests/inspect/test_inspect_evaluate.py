@@ -392,9 +392,7 @@ def test_bad_truth(case: str, listed: Results, tmp_path: Path) -> None:
         evaluate(listed, path)
 
 
-def test_a_folder_is_no_truth(listed: Results, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a folder"):
-        evaluate(listed, tmp_path)
+def test_groups_of_any_kind(listed: Results, tmp_path: Path) -> None:
     lists = write_lines(tmp_path / "t.jsonl", [{"id": "n0", "group": {"a": [1]}}])
     assert evaluate(listed, lists)["truth"]["pairs"] == 0  # a group of any kind has a name
     assert "all that was found is wrong" in render(evaluate(listed, lists))

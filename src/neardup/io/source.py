@@ -177,8 +177,8 @@ class Partition(ABC):
 
         found = self.parsed(tuple(name for name in columns if name != LENGTH))
         length: Any = pc.utf8_length(found.text)
-        table = found.columns.append_column(LENGTH, length.cast(pa.int32()))
-        return replace(found, columns=table)
+        every: dict[str, Any] = {name: found.columns[name] for name in found.columns.column_names}
+        return replace(found, columns=pa.table({**every, LENGTH: length.cast(pa.int32())}))
 
     @abstractmethod
     def parsed(self, columns: tuple[str, ...] | None) -> Documents:

@@ -160,17 +160,18 @@ def _none_known(name: str, has: str, columns: Sequence[str]) -> InputError:
 def _read(source: Any, columns: Sequence[str] | None, how: Reading | None) -> tuple[str, Counted]:
     is_file = isinstance(source, str | os.PathLike)
     name, given = str(source) if is_file else "the truth", source
-    try:
-        if isinstance(source, list | tuple | set) and not are_records(source):
+    what = f"the truth is of type {type(source).__name__}; expected a path, a table or pairs"
+    hint = "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids"
+    if isinstance(source, list | tuple | set) and not are_records(source):
+        try:
             a, b = zip(*source, strict=True) if source else ((), ())
             given = pa.table({"a": list(a), "b": list(b)})
-        if not is_file:
-            how = None if how is None else replace(how, skip_large=False)
-        return name, read_counted(open_table(given, how, columns or ()), name)
-    except (TypeError, ValueError, pa.ArrowException) as error:
-        what = f"the truth is of type {type(source).__name__}; expected a path, a table or pairs"
-        hint = "such as an Arrow table, a frame, a dict of two columns, or a list of pairs of ids"
-        raise InputError(what, hint) from error
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            raise InputError(what, hint) from error
+    if not is_file:
+        how = None if how is None else replace(how, skip_large=False)
+    paths = [column for column in columns or () if set(column) & set(".[")]
+    return name, read_counted(open_table(given, how, paths), name)
 
 
 def _columns(

@@ -89,7 +89,7 @@ class JsonPartition(BytePartition):
         while True:
             _, done, why, unknown = _find(raw, lines, names, every=True)
             if not why:
-                return names or [self._columns.text[0]]
+                return names or [*self._columns.required, "text"][:1]
             lines = lines[done:]
             if why != UNKNOWN:
                 raise self._refused(raw, lines[0], why, names)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import ColumnError, SpecError, UnknownIdError, hint_instead
+from neardup.io.frames import are_records
 from neardup.linkage.decision.labels import Labels
 from neardup.linkage.outputs.link_tables import public_ids
 from neardup.linkage.record_files import Records
@@ -36,7 +37,7 @@ def read_labels(given: Any, records: Records) -> Labels:
         InputError: It can't be read, or names ids that no record has.
         SpecError: A list has other items.
     """
-    if isinstance(given, list | tuple | set):
+    if isinstance(given, list | tuple | set) and not are_records(given):
         rows = [tuple(row) if isinstance(row, list | tuple) else (row,) for row in given]
         if not all(len(row) == 3 and isinstance(row[2], bool | np.bool_) for row in rows):
             raise SpecError(
