@@ -1,4 +1,4 @@
-"""The commands that write an output folder, each once."""
+"""The commands that write an output folder, each once; options that a command does not take."""
 
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -35,6 +35,58 @@ COMMANDS = {
     ),
     "link": Parts("neardup.api.finished.link_runs:LinkRun", f"{_SCHEMA}:LinkRecord"),
 }
+
+
+#: Options, by their arguments, that some commands do not take though others do, and why.
+NOT_TAKEN = (
+    ("nfkc strip_accents keep_case", "link, blocks", "records have one form of characters"),
+    ("join_hyphens", "link, blocks", "values of records have no line ends"),
+    ("signs", "link, blocks", "values are compared by their characters"),
+    ("signs", "passages", "passages are runs of words"),
+    (
+        "only_same",
+        "plan, against, index, stream, passages, decontaminate, link, blocks, spark, compare",
+        "only dedup can leave out just the documents of equal bytes",
+    ),
+    ("within", "decontaminate", "test items have no group"),
+    ("within", "compare", "two texts have no group"),
+    ("within", "link, blocks", "name the column among the fields"),
+    (
+        "boilerplate",
+        "plan, against, index, stream, decontaminate, link, blocks, compare",
+        "dedup and passages find it, and write it for `stop_passages`",
+    ),
+    ("encoding escape skip_bad", "spark", "Spark reads the files"),
+    ("escape skip_bad", "compare", "a file is one text, without records"),
+    (
+        "nfkc strip_accents keep_case join_hyphens signs",
+        "index add, index update, index query, index copied, stream",
+        "an index has the settings that it was made with",
+    ),
+    (
+        "nfkc strip_accents keep_case join_hyphens signs only_same within boilerplate encoding "
+        "escape skip_bad",
+        "audit",
+        "the run has its settings, and its input is read again with them",
+    ),
+)
+
+
+def why_not(command: str, option: str) -> str:
+    """Return why a command does not take an option; empty where that is not known.
+
+    Args:
+        command: As on the command line, or a function, such as ``Index.add``.
+        option: The argument.
+
+    >>> why_not("decontaminate", "within")
+    'no `within` here: test items have no group'
+    """
+    words = f" {command.lower().replace('.', ' ')} "
+    for options, commands, why in NOT_TAKEN:
+        if option in options.split() and any(f" {name} " in words for name in commands.split(", ")):
+            return f"no `{option}` here: {why}"
+    return ""
 
 
 def imported(name: str) -> Any:

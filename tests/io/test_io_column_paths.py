@@ -21,6 +21,7 @@ from neardup.errors import ColumnError, InputError, NeardupError, SpecError
 from neardup.io.column_paths import follow, shape_of, shape_of_values, why_missing
 from neardup.io.opening import open_source
 from neardup.io.source import Columns
+from neardup.serve.stream_lines import LineReading
 
 TEXT = "the quick brown fox jumps over the lazy dog and runs on"
 #: Of equal texts in each path, the last has the lowest rank.
@@ -276,6 +277,8 @@ def test_lists_of_other_values(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"m": {"t": "a", "t": "b"}}\n')
     with pytest.raises(NeardupError, match="line 1 has a key twice"):
         neardup.dedup(tmp_path / "a.jsonl", text="m.t")
+    (tmp_path / "a.jsonl").write_text('{"c": [{"t": "a", "n": %s}]}\n' % ("9" * 5000))
+    assert neardup.dedup(tmp_path / "a.jsonl", text="c[].t").summary["counts"]["empty"] == 0
     (tmp_path / "a.jsonl").write_text('{"c": [{"t": "\\ud800"}]}\n')
     with pytest.raises(NeardupError, match="half a surrogate"):
         neardup.dedup(tmp_path / "a.jsonl", text="c[].t")
@@ -316,6 +319,21 @@ def test_pairs_of_strings_are_refused(kernels: None) -> None:
     assert neardup.dedup(pairs, shingle="item").keep_mask.tolist() == [True, True]
     assert neardup.dedup([["a", "b"], ["b", "a"]]).keep_mask.tolist() == [True, False]
     assert neardup.dedup([("a", "b", "c"), ("a", "b")]).keep_mask.tolist() == [True, True]
+
+
+def test_lines_of_a_stream() -> None:
+    reading = LineReading("m.id", ("m.t", "c[].x"), 10_000, False, "input")
+    row: dict[str, Any] = {"m": {"id": 7, "t": "a"}, "c": [{"x": "b"}, {}, {"x": "c"}]}
+    (line,) = reading.lines([json.dumps(row).encode()])
+    assert (line.id, line.text) == (7, "a b\nc")
+    for wrong, said in (
+        ({"m": {"id": 7, "t": "a"}}, "line 1 has no field 'c\\[\\].x'"),
+        ({**row, "c": {"x": 1}}, "no text or id at 'c"),
+        ({**row, "c": [{"x": 1}]}, "no text or id at 'c"),
+        ({**row, "m": {"t": "a"}}, "the id is neither a string nor an integer"),
+    ):
+        with pytest.raises(NeardupError, match=said):
+            list(reading.lines([json.dumps(wrong).encode()]))
 
 
 def test_shapes() -> None:

@@ -27,7 +27,7 @@ class TestIndex(EngineContract):
     """Batches of any size, and it is opened again between some of them."""
 
     seeds = 20
-    refused = {"keep": corpora.KEEPS[1:], "order_by": ("rank",), "max_bucket": (9,)}
+    refused = {"keep": corpora.KEEPS[1:], "order_by": corpora.ORDERS, "max_bucket": (9,)}
     refused_ids = REFUSED_IDS
 
     def answer(self, documents: pa.Table, spec: Spec, folder: Path) -> EngineAnswer:

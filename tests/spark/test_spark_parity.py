@@ -13,7 +13,7 @@ from spark_parts import NO_SPARK, spark_session
 from neardup.sketch.bands import recipe_for
 from neardup.spec import Spec
 from neardup.testing import EngineAnswer, EngineContract
-from neardup.testing.small_corpora import template_texts
+from neardup.testing.small_corpora import ORDERS, template_texts
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
 
@@ -47,7 +47,7 @@ class TestSpark(EngineContract):
 
     seeds = 6
     ordered_by_id = True
-    refused = {"method": ("allpairs",), "max_bucket": (9,), "order_by": ("rank",)}
+    refused = {"method": ("allpairs",), "max_bucket": (9,), "order_by": ORDERS}
     refused_ids = {"binary": "of type binary"}  # for which Spark has no type
 
     @pytest.fixture(autouse=True)

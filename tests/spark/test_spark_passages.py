@@ -74,7 +74,8 @@ def check_job(spark: Any, job: int, seeds: range) -> int:
         ranks = [rng.choice([None, 1, 2, 3, 4, 5, 6]) for _ in documents]
         of = [rng.choice([None, "x", "y", "z"]) for _ in documents]
         order = [*range(old)]
-        order += sorted(range(old, len(documents)), key=lambda i: (ranks[i] or 99, names[i]))
+        places = [99 if rank is None else -rank if groups else rank for rank in ranks]
+        order += sorted(range(old, len(documents)), key=lambda i: (places[i], names[i]))
         for i, words in enumerate(documents):
             group = of[i] or rng.choice([None, ""])
             columns[i < old].append((names[i], " ".join(words), ranks[i], group))
@@ -99,7 +100,8 @@ def check_job(spark: Any, job: int, seeds: range) -> int:
         )
         for is_old, rows in columns.items()
     }
-    asked = {**given, "order_by": "rank", **({groups: "group"} if groups else {})}
+    asked = {**given, "order_by": "-rank" if groups else "rank"}
+    asked |= {groups: "group"} if groups else {}
     one = neardup.passages(
         tables[False].sort_by("id"),
         against=tables[True] if has_old else None,
@@ -127,6 +129,18 @@ def check_job(spark: Any, job: int, seeds: range) -> int:
     without = sorted((row[:-1] if gap else row for row in found), key=repr)
     assert without == sorted(map(tuple, expected), key=repr)
     return len(expected)
+
+
+@pytest.mark.parametrize("order_by", ["length", "-length"])
+def test_the_order_of_lengths(spark: Any, order_by: str) -> None:
+    from neardup.spark import passages
+
+    texts = ["a b c d", None, "a b c d e f", "x a b c d", "é é é a b c d", "a b c d e  f"]
+    table = pa.table({"id": [f"d{i}" for i in range(6)], "text": texts})
+    run = passages(frame(spark, table, "id string, text string"), words=4, order_by=order_by)
+    one = neardup.passages(table, id="id", words=4, order_by=order_by, progress=False)
+    assert rows_of(run.passages) == rows_of(one.passages)
+    assert set(run.summary["notes"]) == set(one.summary["notes"])
 
 
 def test_a_job_that_is_started_again_continues(spark: Any, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import click
 
 from neardup import __version__
 from neardup.cli.suggesting import Suggesting
+from neardup.commands import why_not
 from neardup.errors import NeardupError, SpecError
 
 #: Why the system refuses to write to standard output.
@@ -104,6 +105,10 @@ def _explained(error: BaseException, debug: bool) -> tuple[int, list[str]]:
         if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help; click >= 8.2
             return 2, [message]
         command = context.command_path if context else "neardup"
+        if isinstance(error, click.NoSuchOption):
+            name = error.option_name.lstrip("-").replace("-", "_")
+            if why := why_not(command.partition(" ")[2], name):
+                return 2, [f"error: {as_options(why)}", "hint: leave it out"]
         return 2, [f"error: {_one_line(message)}", f"hint: see {command} --help"]
     if isinstance(error, KeyboardInterrupt | click.Abort):
         # click wraps the interrupt in another error.

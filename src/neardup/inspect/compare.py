@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from neardup.errors import ShortTextWarning, SpecError
+from neardup.options.arguments import expanded
 from neardup.sketch.baskets import Basket, is_basket
 from neardup.sketch.texts import Ragged, as_text
 from neardup.sketch.tokenising import Tokeniser
@@ -114,6 +115,7 @@ def compare_forms(forms: Forms, spec: Spec) -> Comparison:
     )
 
 
+@expanded
 def compare(text_a: Text, text_b: Text, spec: Spec | None = None) -> Comparison:
     """Return the overlap of two texts, and whether they would be near-duplicates.
 

@@ -191,6 +191,20 @@ def text_below(shape: Shape, path: str) -> str:
     return next((found for found in below if found.count(LIST) < 2 and found), "")
 
 
+def value_at(row: Mapping[str, Any], path: str) -> Any:
+    """Return what is at a path of an object of JSON; strings in a list are joined by line ends.
+
+    Raises:
+        KeyError: The object has none of the names that the path may begin with.
+        TypeError: The path leads through something else, or to a list of no strings.
+    """
+    if not any(head in row for head, _ in splits(path)):
+        raise KeyError(path)
+    found = follow(row, f".{path}")
+    is_list = LIST in path and path not in row and isinstance(found, list)
+    return "\n".join(item for item in found if item is not None) if is_list else found
+
+
 class Missing(NamedTuple):
     """Why a path leads nowhere.
 

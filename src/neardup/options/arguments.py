@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
+from neardup.commands import why_not
 from neardup.errors import ArgumentError, SpecError, spelled
 from neardup.options.option_groups import GROUPS, described, descriptions
 from neardup.spec import ShingleSpec, Spec, nearest
@@ -151,6 +152,7 @@ def expanded(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in parameters:
+                check_taken(function.__qualname__, name)
                 hint = _setting(name) if "spec" in parameters else ""
                 hint = hint or nearest(name, [p for p in parameters if p != "self"])
                 raise ArgumentError(f"{called} has no argument {name!r}", hint)
@@ -175,6 +177,13 @@ def expanded(function: Callable[P, R]) -> Callable[P, R]:
     specs = getattr(function, "specs", ())
     call.__doc__ = _documented(function.__doc__, parameters, shared, specs)
     return call
+
+
+def check_taken(command: str, *names: str) -> None:
+    """Refuse arguments that a command does not take, with the reason, see `why_not`."""
+    for name in names:
+        if why := why_not(command, name):
+            raise ArgumentError(why, "leave it out")
 
 
 def of_specs(*specs: type) -> Callable[[F], F]:

@@ -33,8 +33,9 @@ class Reading:
     """How a source is read; give it to several calls as ``reading``, instead of the keywords.
 
     Args:
-        text: Column with the text, or several, which are joined by a space.
-        id: Column with your ids, each once; positions without it.
+        text: Column with the text, or several, which are joined by a space; or a path, such as
+            ``"meta.text"`` or ``"messages[].content"``.
+        id: Column with your ids, each once, or a path; positions without it.
         input_format: Format of all files; by the ending of each without it.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
         encoding_errors: ``"strict"`` refuses text that is not UTF-8; ``"replace"`` repairs and

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
 from neardup.index.incoming import encodes
 from neardup.index.storing.bodies import is_integer_id
+from neardup.io.column_paths import value_at
 from neardup.sketch.baskets import ItemError, basket_text
 
 ADDED = ("kept", "duplicate_of", "similarity")
@@ -76,18 +77,14 @@ class LineReading(NamedTuple):
             raise FormatError(f"{where} is not valid JSON") from error
         if not isinstance(row, dict):
             raise FormatError(f"{where} is not an object")
-        for field in (self.id, *self.fields):
-            if field not in row:
-                raise ColumnError(f"{where} has no field {field!r}", "name another one")
+        id_, *texts = (_value(row, field, where) for field in (self.id, *self.fields))
         for field in ADDED:
             if field in row:
                 raise ColumnError(f"{where} has a field {field!r} already, which would be added")
-        texts = [row[field] for field in self.fields]
         if self.items:
             texts = [_basket(text, where) for text in texts]
         elif not all(text is None or isinstance(text, str) for text in texts):
             raise FormatError(f"{where}: a text is not a string")
-        id_ = row[self.id]
         if type(id_) not in (int, str):
             raise InputError(f"{where}: the id is neither a string nor an integer")
         joined = ("" if self.items else " ").join(text or "" for text in texts)
@@ -97,6 +94,15 @@ class LineReading(NamedTuple):
         if isinstance(id_, int) and not is_integer_id(id_):
             raise InputError(f"{where}: the id has more than 64 bits", "convert the ids to strings")
         return Line(line[:-1].rstrip(), id_, joined)
+
+
+def _value(row: dict[str, Any], field: str, where: str) -> Any:
+    try:
+        return value_at(row, field)
+    except KeyError:
+        raise ColumnError(f"{where} has no field {field!r}", "name another one") from None
+    except TypeError:
+        raise ColumnError(f"{where} has no text or id at {field!r}", "name another one") from None
 
 
 def _basket(value: object, where: str) -> str:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from neardup.errors import SpecError
+from neardup.options.arguments import check_taken
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint
 from neardup.spark.rounds import compare_large
@@ -128,6 +129,7 @@ def dedup(
     """
     if spec is not None and preset is not None:
         raise SpecError("`spec` and `preset` are both given", "leave one out")
+    check_taken("spark", *settings)
     spec = (spec or settings_of(preset or "web")).replace(**settings)
     return find(SparkJob(df, text, id, against, checkpoint, task_bytes, private_ids), spec)
 

@@ -14,6 +14,7 @@ from neardup.spec import PRESETS, ShingleSpec, Spec, preset
 
 #: Rules of keeping.
 KEEPS = ("first", "longest", "max:quality", "min:quality")
+ORDERS = ("rank", "-rank", "length", "-length")
 #: Ids by their kind, in ascending order.
 IDS: dict[str, Callable[[int], pa.Array[Any]]] = {
     "int": lambda n: pa.array([3 * i - 7 for i in range(n)], pa.int64()),
@@ -167,7 +168,7 @@ def random_spec(rng: np.random.Generator) -> Spec:
         seed=int(rng.integers(5)),
         threshold=float(one_of(0.3, 0.5, 0.7, 0.7, 0.8, 1.0)),
         keep=one_of("first", "first", "longest", "max:quality", "min:quality"),
-        order_by=one_of(None, None, None, "rank", "-rank", "length", "-length"),
+        order_by=one_of(None, None, None, *ORDERS),
         method=one_of("lsh", "lsh", "lsh", "allpairs"),
         pairs=one_of("kept", "kept", "all"),
         cluster=one_of("star", "star", "star", "bounded", "components"),

@@ -9,6 +9,7 @@ import click
 
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_events, show_record
+from neardup.commands import why_not
 from neardup.errors import SpecError
 from neardup.options.option_groups import Reading, Writing
 from neardup.spec import ShingleSpec, Spec
@@ -103,7 +104,8 @@ def _against(inputs: tuple[str, ...], out: str, old: str, options: dict[str, Any
     given, target = o.given_options(), located(old)
     for name in given:
         if name in _NOT_AGAINST:
-            raise SpecError(f"`{name}` does not go with `against`", "leave it out")
+            what = why_not("against", name) or f"`{name}` does not go with `against`"
+            raise SpecError(what, "leave it out")
     json_, quiet = options.pop("json_"), options.pop("quiet")
     known = {name: value for name, value in options.items() if name not in _NOT_AGAINST}
     settings = {name: known.pop(name) for name in _SETTINGS & known.keys()}

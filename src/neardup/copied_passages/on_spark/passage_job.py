@@ -17,6 +17,7 @@ from neardup.copied_passages.passage_spec import CutSpec, PassageSpec, words_of
 from neardup.copied_passages.short_documents import short_notes
 from neardup.corpora.stop_passages import ignored
 from neardup.errors import ArgumentError, SpecError
+from neardup.options.arguments import check_taken
 from neardup.options.option_groups import GROUPS
 from neardup.spark import checks, steps
 from neardup.spark.checkpoint import Checkpoint, without_history
@@ -156,6 +157,7 @@ def spec_of(settings: dict[str, Any], preset: str | None) -> PassageSpec:
         if name in _ONE_MACHINE:
             raise SpecError(f"`{name}` is not for Spark", "run neardup passages on one machine")
         if name not in known:
+            check_taken("spark passages", name)
             raise ArgumentError(f"passages() has no argument {name!r}", nearest(name, known))
     given = {name: value for name, value in settings.items() if value is not None}
     given |= ignored(given.get("ignore", ()), given.get("stop_passages"))

@@ -261,7 +261,11 @@ class _Reader:
         for row, value in enumerate(self.strings(k, name).to_pylist()):
             try:
                 is_list = self._kinds(k)[row] == kernels.ARRAY
-                every = follow(json.loads(value or "null"), rest) if is_list else [value]
+                every = (
+                    follow(json.loads(value or "null", parse_int=float), rest)
+                    if is_list
+                    else [value]
+                )
                 joined = "\n".join(item for item in every if item is not None)
             except (TypeError, RecursionError) as error:
                 what = f"{self._where(row)}: column {name!r} has other values than strings"
