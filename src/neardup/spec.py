@@ -264,7 +264,7 @@ ORDERS = "COLUMN|-COLUMN|length|-length"
 
 
 class Order(NamedTuple):
-    """What gives documents an order.
+    """The values that give documents an order.
 
     ``length`` is that of the text, the shortest first, ``-length`` the longest first. Columns whose
     names are ``length``, or begin with ``-``, are ``column:length`` and ``column:-NAME``, and in
@@ -291,7 +291,7 @@ class Order(NamedTuple):
 
 
 def check_order(order_by: str | None) -> None:
-    """Raise SpecError for what is no order of documents."""
+    """Raise SpecError for an order that names no column."""
     valid = order_by is None or (isinstance(order_by, str) and bool(Order.of(order_by).column))
     _check(valid, f"`order_by` is {spelled(order_by)}; expected the name of a column")
 
@@ -439,7 +439,7 @@ class Spec:
 
     @property
     def order(self) -> Order | None:
-        """What gives the order of the documents; None for that of the input."""
+        """The values that give the order of the documents; None for the order of the input."""
         return None if self.order_by is None else Order.of(self.order_by)
 
     @property

@@ -198,7 +198,7 @@ def test_truths_are_read_as_inputs_are(folder: Path, command: Command) -> None:
         linked: Any = neardup.open("linked")
         assert linked.evaluate(name, **how)["truth"]["pairs"] == 1
         assert linked.blocks.evaluate(name, **how)["truth"]["pairs"] == 1
-    with pytest.raises(neardup.errors.SpecError, match="`delimiter` is given for a truth"):
+    with pytest.raises(neardup.errors.SpecError, match=r"`delimiter` is .* for a frame"):
         run.evaluate([("n0", "n1")], delimiter=";")
 
 

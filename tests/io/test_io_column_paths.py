@@ -18,7 +18,7 @@ import pytest
 import neardup
 from common import Command, write_lines
 from neardup.errors import ColumnError, InputError, NeardupError, SpecError
-from neardup.io.column_paths import follow, shape_of, shape_of_values, why_missing
+from neardup.io.formats.column_paths import follow, shape_of, shape_of_values, why_missing
 from neardup.io.opening import open_source
 from neardup.io.source import Columns
 from neardup.serve.stream_lines import LineReading

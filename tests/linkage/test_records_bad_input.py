@@ -37,7 +37,7 @@ def refused(kind: type[Exception], *args: Any, **settings: Any) -> str:
 def test_a_field_that_is_missing_in_one_file() -> None:
     other = {"id": ["1"], "title": ["anna"]}
     assert refused(ColumnError, GOOD, other) == (
-        "the second table: no column 'name'; there are id, title"
+        "the second table: no column 'name'; there are 'id', 'title'"
     )
 
 

@@ -151,8 +151,10 @@ def link(
     made: list[_LinkSteps] = []
 
     def steps(state: RunState | None) -> Steps:
-        made.append(_LinkSteps(given.open(spec.names, state), spec, resources, labels, against))
-        return made[-1]
+        found = _LinkSteps(given, spec, resources, labels, against)
+        found.open(state)
+        made.append(found)
+        return found
 
     paths = [path for one in given.given for path in given_paths(one) or ()]
     with show_progress(resources.progress) as listener:
@@ -172,6 +174,16 @@ class _LinkSteps(Steps):
     labels: object
     against: str | os.PathLike[str] | RecordIndex | None
     linked: Linked | None = None
+
+    def open(self, state: RunState | None) -> None:
+        """Open the records, which must have the fields."""
+        if self.against is None:
+            self.given = self.given.open(self.spec.names, state)
+            return
+        from neardup.linkage.incremental.linking_new import opened_for
+
+        with self._index() as index:
+            self.given = opened_for(index._store, self.given, state)
 
     @property
     def reads(self) -> Sequence[OpenInput]:

@@ -102,7 +102,7 @@ class PassageSpec:
 
     @property
     def order(self) -> Order | None:
-        """What gives the order of the documents; None for that of the input."""
+        """The values that give the order of the documents; None for the order of the input."""
         return None if self.order_by is None else Order.of(self.order_by)
 
     @property

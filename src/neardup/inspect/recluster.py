@@ -28,7 +28,7 @@ from neardup.files.scratch import Scratch
 from neardup.frame.command import Made, Means, Request, Steps
 from neardup.frame.execute import execute
 from neardup.frame.storage import Storage
-from neardup.io.column_paths import type_at
+from neardup.io.formats.column_paths import type_at
 from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.options.how_read import HowRead, OpenInput

@@ -17,7 +17,7 @@ from neardup.arrays import (
     strings_of_bytes,
 )
 from neardup.errors import ColumnError, EncodingError, FormatError, spelled
-from neardup.io.column_paths import Shape, shape_of, text_below, type_at, why_missing
+from neardup.io.formats.column_paths import Shape, shape_of, text_below, type_at, why_missing
 from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import Columns, Documents
 from neardup.sketch.baskets import EXPECTED, basket_texts, is_basket_type

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +22,7 @@ from neardup.arrays import (
     strings_of_bytes,
     without_nan,
 )
-from neardup.errors import ColumnError, DuplicateIdError, InputError
+from neardup.errors import ColumnError, DuplicateIdError, InputError, NeardupError
 from neardup.io.columns import is_valid, repaired, string_scalar
 from neardup.linkage.fields import LinkSpec
 from neardup.options.how_read import OpenInput, how_given, how_read
@@ -28,6 +30,17 @@ from neardup.options.input_tables import open_table, read_counted
 from neardup.options.option_groups import Reading
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
+
+
+@contextmanager
+def naming_frame(name: str) -> Iterator[None]:
+    """Have errors about a frame call it by another name."""
+    try:
+        yield
+    except NeardupError as error:
+        error.message = re.sub(r"^the (frame|table|dataset|list):", f"{name}:", error.message)
+        raise
+
 
 #: Names of columns that say from which source a record is.
 _ORIGINS = ("source", "dataset", "database", "file", "origin", "catalogue", "catalog")
@@ -90,9 +103,10 @@ class RecordSource(NamedTuple):
         for number, one in enumerate(self.given):
             folder = None if state is None else state.scratch_folder(f"inputs-{number}")
             how = how_given(one, how_read(reading))
-            needed = [*fields, *([] if reading.id is None else [reading.id])]
-            needed = list(dict.fromkeys(needed)) if fields else []
-            opened.append(OpenInput(open_table(one, reading, needed, folder), how))
+            needed = dict.fromkeys((*fields, *([reading.id] if fields and reading.id else [])))
+            which = f"the {'second' if number else 'first'} table"
+            with naming_frame(which if self.b is not None else "the table"):
+                opened.append(OpenInput(open_table(one, reading, list(needed), folder), how))
         return self._replace(opened=tuple(opened))
 
 

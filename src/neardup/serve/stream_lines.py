@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
 from neardup.index.incoming import encodes
 from neardup.index.storing.bodies import is_integer_id
-from neardup.io.column_paths import value_at
+from neardup.io.formats.column_paths import value_at
 from neardup.sketch.baskets import ItemError, basket_text
 
 ADDED = ("kept", "duplicate_of", "similarity")

@@ -123,9 +123,9 @@ def keep_order(documents: pa.Table, spec: Spec, old: int = 0) -> list[int]:
     if (order := spec.order) is not None:
         ordering = lengths if order.column == LENGTH else documents[order.column].to_pylist()
         ascending = sorted({value for value in ordering if value is not None})
-        places = {value: place for place, value in enumerate(ascending)}
+        numbers = {value: number for number, value in enumerate(ascending)}
         sign = -1 if order.descending else 1
-        ranks = [(v is None, sign * places.get(v, 0)) for v in ordering]
+        ranks = [(v is None, sign * numbers.get(v, 0)) for v in ordering]
     how, _, column = spec.keep.partition(":")
     values = [(False, 0)] * count
     if how == "longest":

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of
 from neardup.deduplication.reading import PartitionRows
 from neardup.errors import SpecError
-from neardup.io.column_paths import LIST, steps_to
+from neardup.io.formats.column_paths import LIST, steps_to
 from neardup.io.formats.jsonl import strings_in
 from neardup.io.source import Records, Source, TextFiles
 

@@ -12,7 +12,7 @@ from neardup.arrays import array_of, binary_of, buffer_of, nulls_if_empty, numbe
 from neardup.deduplication.job import Job
 from neardup.errors import ColumnError, StoreError
 from neardup.files.scratch import Scratch, Slabs
-from neardup.io.column_paths import type_at
+from neardup.io.formats.column_paths import type_at
 from neardup.io.source import Documents, Partition
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers

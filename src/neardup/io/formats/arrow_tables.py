@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.errors import FormatError, InputError, NeardupError
-from neardup.io.column_paths import select
 from neardup.io.columns import (
     Column,
     append_columns,
@@ -25,6 +24,7 @@ from neardup.io.columns import (
     text_columns,
     views_of,
 )
+from neardup.io.formats.column_paths import select
 from neardup.io.remote import is_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import (

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from neardup.arrays import PAD, array_of, buffer_of, large_strings, strings_of, validity
 from neardup.errors import ColumnError, EncodingError
-from neardup.io.column_paths import LIST, follow, shape_of_values
 from neardup.io.columns import (
     REPLACE_HINT,
     Column,
@@ -24,6 +23,7 @@ from neardup.io.columns import (
     string_scalar,
     text_hint,
 )
+from neardup.io.formats.column_paths import LIST, follow, shape_of_values
 from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import (
@@ -261,11 +261,8 @@ class _Reader:
         for row, value in enumerate(self.strings(k, name).to_pylist()):
             try:
                 is_list = self._kinds(k)[row] == kernels.ARRAY
-                every = (
-                    follow(json.loads(value or "null", parse_int=float), rest)
-                    if is_list
-                    else [value]
-                )
+                read = json.loads(value or "null", parse_int=float) if is_list else None
+                every = follow(read, rest) if is_list else [value]
                 joined = "\n".join(item for item in every if item is not None)
             except (TypeError, RecursionError) as error:
                 what = f"{self._where(row)}: column {name!r} has other values than strings"

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from neardup.arrays import PAD
 from neardup.errors import ColumnError, FormatError
-from neardup.io.column_paths import LIST, follow, heads, shape_of_values, splits
 from neardup.io.columns import check_new, missing_path
 from neardup.io.formats.byte_partitions import KEEP_HINT, KINDS, BytePartition, Fields
+from neardup.io.formats.column_paths import LIST, follow, heads, shape_of_values, splits
 from neardup.io.formats.json_text import Joined, json_rows
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
@@ -222,13 +222,13 @@ def _find_paths(
             if not rest:
                 continue
             of, left = names.index(head), kinds == ABSENT
-            wanted = ARRAY if rest.startswith(LIST) else OBJECT
-            there = left & (fields.kinds[of] == wanted)
+            kind = ARRAY if rest.startswith(LIST) else OBJECT
+            there = left & (fields.kinds[of] == kind)
             np.copyto(odd, fields.kinds[of], where=left & ~there & (fields.kinds[of] > NULL))
             if not there.any():
                 continue
             rows, spans = np.flatnonzero(there), fields.values[of, there]
-            if wanted == ARRAY:
+            if kind == ARRAY:
                 values[rows], kinds[rows] = spans, ARRAY
                 continue
             objects = np.column_stack([spans[:, 0], spans[:, 1] - 1, spans[:, 1]])

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from neardup.arrays import numbers
 from neardup.errors import InputError
-from neardup.io.column_paths import LIST
 from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema
 from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, bytes_of, check_arrays, damaged
+from neardup.io.formats.column_paths import LIST
 from neardup.io.source import Cached, Columns, Layout, SourceFile, changed
 from neardup.io.streams import open_at, read_all
 from neardup.tuning import TUNING

@@ -47,6 +47,7 @@ from neardup.linkage.link_steps import (
 from neardup.linkage.record_files import Records, RecordSource, read_records
 from neardup.match.verifying import similarities
 from neardup.memory_plan import plan_records
+from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
 #: Weights are learnt again from so many times the records that they were learnt from.
@@ -64,6 +65,19 @@ class _Again(NamedTuple):
     """
 
     clusters: np.ndarray | None
+
+
+def _hint(store: RecordStore) -> str:
+    return f"the fields of the index are {', '.join(store.spec.names)}; `id` names the ids"
+
+
+def opened_for(
+    store: RecordStore, given: RecordSource, state: RunState | None = None
+) -> RecordSource:
+    """Open new records, which must have the fields of an index; pipes are copied into the state."""
+    reading = dataclasses.replace(given.reading, id=given.reading.id or store.id)
+    with hint_instead(_hint(store), "fields"):
+        return given._replace(reading=reading).open(store.spec.names, state)
 
 
 def link_new(
@@ -104,11 +118,10 @@ def linking_new(
         StoreError: Another process writes.
     """
     spec = store.spec
-    fields = ", ".join(spec.names)
-    with hint_instead(f"the fields of the index are {fields}; `id` names the ids", "fields"):
+    given = given if given.opened else opened_for(store, given)
+    with hint_instead(_hint(store), "fields"):
         check = functools.partial(plan_records, threads=pool.threads, memory=memory)
-        reading = dataclasses.replace(given.reading, id=given.reading.id or store.id)
-        records = read_records(given._replace(reading=reading), spec, pool, check)
+        records = read_records(given, spec, pool, check)
     use_memory(records, pool, memory)
     features = store.features(records.columns, pool)
     with pool.stage("make keys"):

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neardup.errors import ColumnError
-from neardup.io.column_paths import type_at
 from neardup.io.columns import missing_column
+from neardup.io.formats.column_paths import type_at
 from neardup.io.source import Partition
 from neardup.kernels.text.tokens import hash_tokens
 from neardup.results.results import Results

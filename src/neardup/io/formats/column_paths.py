@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from neardup.arrays import buffer_of, is_binary, is_text, numbers, strings_of
 
-#: What a value has: the shapes of its members, the one of its items, or the name of its type.
+#: Of a value: the shapes of its members, the one of its items, or the name of its type.
 Shape: TypeAlias = "dict[str, Shape] | list[Shape] | str"
 #: A column; pyarrow's stubs want the type of its values.
 Column = Any
@@ -160,7 +160,7 @@ def shape_of_values(values: Iterable[Any]) -> Shape:
 
 
 def follow(value: Any, rest: str) -> Any:
-    """Return what a path leads to within a value of JSON; a list for values of one.
+    """Return the value that a path leads to within one of JSON; a list for values of one.
 
     Args:
         value: The value; TypeError where it is no object or list, and the path needs one.
@@ -192,7 +192,7 @@ def text_below(shape: Shape, path: str) -> str:
 
 
 def value_at(row: Mapping[str, Any], path: str) -> Any:
-    """Return what is at a path of an object of JSON; strings in a list are joined by line ends.
+    """Return the value at a path of an object of JSON; strings in a list are joined by line ends.
 
     Raises:
         KeyError: The object has none of the names that the path may begin with.
@@ -210,7 +210,7 @@ class Missing(NamedTuple):
 
     Attributes:
         where: The part of the path that leads somewhere.
-        what: What is there, in words; nothing where it has names.
+        what: The kind of values there, in words; nothing where it has names.
         names: Names that are there, each with the path before it.
         path: One that leads on, or to a text.
     """
