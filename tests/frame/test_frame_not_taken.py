@@ -70,6 +70,13 @@ def test_taken_or_refused_with_the_reason(name: str, option: str, command: Comma
             CALLS[name](**{option: "x"})
 
 
+def test_items_have_no_group(command: Command) -> None:
+    done = command("decontaminate", "a.jsonl", "--against", "b.jsonl", "--within", "patient")
+    assert done.lines == ["error: no --within here: test items have no group", "hint: leave it out"]
+    with pytest.raises(NeardupError, match="no `within` here: test items have no group"):
+        CALLS["decontaminate"](within="patient")
+
+
 def test_reasons_are_of_commands() -> None:
     named = {name for _, commands, _ in NOT_TAKEN for name in commands.split(", ")}
     known = {*CALLS, "against", "index", "index update", "index query", "index copied"}

@@ -285,6 +285,20 @@ def test_lists_of_other_values(tmp_path: Path) -> None:
     assert neardup.dedup(tmp_path / "a.jsonl", text="c[].t", encoding_errors="replace")
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_another_delimiter(kernels: None, tmp_path: Path, command: Command, delimiter: str) -> None:
+    path, out = tmp_path / "a.csv", tmp_path / "out"
+    path.write_text(f"id{delimiter}text\n1{delimiter}{TEXT}\n2{delimiter}{TEXT}\n")
+    for call in (neardup.dedup, neardup.passages):
+        with pytest.raises(ColumnError, match="no column 'text'; the only column is") as found:
+            call(path)
+        assert found.value.hint == f"`delimiter`={delimiter!r}"
+    done = command("dedup", path, "-o", out, "--quiet")
+    assert done.code == 1 and "a.csv: no column 'text'; the only column is" in done.error
+    told = done.lines[-1].removeprefix("hint: ")
+    assert command("dedup", path, "-o", out, "--quiet", *shlex.split(told)).code == 0
+
+
 def test_lists_of_dicts_are_records(kernels: None) -> None:
     rows: list[Any] = [{"text": TEXT, "id": "a"}, {"id": "b", "text": TEXT, "more": 1}, {"id": "c"}]
     assert neardup.dedup(rows, id="id").keep_mask.tolist() == [True, False, True]

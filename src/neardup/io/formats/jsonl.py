@@ -215,7 +215,9 @@ def _find_paths(
     """
     names = list(dict.fromkeys([*paths, *chain.from_iterable(map(heads, paths))]))
     fields, done, why, _ = _find(raw, lines, names)
-    for k, path in enumerate(paths if not why else ()):
+    if why or len(names) == len(paths):
+        return fields, done, why
+    for k, path in enumerate(paths):
         values, kinds = fields.values[k], fields.kinds[k]
         odd = np.zeros(len(lines), np.uint8)
         for head, rest in splits(path):
