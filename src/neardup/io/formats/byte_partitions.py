@@ -111,12 +111,7 @@ class BytePartition(Partition):
 
     @abstractmethod
     def fields(
-        self,
-        raw: Raw,
-        names: Sequence[str],
-        rows: Rows,
-        count: int | None = None,
-        exact: bool = False,
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None, exact: bool
     ) -> Fields:
         """Find columns of some records, all of them if ``rows`` is None; refuse malformed ones.
 
@@ -136,7 +131,7 @@ class BytePartition(Partition):
             return replace(found, columns=self.table(None, len(found.text)))
         texts, raw = self._columns.text, self.raw()
         names = tuple(dict.fromkeys((*texts, *columns)))
-        reader = self._reader(raw, names, None)
+        reader = self._reader(raw, names, None, None)
         text = reader.text(texts)
         arrays = [reader.checked(names.index(name), name) for name in columns]
         table = pa.Table.from_arrays(arrays, list(columns))
@@ -164,7 +159,7 @@ class BytePartition(Partition):
         raw = self.raw()
         self.bounds(raw, None, count)
         names = self.names(raw, rows)
-        reader = self._reader(raw, names, rows, exact=True)
+        reader = self._reader(raw, names, rows, None, exact=True)
         arrays = [self._lossless_column(reader, k, name) for k, name in enumerate(names)]
         return append_columns(self._file.path, pa.Table.from_arrays(arrays, names), added)
 
@@ -209,12 +204,7 @@ class BytePartition(Partition):
         return reader.exact_column(k, name)
 
     def _reader(
-        self,
-        raw: Raw,
-        names: Sequence[str],
-        rows: Rows,
-        count: int | None = None,
-        exact: bool = False,
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None, exact: bool = False
     ) -> "_Reader":
         def where(record: int) -> str:
             return self.position(int(self.bounds(self.raw(), rows)[record, 0]))
@@ -241,7 +231,7 @@ class _Reader:
             else:
                 self._refuse(k, name, kernels.INTEGER, ", expected a string")
         if not lists:
-            return self._gathered(range(len(names)), names[0]) if names else self._nothing()
+            return self._gathered(range(len(names)), (*names, "")[0])
         import pyarrow.compute as pc
 
         texts = (
@@ -250,9 +240,6 @@ class _Reader:
         )
         joined = cast(Any, pc.binary_join_element_wise)(*texts, string_scalar(" "))
         return cast(pa.LargeStringArray, joined)
-
-    def _nothing(self) -> pa.LargeStringArray:
-        return strings_of([b""] * self._fields.size)
 
     def _lines(self, k: int, name: str) -> pa.LargeStringArray:
         """The texts in the lists of a column, joined by line ends."""
@@ -389,7 +376,7 @@ class _Reader:
         raw, values, kinds, count = self._fields
         chosen = np.array(columns, np.int64)
         sizes = values[chosen, :count, 1] - values[chosen, :count, 0]
-        size = int(sizes.sum(dtype=np.int64)) + count * (len(chosen) - 1)
+        size = int(sizes.sum(dtype=np.int64)) + count * max(0, len(chosen) - 1)
         out = np.empty(size + PAD, np.uint8)
         offsets, lone = np.empty(count + 1, np.int64), np.zeros(count, np.uint8)
         kernels.gather_values(raw.data, values, kinds, chosen, out, offsets, lone)

@@ -54,12 +54,7 @@ class CsvPartition(BytePartition):
         return _scan(raw, _delimiter(self._file)).bounds
 
     def fields(
-        self,
-        raw: Raw,
-        names: Sequence[str],
-        rows: Rows,
-        count: int | None = None,
-        exact: bool = False,
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None, exact: bool
     ) -> Fields:
         scan = _scan(raw, _delimiter(self._file), True, self._header.names, names)
         if scan.why:

@@ -59,12 +59,7 @@ class JsonPartition(BytePartition):
         return _lines_in(raw)
 
     def fields(
-        self,
-        raw: Raw,
-        names: Sequence[str],
-        rows: Rows,
-        count: int | None = None,
-        exact: bool = False,
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None, exact: bool
     ) -> Fields:
         lines = self.bounds(raw, rows, count)
         if exact:
