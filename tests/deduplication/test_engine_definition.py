@@ -21,7 +21,13 @@ from common import Tune, tries
 from neardup.deduplication import comparing
 from neardup.sketch.bands import recipe_for
 from neardup.spec import ShingleSpec, Spec
-from neardup.testing import EngineAnswer, EngineContract, engine_contract, small_corpora
+from neardup.testing import (
+    EngineAnswer,
+    EngineContract,
+    definition,
+    engine_contract,
+    small_corpora,
+)
 
 
 def tokens_of(text: str | None, shingle: ShingleSpec) -> tuple[Any, ...]:
@@ -52,9 +58,7 @@ def check(run: neardup.DedupRun, rows: pa.Table, spec: Spec) -> None:
 
 def check_columns(run: neardup.DedupRun, rows: pa.Table, spec: Spec) -> None:
     assert run.recipe == recipe_for(spec)
-    order = np.arange(len(rows))
-    if spec.order_by:
-        order = np.argsort(rows[spec.order_by].to_numpy())
+    order = np.array(definition.keep_order(rows, spec.replace(keep="first")))
     found = run.clusters
     assert found["doc_id"].to_pylist() == rows["id"].take(pa.array(order)).to_pylist()
     assert found["doc"].to_pylist() == list(range(len(rows)))
