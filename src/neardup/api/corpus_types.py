@@ -42,7 +42,13 @@ if TYPE_CHECKING:
         | datasets.Dataset
         | Mapping[str, Sequence[object]]
     )
-    #: Files, a frame, texts, or baskets, which are lists of items.
-    Corpus: TypeAlias = Paths | ArrowFrame | OtherFrame | Iterable[str | Sequence[object]]
+    #: Files, a frame, texts, records, or baskets, which are lists of items.
+    Corpus: TypeAlias = (
+        Paths
+        | ArrowFrame
+        | OtherFrame
+        | Iterable[str | Sequence[object]]
+        | Iterable[Mapping[str, object]]
+    )
     #: A corpus that stays, to which a batch is compared.
     OldCorpus: TypeAlias = Corpus | Index | DocumentsRun[Any]

@@ -98,8 +98,8 @@ def dedup(
         source: A path or URL (file, folder or pattern; ``s3://``, ``gs://``, ``abfs://``,
             ``hf://``, ``https://``) or a list of `pathlib.Path`; a pyarrow Table,
             RecordBatchReader or Dataset; a pandas or Polars frame or series; a dict of lists; a
-            Hugging Face dataset; or a list of texts. Texts may be baskets, which are lists of
-            items, with ``shingle="item"``.
+            list of dicts; a Hugging Face dataset; or a list of texts. Texts may be baskets, which
+            are lists of items, with ``shingle="item"``.
         preset: ``"web"`` (5 words, threshold 0.7; the default), ``"clinical"`` (8 stemmed words,
             0.75, bounded clusters) or ``"records"`` (3 characters, 0.5).
         shingle: Units that are compared, such as ``"word:5"`` or ``"char:3"``; ``"item"`` for lists
