@@ -100,7 +100,8 @@ def _bars() -> Iterator[Listener]:
                 return
             if event.stage not in tasks:
                 tasks[event.stage] = bars.add_task(event.stage, total=event.total)
-            bars.update(tasks[event.stage], completed=event.done, visible=not event.finished)
+            done, total, visible = event.done, event.total, not event.finished
+            bars.update(tasks[event.stage], completed=done, total=total, visible=visible)
 
         yield listen
 

@@ -225,9 +225,10 @@ def find_candidates(
         pool: Threads.
         bands: Those of an index; chosen without it.
     """
-    search, documents = _search(features, spec, first, pool), len(features.hashes)
-    bands = bands or choose_rows(search.sets, spec, pool)
-    gathered = MostSimilar(row_hashes(features), most_candidates(documents), pool)
+    with pool.stage("choose bands"):
+        search, documents = _search(features, spec, first, pool), len(features.hashes)
+        bands = bands or choose_rows(search.sets, spec, pool)
+        gathered = MostSimilar(row_hashes(features), most_candidates(documents), pool)
     compared = not_compared = 0
     turns = -(-bands.num_bands // _BANDS) * -(-documents // _TURN)
     with pool.stage("find candidates", turns, "turns") as advance:
