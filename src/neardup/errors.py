@@ -125,6 +125,10 @@ class RefusedError(InputError, AttributeError):
     """A result of another command has this method, and this one has not."""
 
 
+class NoTableError(SpecError, AttributeError):
+    """A run has not made this table, which others of its command have."""
+
+
 class UnknownIdError(InputError, KeyError):
     """No document has this id."""
 

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,16 @@ from neardup.errors import InputError, NeardupError, ResumeError
 from neardup.linkage import record_files
 from neardup.options.how_read import HowRead
 from neardup.state.database import lock_file, refuse_locked
-from neardup.state.output_folder import locked_folder
+from neardup.state.output_folder import output_folder
 from neardup.state.run_state import RunState
 
 SAYS = "another neardup process uses"
+
+
+class _GivenUpError(Exception):
+    """Nothing is to be published."""
+
+
 #: Calls with inputs that are missing: they are refused before these are looked for.
 SECOND = {
     "dedup": "dedup GONE -o OUT",
@@ -44,6 +50,7 @@ MORE = {
 }
 HOLD = """
 import sys
+from contextlib import suppress
 from pathlib import Path
 from neardup.state.run_state import RunState
 state = RunState.create(Path(sys.argv[1]) / ".run")
@@ -150,10 +157,11 @@ def test_calls_of_two_threads(place: Path) -> None:
         lambda: Index.create("OUT"),
         lambda: Index.create().backup("OUT"),
     ]
-    with locked_folder(Path("OUT"), False, ()):
+    with suppress(_GivenUpError), output_folder(Path("OUT"), False, ()):
         for call in calls:
             with pytest.raises(ResumeError, match=SAYS):
                 call()
+        raise _GivenUpError
     run.save("OUT")
 
 
@@ -166,12 +174,13 @@ def test_runs_that_begin_at_the_same_moment(tmp_path: Path) -> None:
         start.wait()
         for _ in range(25):
             try:
-                with locked_folder(out, True, ()):
+                with suppress(_GivenUpError), output_folder(out, True, ()):
                     inside[0] += 1
                     assert inside[0] == 1
                     time.sleep(0.001)
                     inside[0] -= 1
                     done[0] += 1
+                    raise _GivenUpError
             except ResumeError as error:
                 assert SAYS in str(error)
             except BaseException as error:

@@ -277,3 +277,28 @@ def test_settings_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "full" / "mine").touch()
     with pytest.raises(OutputError, match="exists, and neardup did not write it"):
         neardup.decontaminate(["a"], ["b"], out=tmp_path / "full", overwrite=True)
+
+
+def test_a_table_that_was_not_made_is_no_attribute() -> None:
+    """As for other tables of the command; the message says how to ask for it."""
+    run = neardup.against(["a"], ["b"], progress=False)
+    assert not hasattr(run, "matches")
+    with pytest.raises(neardup.SpecError, match="no table 'matches'"):
+        _ = run.matches
+
+
+def test_a_folder_of_an_index_is_no_corpus(tmp_path: Path) -> None:
+    people = {"name": ["Anna Schmidt", "Ana Schmitd", "Peter Huber"]}
+    neardup.link(people, fields="name", progress=False).index(tmp_path / "people").close()
+    neardup.Index.create(tmp_path / "notes").close()
+    calls = [
+        lambda folder: neardup.dedup(folder, progress=False),
+        lambda folder: neardup.decontaminate(["a"], folder, progress=False),
+        lambda folder: neardup.passages(folder, words=3, progress=False),
+    ]
+    for folder, what in (("people", "an index of records"), ("notes", "an index")):
+        for call in calls:
+            with pytest.raises(neardup.InputError, match=f"{folder} is {what}\n"):
+                call(tmp_path / folder)
+    with pytest.raises(neardup.InputError, match="is an index of records, made by neardup link"):
+        neardup.against(["a"], tmp_path / "people", progress=False)

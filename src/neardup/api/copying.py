@@ -288,21 +288,28 @@ def passages(
     annotate = annotate or writing.annotate
     source, against = accepted(source), _clean_of(accepted(against))
     spec = PassageSpec(
-        words_of(words, preset),
-        order_by,
-        within,
-        across,
-        name_source,
-        boilerplate,
-        bridge,
-        stem,
-        keep_case,
-        nfkc,
-        strip_accents,
+        words=words_of(words, preset),
+        order_by=order_by,
+        within=within,
+        across=across,
+        name_source=name_source,
+        boilerplate=boilerplate,
+        bridge=bridge,
+        stem=stem,
+        keep_case=keep_case,
+        nfkc=nfkc,
+        strip_accents=strip_accents,
         **ignored(ignore, stop_passages),
     )
     cutting = CutSpec(
-        cut, cut_boilerplate, mask, whole, drop_above, drop_below, keep_sources, annotate
+        cut=cut,
+        cut_boilerplate=cut_boilerplate,
+        mask=mask,
+        whole=whole,
+        drop_above=drop_above,
+        drop_below=drop_below,
+        keep_sources=keep_sources,
+        annotate=annotate,
     )
     if cut_boilerplate and not boilerplate:
         raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")

@@ -126,14 +126,14 @@ def link(
         raise SpecError("`one_to_one` is for two files, and there is one", "leave it out")
     spec = LinkSpec(
         _IN_INDEX if against is not None and fields is None else fields_of(fields or ()),
-        block_at,
-        recall,
-        similarity,
-        decide_at,
-        one_to_one,
-        cluster,
-        tagged,
-        seed,
+        block_at=block_at,
+        recall=recall,
+        similarity=similarity,
+        decide_at=decide_at,
+        one_to_one=one_to_one,
+        cluster=cluster,
+        tagged=tagged,
+        seed=seed,
     )
     if reading.private_ids and reading.id in spec.names:
         raise SpecError(

@@ -15,6 +15,7 @@ import click
 from neardup.cli.command_options import all_of, file_option, given_options, json_option, of_output
 from neardup.cli.main import as_options
 from neardup.errors import InputError, SpecError
+from neardup.result_record import RECORD_INDEX
 
 if TYPE_CHECKING:
     from neardup.deduplication.clock import Event, Listener
@@ -70,7 +71,7 @@ def open_run(run: Path, what: str) -> Any:
 
 def open_records(run: Path) -> Any:
     """Open an index of records; None where there is none."""
-    if not (run / "records.sqlite").is_file():
+    if not (run / RECORD_INDEX).is_file():
         return None
     from neardup.api.indexes.record_index import RecordIndex
 

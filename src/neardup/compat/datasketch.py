@@ -21,6 +21,7 @@ from neardup.index.incoming import checked_id
 from neardup.index.storing.bodies import unpack_sets
 from neardup.index.storing.snapshot import bucket_names
 from neardup.index.storing.transactions import Core
+from neardup.result_record import INDEX
 from neardup.sketch.bands import bands_for_recall, candidate_probability
 from neardup.sketch.sketcher import band_keys
 from neardup.sketch.texts import Ragged
@@ -115,7 +116,7 @@ class MinHashLSH:
                 "the storage is not known",
                 'use {"type": "dict"} or {"type": "sqlite", "path": ...}',
             )
-        if not (Path(path) / "index.sqlite").exists():
+        if not (Path(path) / INDEX).exists():
             return Index.create(path, spec=spec, store_text=False)
         found = Index.open(path)
         found.recipe.require_same(Index.create(spec=spec).recipe, os.fspath(path))

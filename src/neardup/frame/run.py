@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import pyarrow as pa
 
 from neardup.commands import COMMANDS, imported
-from neardup.errors import RefusedError, SpecError, spelled
+from neardup.errors import NoTableError, RefusedError, SpecError, spelled
 from neardup.frame.dataframes import as_pandas, as_polars
 from neardup.frame.shown import Shown
 from neardup.frame.storage import Storage, opened
@@ -101,7 +101,7 @@ class Run(Shown, Generic[T]):
 
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         if not self._storage.has(name):
-            raise SpecError(f"this run has no table {name!r}", self.tables[name])
+            raise NoTableError(f"this run has no table {name!r}", self.tables[name])
         return self._storage.table(name, columns)
 
     def to_pandas(self, table: T | None = None) -> pd.DataFrame:
@@ -137,6 +137,8 @@ class Run(Shown, Generic[T]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            if name in self.tables:  # which it has not made: its property said so
+                return self._table(name)
             if not name.startswith("_") and name in _every_name():
                 self.require(name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -146,7 +148,8 @@ class Run(Shown, Generic[T]):
         if verb in self.verbs():
             return
         what = f"{self._storage.name} was made by neardup {self.command}"
-        hint = f"use {', '.join(self.verbs())}, or the tables, which neardup.open gives"
+        ways = filter(None, (", ".join(self.verbs()), "the tables, which neardup.open gives"))
+        hint = f"use {' or '.join(ways)}"
         raise RefusedError(
             f"{what}; {verb} does not work on it", "; ".join(filter(None, (hint, self.advice)))
         )

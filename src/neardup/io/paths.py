@@ -17,7 +17,7 @@ from neardup.io.formats.unread import unread
 from neardup.io.remote import Url, find_remote, is_stored_file, located, short_name
 from neardup.io.source import SourceFile, unreadable
 from neardup.io.streams import STDIN
-from neardup.result_record import RECORD, read_record
+from neardup.result_record import INDEX, RECORD, RECORD_INDEX, read_record
 
 _ENDINGS = {ending: name for name in READ for ending in FORMATS[name].endings}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -119,6 +119,9 @@ def _walk(given: GivenPath) -> list[str]:
     for top, folders, files in os.walk(folder, onerror=refuse):
         if RECORD in files:
             _refuse_result(Path(top), given)
+        if INDEX in files or RECORD_INDEX in files:
+            what = "an index of records" if RECORD_INDEX in files else "an index"
+            raise InputError(f"{given.shown(top)} is {what}", "name the files with the documents")
         folders[:] = [f for f in folders if not f.startswith(".")]
         below = Path(top).relative_to(folder).as_posix()
         names += [f"{below}/{f}".removeprefix("./") for f in files if not _is_hidden(f)]

@@ -8,6 +8,8 @@ from neardup.result_record.decoding import header_of, is_record
 
 #: Its name; it is written last.
 RECORD = "run.json"
+#: The database of an index of documents, and of one of records, in their folders.
+INDEX, RECORD_INDEX = "index.sqlite", "records.sqlite"
 #: Written by an audit, next to the result.
 AUDIT = "audit.json"
 

@@ -129,8 +129,7 @@ def kind_of(record: dict[str, Any]) -> str:
 def again(kind: str) -> str:
     """Return the remedy for the results of a command, see `kind_of`."""
     command, _, engine = kind.partition(" on ")
-    # Clusters are formed again from the result of another run.
-    return f"run neardup {engine or ('dedup' if command == 'recluster' else command)} again"
+    return f"run neardup {engine or command} again"
 
 
 def require(value: Any, kind: Any, name: str, again: str = "run the command again") -> None:

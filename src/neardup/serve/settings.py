@@ -10,8 +10,6 @@ from msgspec import Struct
 from neardup.errors import InputError, SpecError
 
 _SHORTEST = 16  # characters of a token
-#: The file of an index in its folder.
-DATABASE = "index.sqlite"
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 

@@ -21,11 +21,12 @@ from neardup.errors import InputNotFoundError, StoreError
 from neardup.files.temporary_folder import temporary_folder
 from neardup.index.storing.catalogue import Options
 from neardup.index.storing.location import FolderIdentity
+from neardup.result_record import INDEX
 from neardup.serve.group_commit import Decider
 from neardup.serve.http import metrics
 from neardup.serve.loading import compiling_is_logged, load_kernels
 from neardup.serve.messages import Done, Reply
-from neardup.serve.settings import DATABASE, Settings
+from neardup.serve.settings import Settings
 from neardup.serve.writer import WorkerLink, Writer
 
 LOG = logging.getLogger("neardup.serve")
@@ -69,7 +70,7 @@ def run(settings: Settings, address: Address) -> None:
     """
     import uvloop
 
-    if not (Path(settings.index) / DATABASE).is_file():
+    if not (Path(settings.index) / INDEX).is_file():
         raise InputNotFoundError(
             f"{settings.index}: there is no index", "make one with neardup index create"
         )
@@ -144,7 +145,7 @@ class _Supervisor:
     async def _open_index(self) -> None:
         folder = Path(self._settings.index)
         if self._settings.readonly:
-            found = FolderIdentity(folder / DATABASE)
+            found = FolderIdentity(folder / INDEX)
             found.require()
             self._identity = found.known
         else:

@@ -16,10 +16,10 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from neardup.errors import NeardupError, OutputError
 from neardup.files.given_path import GivenPath
@@ -31,8 +31,6 @@ STAGED, _JOURNAL = "outputs", "replaced.json"
 #: Files of a folder that the record lists by name; in larger folders, additions are not noticed.
 _LISTED = 10_000
 _NEVER = "name another output folder, or an empty one"
-#: Gives an empty folder; its content at the end, with a record, appears as the output folder.
-Write: TypeAlias = Callable[[], AbstractContextManager[Path]]
 
 
 def files_below(folder: Path) -> list[str]:
@@ -164,36 +162,21 @@ def _ours(out: Path) -> dict[str, Any]:
 def output_folder(out: Path | GivenPath, overwrite: bool, writes: Iterable[str]) -> Iterator[Path]:
     """Give an empty folder; its content at the end, with a record, appears as ``out``.
 
-    After an error nothing is left of it, and the earlier content is untouched.
-    """
-    with locked_folder(out, overwrite, writes) as write, write() as folder:
-        yield folder
-
-
-@contextmanager
-def locked_folder(out: Path | GivenPath, overwrite: bool, writes: Iterable[str]) -> Iterator[Write]:
-    """Keep other processes and threads away from an output folder, while its content is made.
-
-    Yields:
-        What to call when all is ready to be written.
+    After an error nothing is left of it, and the earlier content is untouched. Other processes
+    and threads are kept away meanwhile.
     """
     given = GivenPath.of(out)
     path = given.path
     check_folder(given, overwrite, writes=writes)
     with given.in_messages():
         state = RunState.create(path / RUN_FOLDER, overwrite=True, resumable=False)
-
-    @contextmanager
-    def write() -> Iterator[Path]:
-        with given.in_messages():
-            folder = state.scratch_folder(STAGED)
-            with system_errors(path):
-                yield folder
-            publish(folder, path)
-
     with closing(state):
         try:
-            yield write
+            with given.in_messages():
+                folder = state.scratch_folder(STAGED)
+                with system_errors(path):
+                    yield folder
+                publish(folder, path)
         finally:
             state.remove()
 

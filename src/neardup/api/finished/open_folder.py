@@ -11,6 +11,7 @@ from neardup.frame.run import class_of
 from neardup.frame.storage import PartsStorage, opened
 from neardup.io.remote import Url, located
 from neardup.options.arguments import expanded
+from neardup.result_record import INDEX, RECORD_INDEX
 
 
 @expanded
@@ -53,11 +54,11 @@ def _index(target: Url | GivenPath) -> Any:
     """Return an index in a local folder; None where there is none."""
     if isinstance(target, Url):
         return None
-    if (target.path / "index.sqlite").is_file():
+    if (target.path / INDEX).is_file():
         from neardup.api.indexes.indexing import Index
 
         return Index.open(target, readonly=True)
-    if (target.path / "records.sqlite").is_file():
+    if (target.path / RECORD_INDEX).is_file():
         from neardup.api.indexes.record_index import RecordIndex
 
         return RecordIndex.open(target, readonly=True)

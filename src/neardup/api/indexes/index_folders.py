@@ -26,6 +26,7 @@ from neardup.index.storing.snapshot import segment_path
 from neardup.index.storing.transactions import Core
 from neardup.io.remote import local_target
 from neardup.recipe import Recipe
+from neardup.result_record import INDEX, RECORD_INDEX
 from neardup.sketch.bands import candidate_probability, recipe_for
 from neardup.spec import Spec, check_similarity
 from neardup.spec import preset as preset_of
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from neardup.api.finished.runs import DedupRun
     from neardup.api.indexes.indexing import Index
     from neardup.results.results import Results
-
-_FILE = "index.sqlite"
 
 #: Failure that a committed document survives.
 Durable = Literal["power", "process"]
@@ -70,13 +69,13 @@ def made_core(
     about: dict[str, Any] = {"recipe": recipe.as_dict(), "spec": spec.as_dict(), "texts": texts}
     if copies is not None:
         about["passages"] = copies._asdict()
-    catalogue = Catalogue(None if folder is None else folder.path / _FILE, options)
+    catalogue = Catalogue(None if folder is None else folder.path / INDEX, options)
     if folder is None:
         catalogue.create(about)
     else:
         with folder.in_messages():
             require_local(folder.path.parent)
-        with index_folder(folder) as new, closing(Catalogue(new / _FILE, options)) as fresh:
+        with index_folder(folder) as new, closing(Catalogue(new / INDEX, options)) as fresh:
             fresh.create(about)
         catalogue.about()  # opens it: a folder that comes there later is another one
     return Core(folder, catalogue, recipe, spec.threshold, texts, copies)
@@ -102,16 +101,16 @@ def opened_core(path: str | os.PathLike[str], options: Options) -> tuple[Core, S
         StoreError: It is damaged, or on a network file system.
     """
     folder = local_target(path)
-    if (folder.path / "records.sqlite").is_file():
+    if (folder.path / RECORD_INDEX).is_file():
         raise InputError(
             f"{folder} is an index of records, made by neardup link",
             "use neardup link --against, or neardup.RecordIndex",
         )
     with folder.in_messages(), ExitStack() as opening:
-        require_index(folder.path / _FILE, "index", "make one with `Index.create`")
+        require_index(folder.path / INDEX, "index", "make one with `Index.create`")
         require_local(folder.path)
-        require_last_commit(folder.path / _FILE)
-        catalogue = Catalogue(folder.path / _FILE, options)
+        require_last_commit(folder.path / INDEX)
+        catalogue = Catalogue(folder.path / INDEX, options)
         opening.callback(catalogue.close)
         about = catalogue.about()
         spec, recipe = Spec.from_dict(about["spec"]), Recipe.from_dict(about["recipe"])
@@ -223,7 +222,7 @@ def copy_index(core: Core, path: str | os.PathLike[str]) -> None:
     with to.in_messages():
         require_local(to.path.parent)
     with index_folder(to) as new, core.reading(), to.in_messages(), system_errors(to.path):
-        core.catalogue.copy_to(new / _FILE)
+        core.catalogue.copy_to(new / INDEX)
         for kind in core.kinds:
             for segment in kind.segments:
                 write_private(segment_path(new, segment.number), segment.content)

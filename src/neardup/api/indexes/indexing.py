@@ -51,7 +51,6 @@ from neardup.index.storing.catalogue import Options
 from neardup.index.storing.index_check import problems_of
 from neardup.index.storing.merging import Merger, compact
 from neardup.index.storing.transactions import Batch, Core
-from neardup.inspect.compare import Comparison, Text, compare
 from neardup.io.remote import local_target
 from neardup.options.arguments import by_preset, expanded, is_given, is_one_document, refuse_column
 from neardup.options.how_read import HowRead, how_read
@@ -67,6 +66,7 @@ from neardup.spec import ShingleSpec, Spec, check_integer
 
 if TYPE_CHECKING:
     from neardup.api.finished.runs import DedupRun
+    from neardup.inspect.compare import Comparison, Text
 
 
 #: Options of several documents, which one by its id and its text has not.
@@ -381,6 +381,8 @@ class Index:
             InputError: Only shingles are stored.
             UnknownIdError: There is no such document.
         """
+        from neardup.inspect.compare import compare
+
         one_text(text, self._items)
         stored = self.get(id)
         if stored is None:

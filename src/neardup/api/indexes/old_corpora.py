@@ -16,10 +16,9 @@ from neardup.files.given_path import GivenPath
 from neardup.io.remote import Url, is_remote, local_target, located
 from neardup.options.how_read import how_read
 from neardup.options.option_groups import Reading
+from neardup.result_record import INDEX, RECORD, RECORD_INDEX
 from neardup.results.results import Results, open_results
 from neardup.state.run_state import RunState
-
-_INDEX = "index.sqlite"
 
 
 def is_corpus(old: object) -> bool:
@@ -35,7 +34,7 @@ def is_corpus(old: object) -> bool:
         except InputNotFoundError:
             return True
         return False
-    return not any((target.path / name).is_file() for name in (_INDEX, "run.json"))
+    return not any((target.path / name).is_file() for name in (INDEX, RECORD_INDEX, RECORD))
 
 
 def about_old(old: Any, corpus: InputCorpus | None) -> dict[str, Any]:
@@ -49,7 +48,7 @@ def about_old(old: Any, corpus: InputCorpus | None) -> dict[str, Any]:
         return {"kind": "corpus", "source": corpus.record(corpus.ends)["source"]}
     path = old.path if isinstance(old, Index | DocumentsRun) else located(old)
     stored = None if path is None else os.fspath(path)
-    if isinstance(old, Index) or (isinstance(path, GivenPath) and (path.path / _INDEX).is_file()):
+    if isinstance(old, Index) or (isinstance(path, GivenPath) and (path.path / INDEX).is_file()):
         return {"kind": "index", "path": stored}
     digest = results_of(old).record["texts_digest"]
     return {"kind": "run", "path": stored, "texts_digest": digest}
@@ -112,6 +111,6 @@ def opened_old(old: Any, opened: ExitStack) -> Index | Results:
     """Open an old index or a run, and read nothing of it yet; closed with ``opened``."""
     if isinstance(old, str | os.PathLike) and not is_remote(located(old)):
         folder = local_target(old)
-        if (folder.path / _INDEX).is_file():
+        if any((folder.path / name).is_file() for name in (INDEX, RECORD_INDEX)):
             return opened.enter_context(Index.open(folder, readonly=True))
     return old if isinstance(old, Index) else results_of(old)

@@ -11,6 +11,7 @@ from neardup.cli.showing import context_option, on_run, open_run, show_events, s
 from neardup.errors import SpecError
 from neardup.linkage.fields import LinkSpec
 from neardup.options.option_groups import Resources, Writing
+from neardup.result_record import INDEX, RECORD_INDEX
 from neardup.spec import Spec, check_similarity
 
 _CHANGED = ("threshold", "cluster", "tree_threshold", "keep", "pairs")
@@ -114,7 +115,7 @@ def report(
     """
     from neardup.memory_plan import show_size
 
-    if (run / "index.sqlite").is_file():
+    if (run / INDEX).is_file():
         from neardup.cli.commands.of_index.command_index import report_index
 
         path = report_index(run, out, options["title"], options["overwrite"])
@@ -190,7 +191,7 @@ def evaluate(run: Path, truth: Path, columns: str | None, json_: bool, **options
     pairs completeness, pairs quality, reduction ratio.
     """
     named = None if columns is None else columns.split(",")
-    if run.is_file() or (run / "records.sqlite").is_file():
+    if run.is_file() or (run / RECORD_INDEX).is_file():
         from neardup.cli.commands.command_link import evaluate_links_of
 
         evaluate_links_of(run, truth, named, json_, options)

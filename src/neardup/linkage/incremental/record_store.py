@@ -33,11 +33,10 @@ from neardup.linkage.fields import LinkSpec
 from neardup.linkage.incremental.field_keys import KnownValues, field_keys, known_values
 from neardup.linkage.link_steps import Linked
 from neardup.recipe import Recipe
+from neardup.result_record import INDEX, RECORD_INDEX
 from neardup.sketch.bands import Bands, candidate_probability
 from neardup.threads import Pool
 
-#: The database of an index of records.
-DATABASE = "records.sqlite"
 _TABLES = (
     "CREATE TABLE learnt (name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum INTEGER NOT NULL)",
     "CREATE TABLE sizes (cluster INTEGER PRIMARY KEY, size INTEGER NOT NULL, checksum NOT NULL)",
@@ -408,7 +407,10 @@ def make_store(linked: Linked, folder: GivenPath | None) -> RecordStore:
         return _filled(linked, None, None)
     with folder.in_messages():
         require_local(folder.path.parent)
-    with index_folder(folder) as new, closing(_filled(linked, GivenPath(str(new)), new / DATABASE)):
+    with (
+        index_folder(folder) as new,
+        closing(_filled(linked, GivenPath(str(new)), new / RECORD_INDEX)),
+    ):
         pass
     return open_store(folder)
 
@@ -421,17 +423,18 @@ def open_store(folder: GivenPath, readonly: bool = False) -> RecordStore:
         RecipeError: It was made by other versions of what keys depend on.
         StoreError: It is damaged, or on a network file system.
     """
-    if (folder.path / "index.sqlite").is_file():
+    if (folder.path / INDEX).is_file():
         raise InputError(
             f"{folder} is an index of documents",
             "use neardup dedup --against, or neardup.Index; for records, make one with "
             "`LinkRun.index`",
         )
     with folder.in_messages():
-        require_index(folder.path / DATABASE, "index of records", "make one with `LinkRun.index`")
+        database = folder.path / RECORD_INDEX
+        require_index(database, "index of records", "make one with `LinkRun.index`")
         require_local(folder.path)
-        require_last_commit(folder.path / DATABASE)
-        return RecordStore(folder, Catalogue(folder.path / DATABASE, Options(readonly)))
+        require_last_commit(database)
+        return RecordStore(folder, Catalogue(database, Options(readonly)))
 
 
 def _counted_in(features: Features, decision: MatchDecision) -> dict[str, Any]:

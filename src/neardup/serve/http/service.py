@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from neardup.errors import IndexMovedError, NeardupError
 from neardup.index.storing.location import FolderIdentity
+from neardup.result_record import INDEX
 from neardup.serve import calls, messages
 from neardup.serve.calls import Call, GivenDocument
 from neardup.serve.http.index_reading import TOGETHER, IndexReader, is_small
@@ -20,7 +21,7 @@ from neardup.serve.http.link import WriterLink
 from neardup.serve.http.metrics import CallMetrics
 from neardup.serve.http.together import Together
 from neardup.serve.problems import ServiceError
-from neardup.serve.settings import DATABASE, Settings
+from neardup.serve.settings import Settings
 
 T = TypeVar("T")
 _LONG_CALLS = 64  # that wait for the thread of those
@@ -92,7 +93,7 @@ class Service:
         self._together = Together(self._small)
 
     def _opened(self) -> IndexReader:
-        FolderIdentity(Path(self.settings.index) / DATABASE, self._identity).require()
+        FolderIdentity(Path(self.settings.index) / INDEX, self._identity).require()
         return IndexReader(self.settings, self._identity)
 
     def reader(self) -> IndexReader:

@@ -16,6 +16,7 @@ from neardup.cli.showing import show_events
 from neardup.cli.suggesting import Suggesting
 from neardup.errors import SpecError, ids_left_out
 from neardup.options.option_groups import Reading
+from neardup.result_record import RECORD_INDEX
 from neardup.values.readable import counted
 
 _index = click.argument("folder", metavar="INDEX", type=o.LOCAL_TARGET)
@@ -86,7 +87,7 @@ def create(folder: Path, run: Path | None, quiet: bool, **options: Any) -> None:
 
 
 def _has_records(folder: Path) -> bool:
-    return (folder / "records.sqlite").is_file()
+    return (folder / RECORD_INDEX).is_file()
 
 
 def _documents(folder: Path, **how: Any) -> Any:
