@@ -30,6 +30,8 @@ _LANGUAGES = """
 """
 STEMMERS = tuple(_LANGUAGES.split())
 
+#: Options of shingles that say which characters are the same.
+FORMS = ("keep_case", "nfkc", "strip_accents", "join_hyphens")
 METHODS = ("lsh", "allpairs")
 PAIRS = ("kept", "all")
 CLUSTERINGS = ("star", "bounded", "components", "louvain")
@@ -109,7 +111,10 @@ class ShingleSpec:
         keep_case: Distinguish upper and lower case; else everything becomes lower case.
         nfkc: Unicode compatibility composition before anything else.
         strip_accents: Remove nonspacing marks, after canonical decomposition.
-        raw: Of characters: keep white space as it is; else runs become one space and ends go.
+        join_hyphens: Join a word that was cut at a line end: a letter, a hyphen, the line end and a
+            small letter. For scanned and typeset texts; ``well-known`` cut there is joined too.
+        raw: Of characters: compare code points as they are, white space and all; else texts are
+            compared in one canonical form, runs of white space become one space and ends go.
         bag: Count repeated shingles: the i-th occurrence is a shingle of its own, and Jaccard
             becomes multiset Jaccard.
         hash_bytes: Bytes of the hash of a shingle: 8, or 4, of which some collide from 100,000 on.
@@ -128,6 +133,7 @@ class ShingleSpec:
     keep_case: bool = option(False)
     nfkc: bool = option(False)
     strip_accents: bool = option(False)
+    join_hyphens: bool = option(False)
     raw: bool = option(False)
     bag: bool = option(False)
     hash_bytes: int = option(8, "[4|8]")
@@ -144,7 +150,7 @@ class ShingleSpec:
             f"`hash_bytes` is {spelled(self.hash_bytes)}; expected 4 or 8",
         )
         check_integer("shingle length", self.n, 1, 64)
-        for name in ("keep_case", "nfkc", "strip_accents", "raw", "bag"):
+        for name in ("keep_case", "nfkc", "strip_accents", "join_hyphens", "raw", "bag"):
             value = getattr(self, name)
             _check(isinstance(value, bool), f"`{name}` is {spelled(value)}; expected True or False")
         words = self.unit == "word"
@@ -154,8 +160,13 @@ class ShingleSpec:
         _check(not (self.raw and words), "raw requires characters as shingles, and they are words")
         if items:
             _check(self.n == 1, f"an item is a shingle by itself, and n is {self.n}", "give item")
-            for name in ("keep_case", "nfkc", "strip_accents", "raw"):
+            for name in (*FORMS, "raw"):
                 _check(not getattr(self, name), f"items are compared as they are, not by `{name}`")
+        _check(
+            not (self.raw and self.join_hyphens),
+            "`join_hyphens` joins words, and `raw` compares code points as they are",
+            "leave one out",
+        )
         for name in ("ignore", "stop_passages"):
             self._check_texts(name)
         for pattern in self.ignore:

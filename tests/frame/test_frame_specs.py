@@ -73,7 +73,7 @@ def test_fields_are_options_and_arguments(spec: type) -> None:
             default = arguments[field.name].default
             assert default == field.default or str(default) == str(field.default), field.name
             assert f"    {field.name}: " in (function.__doc__ or "") or field.name in (
-                *("keep_case", "nfkc", "strip_accents", "stop_passages"),
+                *("keep_case", "nfkc", "strip_accents", "join_hyphens", "stop_passages"),
             )
 
 

@@ -232,6 +232,7 @@ def passages(
     keep_case: bool = False,
     nfkc: bool = False,
     strip_accents: bool = False,
+    join_hyphens: bool = False,
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     cut: bool = False,
@@ -262,7 +263,8 @@ def passages(
         old_delimiter: Delimiter of its CSV files; as ``delimiter`` by default.
         old_reading: How it is read, instead of these: a `neardup.Reading`.
         by: Column, such as an author, by whose values the totals are listed too.
-        stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc`` and ``strip_accents``.
+        stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc``, ``strip_accents`` and
+            ``join_hyphens``.
         ignore: As for `neardup.dedup`, as is ``stop_passages``. Ignored text has no words.
         out: Folder to write to, or URL of one: ``passages.parquet``, ``documents.parquet``,
             ``run.json``, and ``clean`` where documents change.
@@ -299,6 +301,7 @@ def passages(
         keep_case=keep_case,
         nfkc=nfkc,
         strip_accents=strip_accents,
+        join_hyphens=join_hyphens,
         **ignored(ignore, stop_passages),
     )
     cutting = CutSpec(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Unpack
 
@@ -107,6 +108,10 @@ def decontaminate(
     passage: int | None = None,
     shingle: str | ShingleSpec = "word:5",
     min_words: int = 2,
+    keep_case: bool = False,
+    nfkc: bool = False,
+    strip_accents: bool = False,
+    join_hyphens: bool = False,
     cut: bool = False,
     mask: str | None = None,
     texts: bool = False,
@@ -121,6 +126,8 @@ def decontaminate(
         train: The training corpus, as ``source`` for `neardup.dedup`.
         against: The test items, likewise.
         shingle: Units that are compared, such as ``"word:5"``.
+        keep_case: As in `neardup.ShingleSpec`, as are ``nfkc``, ``strip_accents`` and
+            ``join_hyphens``; of both corpora.
         texts: Give the passages with their text.
         test_text: Column with the text of the test items, or several; as ``text`` by default.
         test_id: Column with their ids; positions without it.
@@ -151,6 +158,13 @@ def decontaminate(
         ([False, True], [6])
     """
     unit = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
+    unit = replace(
+        unit,
+        keep_case=keep_case or unit.keep_case,
+        nfkc=nfkc or unit.nfkc,
+        strip_accents=strip_accents or unit.strip_accents,
+        join_hyphens=join_hyphens or unit.join_hyphens,
+    )
     spec = ContainSpec(by, threshold, passage, unit, min_words, cut, mask)
     asked = MatchConditions(spec.kind, spec.minimum, spec.unit, min_words, texts, cut)
     reading, resources, writing = options["reading"], options["resources"], options["writing"]

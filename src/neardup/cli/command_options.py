@@ -51,7 +51,18 @@ _HEADINGS = {Reading: INPUT, Resources: RESOURCES, Writing: OUTPUT}
 _GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
 #: Fields whose heading is another one than that of their group or spec.
 _ADVANCED = {
-    *("store", "run", "stem", "keep_case", "nfkc", "strip_accents", "raw", "bag", "hash_bytes"),
+    *(
+        "store",
+        "run",
+        "stem",
+        "keep_case",
+        "nfkc",
+        "strip_accents",
+        "join_hyphens",
+        "raw",
+        "bag",
+        "hash_bytes",
+    ),
     *("ignore", "stop_passages", "method", "num_bands", "rows", "documents", "scheme", "seed"),
     *("tree_threshold", "pairs", "max_bucket", "tagged"),
 }

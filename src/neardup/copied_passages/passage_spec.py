@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from neardup.errors import SpecError
 from neardup.spec import ORDERS, Order, ShingleSpec, check_integer, check_order, one_of, option
@@ -65,6 +65,7 @@ class PassageSpec:
     keep_case: bool = option(False)
     nfkc: bool = option(False)
     strip_accents: bool = option(False)
+    join_hyphens: bool = option(False)
     ignore: tuple[str, ...] = option((), "REGEX")
     stop_passages: tuple[str, ...] = option((), "FILE")
 
@@ -96,6 +97,7 @@ class PassageSpec:
             keep_case=self.keep_case,
             nfkc=self.nfkc,
             strip_accents=self.strip_accents,
+            join_hyphens=self.join_hyphens,
             ignore=self.ignore,
             stop_passages=self.stop_passages,
         )
@@ -235,4 +237,6 @@ class ContainSpec:
     @property
     def unit(self) -> ShingleSpec:
         """The unit that is compared; for passages, their shortest length in words."""
-        return self.shingle if self.passage is None else ShingleSpec(n=self.passage)
+        if self.passage is None:
+            return self.shingle
+        return replace(self.shingle, unit="word", n=self.passage, raw=False)

@@ -22,6 +22,7 @@ from neardup.memory_plan import plan_decontamination
 from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import Resources, Writing
 from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form
+from neardup.spec import FORMS
 from neardup.threads import Pool
 from neardup.values.json_values import JSON
 
@@ -59,6 +60,7 @@ class ContainSteps(Steps):
             "threshold": None if asked.by == "passage" else asked.minimum,
             "shingle": str(asked.shingle),
             "min_words": asked.min_words,
+            **{name: getattr(asked.shingle, name) for name in FORMS},
             "cut": asked.cut,
             "mask": self.mask,
         }

@@ -2,14 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from neardup.deduplication.local import Outcome
 from neardup.sketch.bands import advice_on_bands
+from neardup.sketch.ignoring import HYPHEN
 
 #: From this share of the documents on, many have fewer tokens than a shingle.
 _SHORT = 0.05
+#: From this share of the documents on, words that were cut at line ends are mentioned.
+_CUT = 0.01
 #: Density is reported where so many documents share a bucket with another one, and each has so many
 #: others in its buckets of a band on average, as a number and as a share of all.
 _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
@@ -17,13 +23,13 @@ _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
 
 @dataclass(frozen=True)
 class Advice:
-    kind: str  # ``empty``, ``short``, ``long shingle``, ``dense`` or ``many``
+    kind: str  # ``empty``, ``short``, ``long shingle``, ``cut words``, ``dense`` or ``many``
     text: str
     value: float  # the number that it is about
 
 
-def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
-    """Yield warnings for a run over ``total`` documents, by one over a sample of them."""
+def advice(outcome: Outcome, texts: pa.LargeStringArray, total: int) -> Iterator[Advice]:
+    """Yield warnings for a run over ``total`` documents, by one over a sample of these texts."""
     counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
     n, one, documents = spec.shingle.n, spec.shingle.unit_name, len(tokens)
     unit, word, items = f"{one}s", one == "word", one == "item"
@@ -44,6 +50,13 @@ def advice(outcome: Outcome, total: int) -> Iterator[Advice]:
         text += f"of median length ({median:.0f} {unit}) has a similarity of {reached:.2f}, below "
         text += f"the threshold of {spec.threshold:g}{remedy}"
         yield Advice("long shingle", text, reached)
+    if not (items or spec.shingle.raw or spec.shingle.join_hyphens):
+        found: Any = pc.match_substring_regex(texts, HYPHEN)
+        cut = found.true_count / max(1, len(texts))
+        if cut > _CUT:
+            text = f"in {_percent(cut)} of the texts a hyphen cuts a word at a line end, and the "
+            text += "halves are compared as two words; `join_hyphens` joins them"
+            yield Advice("cut words", text, cut)
     if density := _density(outcome):
         share = _percent(density)
         text = f"nearly all documents share buckets, each with {share} of the others in each band, "

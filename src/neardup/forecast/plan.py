@@ -311,5 +311,5 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         threads=threads,
         disk=round(output + documents * _METADATA + memory.keys + columns + sets),
         disk_output=output,
-        warnings=tuple(advice(outcome, documents)),
+        warnings=tuple(advice(outcome, looked.texts, documents)),
     )

@@ -49,6 +49,7 @@ def words_of(spec: ShingleSpec) -> ShingleSpec:
         keep_case=spec.keep_case,
         nfkc=spec.nfkc,
         strip_accents=spec.strip_accents,
+        join_hyphens=spec.join_hyphens,
         ignore=spec.ignore,
         stop_passages=spec.stop_passages,
     )

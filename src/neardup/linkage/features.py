@@ -14,7 +14,7 @@ from neardup.kernels.jaccard import Sets
 from neardup.linkage.fields import Field, LinkSpec
 from neardup.match.prefix_index import count_shingles
 from neardup.match.verifying import make_sets
-from neardup.sketch.texts import Ragged, text_buffers
+from neardup.sketch.texts import Ragged, composed_texts, text_buffers
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
 from neardup.threads import Pool
@@ -25,7 +25,8 @@ _BEGIN, _END = "\x02", "\x03"
 RECORD = ShingleSpec(unit="char", n=3, nfkc=True, strip_accents=True)
 _VALUE = ShingleSpec(unit="char", n=2, nfkc=True, strip_accents=True)
 _EXACT = ShingleSpec(unit="char", n=2, keep_case=True, raw=True)
-_NO_WORD, _NO_DIGIT = r"[^\p{L}\p{M}\p{N}]+", r"[^\p{Nd}]+"
+#: A mark belongs to the character before it, of a word or none.
+_NO_WORD, _NO_DIGIT = r"(?:[^\p{L}\p{M}\p{N}]|^\p{M})[^\p{L}\p{N}]*", r"[^\p{Nd}]+"
 #: Which characters of ASCII these leave.
 _COUNT = {
     _NO_WORD: np.array([chr(code).isalnum() for code in range(128)]),
@@ -204,7 +205,11 @@ def _features_of(
 
 
 def plain_values(column: pa.LargeStringArray, field: Field) -> Any:
-    """Return the parts of values that count: letters and digits, digits, a number, or all."""
+    """Return the parts of values that count: letters and digits, digits, a number, or all.
+
+    All values are in canonical composition, without characters that are not compared.
+    """
+    column = composed_texts(column)
     if field.compare == "digits":
         return _replaced(column, _NO_DIGIT, "")
     if field.compare == "numeric":

@@ -331,6 +331,10 @@ class ContainSettings(RecordPart):
     threshold: float | None
     shingle: str
     min_words: Count
+    keep_case: bool
+    nfkc: bool
+    strip_accents: bool
+    join_hyphens: bool
     cut: bool
     mask: str | None
 

@@ -268,7 +268,12 @@ def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":
 
 
 def checked(storage: Storage) -> Results:
-    """Return questions to a result; InputError where its settings are damaged."""
+    """Return questions to a result.
+
+    Raises:
+        InputError: Its settings are damaged.
+        RecipeError: Its texts have other tokens today.
+    """
     found = Results(storage)
     for key in ("spec", "recipe"):
         try:
@@ -276,6 +281,7 @@ def checked(storage: Storage) -> Results:
         except (NeardupError, *DAMAGED) as error:
             what = f"{storage.name}/{RECORD} is damaged at {key}: {error}"
             raise InputError(what, storage.again) from error
+    found.recipe.require_usable(storage.name)
     return found
 
 

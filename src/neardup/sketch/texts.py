@@ -2,7 +2,7 @@
 
 import functools
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -111,17 +111,17 @@ def normalise(texts: Texts, spec: ShingleSpec) -> pa.LargeStringArray:
         return terminated(text)
     if not (spec.nfkc or spec.strip_accents):
         return text
-    ascii = pc.string_is_ascii(text)
-    if pc.all(ascii).as_py() is not False:
-        return text
-    other: Any = pc.filter(text, pc.invert(ascii))
-    if spec.nfkc:
-        other = _normalised(other, "NFKC")
-    if spec.strip_accents:
-        other = _normalised(other, "NFD")
-        other = pc.replace_substring_regex(other, r"\p{Mn}+", "")
-        other = _normalised(other, "NFC")
-    return cast(pa.LargeStringArray, pc.replace_with_mask(text, pc.invert(ascii), other))
+
+    def changed(other: Any) -> Any:
+        if spec.nfkc:
+            other = _normalised(other, "NFKC")
+        if spec.strip_accents:
+            other = _normalised(other, "NFD")
+            other = pc.replace_substring_regex(other, r"\p{Mn}+", "")
+            other = _normalised(other, "NFC")
+        return other
+
+    return _changed(text, changed)
 
 
 def composed(texts: pa.LargeStringArray, keep_case: bool) -> list[str]:
@@ -136,6 +136,27 @@ def composed(texts: pa.LargeStringArray, keep_case: bool) -> list[str]:
     count = characters(data, offsets, *how, codes, starts)
     every = codes[:count].astype("<u4").tobytes().decode("utf-32-le")
     return [every[first:last] for first, last in pairwise(starts.tolist())]
+
+
+def composed_texts(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Return texts in canonical composition, without characters that are not compared."""
+
+    def changed(other: Any) -> Any:
+        return strings_of([text.encode() for text in composed(other, keep_case=True)])
+
+    return _changed(texts, changed)
+
+
+def _changed(text: pa.LargeStringArray, change: Callable[[Any], Any]) -> pa.LargeStringArray:
+    """Return texts, those changed that are not ASCII; null stays."""
+    known: Any = pc.string_is_ascii(text)
+    ascii: Any = pc.fill_null(known, True)
+    if ascii.false_count == 0:
+        return text
+    other: Any = pc.invert(ascii)
+    changed = change(text.filter(other))
+    found: Any = pc.replace_with_mask(cast(Any, text), other, changed)
+    return cast(pa.LargeStringArray, found)
 
 
 def _normalised(text: Any, form: Literal["NFC", "NFD", "NFKC"]) -> Any:

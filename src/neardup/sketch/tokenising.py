@@ -12,7 +12,7 @@ from neardup.kernels.bits import LANES
 from neardup.kernels.text import shingling
 from neardup.kernels.text import tokens as kernels
 from neardup.kernels.text.canonical import MEMORY, alphabet
-from neardup.sketch.ignoring import Ignored
+from neardup.sketch.ignoring import Ignored, join_hyphens
 from neardup.sketch.texts import (
     Ragged,
     Texts,
@@ -146,27 +146,31 @@ class Tokeniser:
         self._stemmer = Stemmer(spec.stem, spec.keep_case) if spec.stem else None
         self._ignored: Ignored | None = None
         if spec.ignore or spec.stop_passages:
-            words = Tokeniser(ShingleSpec(n=1, keep_case=spec.keep_case))
+            of_words = ShingleSpec(n=1, keep_case=spec.keep_case, join_hyphens=spec.join_hyphens)
+            words = Tokeniser(of_words)
             self._ignored = Ignored(spec.ignore, spec.stop_passages, words.word_batches)
 
     def compared(self, texts: Texts) -> pa.LargeStringArray:
-        """Return texts of the same sizes in bytes, with spaces where something is ignored."""
+        """Return texts of the same sizes in bytes, with spaces for ignored parts, words joined."""
         text = as_text(texts, self.spec.unit == "item")
-        if self._ignored is None or not len(text):
+        if not (self._ignored or self.spec.join_hyphens) or not len(text):
             return text
         # A pattern may match every character: that takes many times the size of the text.
         ranges = batches(text_buffers(text)[1])
-        parts = [self._ignored(text.slice(first, last - first)) for first, last in ranges]
+        parts = [text.slice(first, last - first) for first, last in ranges]
+        if self._ignored:
+            parts = [self._ignored(part) for part in parts]
+        if self.spec.join_hyphens:
+            parts = [join_hyphens(part) for part in parts]
         return pa.concat_arrays(parts)
 
     def normalise(self, texts: Texts) -> tuple[np.ndarray, np.ndarray]:
         """Return (data uint8[], offsets int64[documents + 1]) of texts, ready for `tokens`."""
         return text_buffers(normalise(self.compared(texts), self.spec))
 
-    def word_batches(
-        self, data: np.ndarray, offsets: np.ndarray
-    ) -> Iterator[tuple[Ragged, kernels.Spans]]:
+    def word_batches(self, text: pa.LargeStringArray) -> Iterator[tuple[Ragged, kernels.Spans]]:
         """Yield the words of some documents at a time, as `tokens` does, and where they are."""
+        data, offsets = self.normalise(text)
         for first, last in batches(offsets):
             yield self.tokens(data, offsets[first : last + 1], want_bytes=True)
 

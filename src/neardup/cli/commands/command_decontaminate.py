@@ -8,6 +8,7 @@ from neardup.cli.showing import show_events, show_record
 from neardup.copied_passages.passage_spec import ContainSpec
 from neardup.errors import SpecError
 from neardup.options.option_groups import Writing
+from neardup.spec import FORMS, ShingleSpec
 
 _CUT = ("cut", "mask")
 
@@ -26,6 +27,7 @@ _CUT = ("cut", "mask")
 @o.input_options
 @o.second_options("test_", "of the test items")
 @o.shared(ContainSpec, but=_CUT)
+@o.shared(ShingleSpec, *FORMS)
 @o.shared(ContainSpec, *_CUT, group=o.KEPT)
 @o.out_option
 @o.of_output("--texts", help="Give each match with the text of its passage.")

@@ -11,6 +11,7 @@ from neardup.cli import command_options as o
 from neardup.cli.main import as_options
 from neardup.copied_passages.passage_spec import PassageSpec
 from neardup.errors import SpecError
+from neardup.spec import FORMS
 from neardup.values.readable import counted
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
     the exit code is 1 if there are any. Ids are not compared with each other.
 
     With --passages, the share of copied words of the sample, memory, temporary disk and a time.
-    --order-by, --stem, --keep-case, --nfkc and --strip-accents mean the same there as in
-    neardup passages.
+    --order-by, --stem, --keep-case, --nfkc, --strip-accents and --join-hyphens mean the same there
+    as in neardup passages.
     """
     from neardup.deduplication.clock import Clock
     from neardup.forecast.plan import plan
@@ -80,7 +81,7 @@ def _plan_passages(
     from neardup.forecast.passage_plan import PassageLimits, plan_passages
     from neardup.views.text.plan_text import render_passages
 
-    names = ("order_by", "stem", "keep_case", "nfkc", "strip_accents")
+    names = ("order_by", "stem", *FORMS)
     asked = {name: options[name] for name in names} | dict(zip(_GROUPS, groups, strict=True))
     spec = PassageSpec(words, **asked)
     request = o.request_of(inputs, options, Clock())

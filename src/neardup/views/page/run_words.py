@@ -13,7 +13,7 @@ from neardup.views.text.summary_text import EQUAL_WORDS
 from neardup.views.view import Row
 
 _UNITS = {"char": "character"}
-_FLAGS = ("keep_case", "nfkc", "strip_accents", "raw", "bag")
+_FLAGS = ("keep_case", "nfkc", "strip_accents", "join_hyphens", "raw", "bag")
 #: Recall at the threshold below which "still alike 0" would mislead.
 _ENOUGH = 0.9
 
@@ -176,6 +176,8 @@ def _comparing(shingle: ShingleSpec) -> Iterator[str]:
         says += "; different spellings of one character were made the same"
     if shingle.strip_accents:
         says += "; accents were removed"
+    if shingle.join_hyphens:
+        says += "; words were joined that had been cut at a line end"
     if not shingle.keep_case and shingle.unit != "item":
         says += "; case was ignored"
     if shingle.unit == "item":

@@ -226,7 +226,18 @@ def of_matches(record: dict[str, Any]) -> Iterator[Row]:
     )
     if settings["threshold"] is not None:
         yield Row("threshold", f"{settings['threshold']:g}", f"lowest {settings['by']} of a match")
-    yield Row("recall", "1", "each document is compared with all test items, exactly")
+    what = f"of the matches by {settings['by']}, of words as they are compared"
+    yield Row("recall", "1", what + _as_compared(settings))
+
+
+def _as_compared(settings: dict[str, Any]) -> str:
+    """Return which texts an exact comparison takes for different, unless an option is given."""
+    others = {"nfkc": "other widths of letters", "strip_accents": "accents"}
+    left = [name for name in others if not settings[name]]
+    if not left:
+        return ""
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in left)
+    return f"; {' and '.join(others[name] for name in left)} make other words ({options})"
 
 
 def _frequent(record: dict[str, Any]) -> Iterator[Row]:
