@@ -196,8 +196,13 @@ def test_options_reach_the_spec(notes: Path, tmp_path: Path, command: Command) -
     out = tmp_path / "out"
     args = "--preset clinical --threshold 0.8 --bands 20 --rows 4 --seed 7 --pairs all"
     args += " --cluster bounded --tree-threshold 0.3 --scheme oph32 --keep longest"
-    args += " --keep-case --nfkc --strip-accents --join-hyphens --bag --documents 1000000 --order-by date"
-    assert command("dedup", notes, "-o", out, "--max-bucket", 50, *args.split()).code == 0
+    args += " --keep-case --nfkc --strip-accents --join-hyphens --bag --documents 1000000"
+    assert (
+        command(
+            "dedup", notes, "-o", out, "--max-bucket", 50, "--order-by", "date", *args.split()
+        ).code
+        == 0
+    )
     spec = json.loads((out / "run.json").read_text())["spec"]
     flags = dict.fromkeys(("keep_case", "nfkc", "strip_accents", "join_hyphens", "bag"), True)
     assert spec.pop("shingle") == {

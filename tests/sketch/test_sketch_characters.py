@@ -213,7 +213,7 @@ def test_other_versions_of_tokens_are_never_compared(
         neardup.read_signatures(tmp_path / "s.parquet")
     with pytest.raises(RecipeError, match=says):
         Index.open(tmp_path / "index")
-    with pytest.raises(RecipeError, match=says):
-        neardup.open(tmp_path / "out")
-    with pytest.raises(RecipeError, match=says):
-        run.recluster()
+    again = lambda: run.recluster(cluster="components")  # noqa: E731
+    for ask in (again, run.audit, lambda: run.explain(0)):
+        with pytest.raises(RecipeError, match=says):
+            ask()

@@ -26,7 +26,7 @@ class CorpusSearch:
 
     def __init__(self, results: Results, pool: Pool) -> None:
         self._results, self.pool = results, pool
-        self._recipe = recipe = results.recipe
+        self._recipe = recipe = results.usable_recipe
         self._tokeniser = Tokeniser(recipe.shingle)
         self._signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
         order = results.positions_of

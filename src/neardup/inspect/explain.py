@@ -155,7 +155,7 @@ def explain(
     forms: Forms | None = None
     notes: tuple[str, ...] = ()
     try:
-        forms = forms_of(results.texts(np.array(docs), threads), results.recipe.shingle)
+        forms = forms_of(results.texts(np.array(docs), threads), results.usable_recipe.shingle)
     except InputError as error:
         if texts:
             error.hint += f"{'; ' if error.hint else ''}texts=False answers from the tables"

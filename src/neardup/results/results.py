@@ -55,6 +55,12 @@ class Results:
     def recipe(self) -> Recipe:
         return Recipe.from_dict(self.record["recipe"])
 
+    @functools.cached_property
+    def usable_recipe(self) -> Recipe:
+        """The recipe, to compare texts again; RecipeError if they have other tokens today."""
+        self.recipe.require_usable(self.name)
+        return self.recipe
+
     @property
     def documents(self) -> int:
         return int(self.record["counts"]["documents"])
@@ -234,7 +240,7 @@ class Results:
         about = self.record["frame"] or self.record["source"]
         reading = HowRead.of({**about, "partition_bytes": None, "private_ids": self.private_ids})
         opened = reading.open(source)
-        sketcher = Sketcher(replace(self.recipe, num_bands=0, rows=0))
+        sketcher = Sketcher(replace(self.usable_recipe, num_bands=0, rows=0))
         name = opened.id_column
 
         def read(item: tuple[int, Partition]) -> "tuple[np.ndarray, list[pa.Array[Any]]]":
@@ -268,12 +274,7 @@ def rows_as_ids(documents: int) -> "pa.ChunkedArray[Any]":
 
 
 def checked(storage: Storage) -> Results:
-    """Return questions to a result.
-
-    Raises:
-        InputError: Its settings are damaged.
-        RecipeError: Its texts have other tokens today.
-    """
+    """Return questions to a result; InputError where its settings are damaged."""
     found = Results(storage)
     for key in ("spec", "recipe"):
         try:
@@ -281,7 +282,6 @@ def checked(storage: Storage) -> Results:
         except (NeardupError, *DAMAGED) as error:
             what = f"{storage.name}/{RECORD} is damaged at {key}: {error}"
             raise InputError(what, storage.again) from error
-    found.recipe.require_usable(storage.name)
     return found
 
 
