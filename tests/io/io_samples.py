@@ -155,6 +155,11 @@ def texts_of(source: Source) -> list[str]:
     return [text for part in source.partitions() for text in part.read().text.to_pylist()]
 
 
+def names_of(source: Source) -> tuple[str, ...]:
+    """The names of the columns."""
+    return tuple((source.schema() or pa.schema([])).names)
+
+
 def rows_of(source: Source, columns: tuple[str, ...]) -> list[dict[str, Any]]:
     """Some columns of all documents."""
     return [row for part in source.partitions() for row in part.read(columns).columns.to_pylist()]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from io_samples import opened, rows_of, texts_of
+from io_samples import names_of, opened, rows_of, texts_of
 
 from neardup.errors import ColumnError, EncodingError, FormatError
 from neardup.io.outputs import check_output
@@ -35,7 +35,7 @@ def test_quoting_and_line_ends(tmp_path: Path, end: str, size: int) -> None:
     assert rows_of(source, ("id", "c")) == [
         {"id": str(i + 1), "c": c} for i, c in enumerate(("x", "y", "z", None, None))
     ]
-    assert source.column_names() == ("id", 'te"xt', "c")
+    assert names_of(source) == ("id", 'te"xt', "c")
     parts = list(source.partitions())
     counts = [len(part.read().text) for part in parts]
     tables = [part.table(None, n) for part, n in zip(parts, counts, strict=True)]

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from io_samples import opened, rows_of, texts_of
+from io_samples import names_of, opened, rows_of, texts_of
 
 from neardup.errors import (
     ColumnError,
@@ -75,7 +75,7 @@ def test_folder_of_texts(tmp_path: Path, size: int) -> None:
     rows = rows_of(source, ("path", "text"))
     assert [row["path"] for row in rows] == sorted([*names, "empty.txt"])
     assert texts_of(source)[0] == "a/nul.txt\x00\r\n" + "é" * 40 == rows[0]["text"]
-    assert source.id_column == "path" and source.column_names() == ("path", "text")
+    assert source.id_column == "path" and names_of(source) == ("path", "text")
     assert sum(part.size for part in source.partitions()) == source.total_bytes
     with pytest.raises(ColumnError, match="there are path, text"):
         texts_of(opened(tmp_path, text="body"))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from io_samples import FILES, FRAMES, ROWS, TEXTS, frame, made, opened, rows_of, texts_of
+from io_samples import FILES, FRAMES, ROWS, TEXTS, frame, made, names_of, opened, rows_of, texts_of
 
 from common import Tune
 from neardup.errors import FormatError, InputError
@@ -47,14 +47,14 @@ def test_frames(kind: str, partition_bytes: int) -> None:
     assert source.files == [] and source.format == "frame" and source.rereadable
     if kind not in ("list", "iterator"):
         assert rows_of(source, ("id",)) == [{"id": i} for i in range(len(expected))]
-        assert source.column_names() == ("id", "text", "score")
+        assert names_of(source) == ("id", "text", "score")
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_series(kind: str) -> None:
     source = opened(frame(kind)["text"], text="body")
     assert texts_of(source) == TEXTS
-    assert source.column_names() == ("body",)
+    assert names_of(source) == ("body",)
 
 
 def test_strings_that_have_a_schema_of_their_own() -> None:
