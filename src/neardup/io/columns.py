@@ -131,7 +131,9 @@ def check_schema(name: str, schema: pa.Schema, columns: Columns, code: bool = Fa
         raise ColumnError(f"{name}: {what} is the name of two columns", "rename one of them")
     for column in columns.required:
         type = type_at(schema, column)
-        if column not in columns.text and pa.types.is_nested(type):
+        # Of records, which have no texts, a list without a value is no list.
+        is_checked = bool(columns.text) or column not in names
+        if is_checked and column not in columns.text and pa.types.is_nested(type):
             is_id = column == columns.id
             what = "an id" if is_id else "compared"
             raise ColumnError(
