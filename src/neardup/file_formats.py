@@ -3,6 +3,8 @@
 from itertools import chain
 from typing import NamedTuple
 
+_ENTRIES = "entries.entry_partitions"
+
 
 class FileFormat(NamedTuple):
     """A format of texts in files.
@@ -13,15 +15,23 @@ class FileFormat(NamedTuple):
         codecs: Those that can be asked for; none of a format that nothing is converted to. The
             first is the default of one whose parts are compressed.
         packed: Whether its parts are compressed: an ending after its own means nothing.
+        text: The columns that the column ``text`` stands for.
     """
 
     endings: tuple[str, ...]
     reader: str = ""
     codecs: tuple[str, ...] = ()
     packed: bool = False
+    text: tuple[str, ...] = ("text",)
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether a record is some lines of text, which are written as they were read."""
+        return self.reader == _ENTRIES
 
 
 _OF_LINES = ("gzip", "zstd", "none")
+_OF_CITATIONS = ("title", "abstract")
 _OF_PARQUET = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
 FORMATS = {
     "jsonl": FileFormat((".jsonl", ".ndjson", ".json"), "jsonl", _OF_LINES),
@@ -32,7 +42,15 @@ FORMATS = {
         (".arrow", ".feather", ".ipc"), "arrow_tables", ("lz4", "zstd", "none"), packed=True
     ),
     "text": FileFormat((".txt",), "text_files"),
+    "excel": FileFormat((".xlsx", ".xls", ".xlsb", ".xlsm", ".ods"), "excel", packed=True),
+    "ris": FileFormat((".ris",), _ENTRIES, text=_OF_CITATIONS),
+    "nbib": FileFormat((".nbib",), _ENTRIES, text=_OF_CITATIONS),
+    "bibtex": FileFormat((".bib",), _ENTRIES, text=_OF_CITATIONS),
+    "endnote": FileFormat((".xml",), _ENTRIES, text=_OF_CITATIONS),
+    "vcard": FileFormat((".vcf",), _ENTRIES),
 }
+#: Options of reading that are for files of some formats.
+OF_SOME = {"delimiter": ("csv", "tsv"), "sheet": ("excel",), "header_row": ("excel",)}
 #: Names of those that are read, and of those that a corpus can be converted to.
 READ = tuple(name for name, of in FORMATS.items() if of.reader)
 WRITTEN = tuple(name for name, of in FORMATS.items() if of.codecs)

@@ -324,7 +324,7 @@ def passages(
         opened, added = inputs.new.source, ADDED if annotate else None
         check_output(opened, writing.format, added, compression=writing.compression)
         if cutting.cuts:
-            check_changer(opened)
+            check_changer(opened, writing.format)
         form, limits = (writing.format, writing.compression), (resources.bytes, resources.threads)
         return PassageSteps(inputs, spec, cutting, by, *form, *limits)
 

@@ -178,7 +178,7 @@ def decontaminate(
         corpus = InputCorpus.open(train, reading, state=state)
         check_output(corpus.source, writing.format)
         if cut:
-            check_changer(corpus.source)
+            check_changer(corpus.source, writing.format)
         if writing.removed:
             check_added(corpus, writing.format, CLOSEST)
         with naming("test_"):

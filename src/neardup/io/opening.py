@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from neardup.errors import InputError, SpecError
-from neardup.file_formats import FORMATS
+from neardup.file_formats import FORMATS, OF_SOME
 from neardup.files.given_path import GivenPath
 from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
@@ -45,9 +45,10 @@ def open_source(
         raise SpecError(
             f"`partition_bytes` is {partition_bytes}, expected at least {_MINIMUM_BYTES}"
         )
+    of_some = {"delimiter": delimiter, "sheet": columns.sheet, "header_row": columns.header_row}
     paths = given_paths(source)
     if paths is None:
-        for name, value in (("input_format", input_format), ("delimiter", delimiter)):
+        for name, value in {"input_format": input_format, **of_some}.items():
             if value is not None:
                 raise SpecError(f"`{name}` is {value!r} for a frame; it is for files only")
         if columns.skip_large:
@@ -56,6 +57,11 @@ def open_source(
 
         return FrameSource(source, replace(columns, skip_large=None), partition_bytes)
     files = find_files(paths, input_format)
+    for name, value in of_some.items():
+        if value is not None and not any(file.format in OF_SOME[name] for file in files):
+            what = "CSV" if name == "delimiter" else "of Excel or LibreOffice"
+            hint = f"leave it out, or set `input_format`={OF_SOME[name][0]!r}"
+            raise SpecError(f"`{name}` is given, and no input is {what}", hint)
     if delimiter is not None:
         files = _delimited(files, delimiter)
     if copy_folder is not None:
@@ -89,11 +95,8 @@ def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
         raise SpecError(
             f"`delimiter` is {delimiter!r}; expected one ASCII character", "such as ';' or '\\t'"
         )
-    if not any(file.format in ("csv", "tsv") for file in files):
-        raise SpecError(
-            "`delimiter` is given, and no input is CSV", "leave it out, or set `input_format`='csv'"
-        )
-    return [replace(f, delimiter=delimiter) if f.format in ("csv", "tsv") else f for f in files]
+    applies = OF_SOME["delimiter"]
+    return [replace(f, delimiter=delimiter) if f.format in applies else f for f in files]
 
 
 def accepted(source: Any) -> Any:
@@ -138,6 +141,8 @@ class FileSource(Source):
         formats = {file.format for file in files}
         self.format = formats.pop() if len(formats) == 1 else "mixed"
         self.columns = columns
+        if self.format in FORMATS:
+            self.columns = self._of_format(0)
         self.id_column = columns.id or ("path" if self.format == "text" else None)
         sizes = [file.size for file in files if file.size is not None]
         self.rereadable = len(sizes) == len(files)
@@ -198,13 +203,19 @@ class FileSource(Source):
         return self._hive[number]
 
     def present(self, file: int, names: Sequence[str]) -> list[str]:
-        found, columns = self.files[file], replace(self.columns, extra=())
+        found, columns = self.files[file], replace(self._of_format(file), extra=())
         first = next(_of(found.format).cut(file, found, columns, _FIRST_BYTES), None)
         return [] if first is None else first.present(names)
 
     def _columns_of(self, number: int) -> Columns:
         extra = [name for name in self.columns.extra if name not in self._values(number)]
-        return replace(self.columns, extra=tuple(extra))
+        return replace(self._of_format(number), extra=tuple(extra))
+
+    def _of_format(self, number: int) -> Columns:
+        """Return the columns, with those of a file that its format has for ``text``."""
+        if self.columns.text != ("text",):
+            return self.columns
+        return replace(self.columns, text=FORMATS[self.files[number].format].text)
 
     def layout(self, file: int) -> Layout:
         if file not in self._layouts:

@@ -68,7 +68,7 @@ def check_output(
             check_new(name, there, added.names)
         target = format or layout.format
         for index, field in enumerate(fields):
-            if (str(field.type), target) not in checked:
+            if target in WRITTEN and (str(field.type), target) not in checked:
                 _check_field(f"{name}: {called(field.name, index)}", field, target)
                 checked.add((str(field.type), target))
 
@@ -141,8 +141,9 @@ def plan_outputs(
         converted = layout.format != native.format
         if len(numbers) > 1:
             first, end = bisect_left(files, number), bisect_right(files, number)
-            same = not converted and compression is None
-            name = unique_name(_output_name(source.files[number].name, same, layout), taken)
+            of = source.files[number]
+            same = not converted and compression is None and native.format == of.format
+            name = unique_name(_output_name(of.name, same, layout), taken)
             outputs.append(OutputFile(name, first, end, layout, converted))
             continue
         part_bytes = TUNING.output_bytes
@@ -185,7 +186,7 @@ def _layout(
 
 def _ending(layout: Layout) -> str:
     packed = "" if FORMATS[layout.format].packed else _COMPRESSIONS[layout.compression]
-    return f".{layout.format}{packed}"
+    return f"{FORMATS[layout.format].endings[0]}{packed}"
 
 
 def _output_name(name: str, same: bool, layout: Layout) -> str:

@@ -35,6 +35,9 @@ class SourceFile:
     content: bytes | None = field(default=None, repr=False)  # all bytes of a pipe
     delimiter: str = ""  # of CSV and TSV, where it is another one than by the format
     directory: str = ""  # that a relative path is relative to
+    #: Remarks on what was read of it, a sentence each; and what stays in memory once it was read.
+    notes: list[str] = field(default_factory=list, repr=False, compare=False)
+    decoded: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     #: Reads a file of a source that is too large for the cache of the system.
     ahead: ReadAhead | None = field(default=None, repr=False, compare=False)
 
@@ -79,6 +82,8 @@ class Columns:
     max_document: int = MAX_DOCUMENT  # bytes of a text, and of a record of JSON lines or CSV
     #: Leave out larger ones, and count them; else one is refused. None where it can't be chosen.
     skip_large: bool | None = None
+    sheet: str | None = None  # of Excel and LibreOffice; the first one without it
+    header_row: int | None = None  # of such a sheet, from 1; the first with a cell without it
     items: bool = False  # texts are baskets: lists of items, see `neardup.sketch.baskets`
 
     def __post_init__(self) -> None:
@@ -229,11 +234,12 @@ class Layout:
 
     format: str  # jsonl, csv, tsv, parquet, arrow or text
     compression: str | None = None  # gzip, zstd; for Parquet and Arrow the codec, in Arrow's words
-    header: bytes = b""  # first bytes of a CSV or TSV file, with the line end
+    header: bytes = b""  # first bytes of a file of CSV, TSV or entries, with the line end
     schema: pa.Schema | None = None  # of the records as a table; None for JSON lines
     text: tuple[str, ...] = ()  # columns of long texts: Parquet does not try a dictionary
     delimiter: str = ""  # see `SourceFile`
     views: pa.Schema | None = None  # the same as the input has it, if that has views of strings
+    footer: bytes = b""  # last bytes of a file of entries
 
 
 class Source(ABC):

@@ -82,7 +82,7 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
 
 
 class _LineWriter(RecordWriter):
-    """JSON lines, CSV, TSV.
+    """JSON lines, CSV, TSV, entries.
 
     Of gzip, each write is a separate member, which any thread can make; zstd is one stream, since
     some readers stop at the end of its first frame.
@@ -108,6 +108,11 @@ class _LineWriter(RecordWriter):
                 data, ends = csv_rows(records, DELIMITERS[layout.format], "", "\n")
             records = view_of(data, 0, int(ends[-1]))
         return self._packed(cast(memoryview, records))
+
+    def _end(self) -> None:
+        if self._layout.footer:
+            self._sink.write(self._packed(self._layout.footer))
+        super()._end()
 
     def _packed(self, data: bytes | memoryview) -> bytes | memoryview:
         if self._layout.compression != "gzip":

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from neardup import __version__
+from neardup.file_formats import OF_SOME
 from neardup.files.given_path import GivenPath
 from neardup.io.opening import accepted, given_paths, open_source
 from neardup.io.paths import find_files
@@ -51,18 +52,21 @@ class HowRead(Reading):
         return cls(**{k: v for k, v in values.items() if k in known and v is not None})
 
     def of_another(self, source: object) -> Self:
-        """Return how another source is read: no setting for files or CSV if it has none.
+        """Return how another source is read: without options for formats that it has not.
 
         Raises:
             InputError: Its files can't be found, or have formats that are not known.
         """
         paths = given_paths(source)
+        none: dict[str, Any] = dict.fromkeys(OF_SOME)
         if paths is None:
-            return replace(self, delimiter=None, skip_large=False)
-        if self.delimiter is None:
+            return replace(self, skip_large=False, **none)
+        if all(getattr(self, name) is None for name in OF_SOME):
             return self
-        is_csv = any(file.format in ("csv", "tsv") for file in find_files(paths, None))
-        return self if is_csv else replace(self, delimiter=None)
+        there = {file.format for file in find_files(paths, None)}
+        for name in [name for name, formats in OF_SOME.items() if there & {*formats}]:
+            del none[name]
+        return replace(self, **none)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it in JSON values."""
@@ -74,7 +78,8 @@ class HowRead(Reading):
         """Open a source; ``extra`` are other columns that the first pass reads."""
         size, text = parse_size(self.max_document, "max_document"), tuple(self.text)
         errors, large = self.encoding_errors, self.skip_large
-        columns = Columns(text, self.id, errors, extra, size, large, self.items)
+        of_sheet = self.sheet, self.header_row
+        columns = Columns(text, self.id, errors, extra, size, large, *of_sheet, self.items)
         how = self.input_format, self.delimiter, self.partition_bytes
         return open_source(source, columns, *how, copy_folder)
 

@@ -42,7 +42,8 @@ def open_table(
     asked, columns = how or Reading(), Columns((), extra=tuple(needed))
     if how is not None:
         size = parse_size(how.max_document, "max_document")
-        columns = Columns((), None, how.encoding_errors, columns.extra, size, how.skip_large)
+        limits = columns.extra, size, how.skip_large, how.sheet, how.header_row
+        columns = Columns((), None, how.encoding_errors, *limits)
     return open_source(source, columns, asked.input_format, asked.delimiter, copy_folder=folder)
 
 

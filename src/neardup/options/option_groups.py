@@ -16,7 +16,7 @@ from neardup.errors import SpecError, spelled
 from neardup.file_formats import CODECS, READ, WRITTEN
 from neardup.files.given_path import GivenPath
 from neardup.memory_plan import memory_of, parse_size
-from neardup.spec import one_of, option
+from neardup.spec import check_integer, one_of, option
 
 if TYPE_CHECKING:
     from neardup.deduplication.clock import Listener
@@ -38,6 +38,9 @@ class Reading:
         id: Column with your ids, each once, or a path; positions without it.
         input_format: Format of all files; by the ending of each without it.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
+        sheet: Sheet of Excel or LibreOffice; the first one by default.
+        header_row: Its row with the names of the columns, from 1; the first that is not empty by
+            default.
         encoding_errors: ``"strict"`` refuses text that is not UTF-8; ``"replace"`` repairs and
             counts it.
         max_document: Size that a text, or a record of JSON lines or CSV, may have, in bytes or as
@@ -48,13 +51,15 @@ class Reading:
             Tables and clean corpus have them.
 
     Raises:
-        SpecError: ``text`` names no columns, or ``max_document`` is no size.
+        SpecError: ``text`` names no columns, ``max_document`` is no size, or ``header_row`` no row.
     """
 
     text: str | Sequence[str] = option("text", "NAME[,NAME...]")
     id: str | None = option(None, "NAME")
     input_format: str | None = option(None, one_of(READ))
     delimiter: str | None = option(None, "CHARACTER")
+    sheet: str | None = option(None, "NAME")
+    header_row: int | None = option(None, "N")
     encoding_errors: str = option("strict", "[strict|replace]")
     max_document: int | str = option("256MB", "SIZE")
     skip_large: bool = option(False)
@@ -67,6 +72,8 @@ class Reading:
         if not text:
             raise SpecError("`text` names no column", "name at least one column with the text")
         object.__setattr__(self, "text", tuple(text))
+        if self.header_row is not None:
+            check_integer("`header_row`", self.header_row, 1, 1 << 20)
         object.__setattr__(self, "max_document", parse_size(self.max_document, "max_document"))
 
 
@@ -203,6 +210,8 @@ class FileOptions(TypedDict, total=False):
 
     input_format: str | None
     delimiter: str | None
+    sheet: str | None
+    header_row: int | None
     encoding_errors: str
     max_document: int | str
     skip_large: bool

@@ -89,6 +89,8 @@ class InputSource(RecordPart):
     input_format: Format | None
     encoding_errors: Literal["strict", "replace"]
     delimiter: Annotated[str, Meta(max_length=2)] | None
+    sheet: str | None
+    header_row: Count | None
     max_document: Count
     skip_large: bool
     partition_bytes: Count

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from neardup.arrays import array_of
 from neardup.deduplication.reading import PartitionRows
 from neardup.errors import SpecError
+from neardup.file_formats import FORMATS
 from neardup.io.formats.column_paths import LIST, steps_to
 from neardup.io.formats.jsonl import strings_in
 from neardup.io.source import Records, Source, TextFiles
@@ -25,8 +26,8 @@ from neardup.io.source import Records, Source, TextFiles
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def check_changer(source: Source) -> None:
-    """Refuse an input whose records can't be changed."""
+def check_changer(source: Source, format: str | None) -> None:
+    """Refuse an input whose records can't be changed; ``format`` is that of the output."""
     if len(source.columns.text) != 1:
         raise SpecError(
             f"the text is in {len(source.columns.text)} columns, and it can't be cut in several",
@@ -42,6 +43,11 @@ def check_changer(source: Source) -> None:
         raise SpecError(
             "the input has files of several formats, which can't be cut together",
             "cut the files of each format by themselves",
+        )
+    if format is None and source.format in FORMATS and FORMATS[source.format].has_entries:
+        raise SpecError(
+            f"{source.format} records are written as they are, and can't be cut",
+            "write another format, such as `format`='jsonl'",
         )
 
 
@@ -62,7 +68,6 @@ def changer(
         changed: Gives the new texts of some documents, by their numbers among these; only of those
             that change.
     """
-    check_changer(source)
     (name,) = source.columns.text
     delimiter = next((file.delimiter for file in source.files if file.delimiter), "")
     delimiter = delimiter or ("\t" if source.format == "tsv" else ",")

@@ -299,17 +299,22 @@ def cut(
         return
     with _opened(file) as opened:
         check_schema(file.path, opened.schema, columns)
-        left, last = file.size or 0, None
-        for part in cut_batches(_batches(opened), index, file.path, columns, partition_bytes):
-            if last is not None:
-                yield last
-            if file.size is not None:
-                # Sizes are those in memory, but those of a file add up to the file's.
-                part.start, part.size = file.size - left, min(part.size, left)
-            left, last = left - part.size, part
+        batches = _batches(opened)
+        yield from in_file(file, cut_batches(batches, index, file.path, columns, partition_bytes))
+
+
+def in_file(file: SourceFile, parts: Iterable[MemoryPartition]) -> Iterator[MemoryPartition]:
+    """Yield partitions with sizes that add up to the file's, instead of those in memory."""
+    left, last = file.size or 0, None
+    for part in parts:
         if last is not None:
-            last.size += max(0, left)
             yield last
+        if file.size is not None:
+            part.start, part.size = file.size - left, min(part.size, left)
+        left, last = left - part.size, part
+    if last is not None:
+        last.size += max(0, left)
+        yield last
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:

@@ -5,17 +5,14 @@ from typing import NamedTuple
 
 from neardup.io.remote import last_name
 
-#: Endings of files that pandas reads: its function, and the method that writes another file.
+#: The functions of pandas that read files of other endings.
 _PANDAS = {
-    **dict.fromkeys((".xlsx", ".xls", ".xlsb", ".xlsm", ".ods"), ("read_excel", ".csv")),
-    **dict.fromkeys((".pkl", ".pickle"), ("read_pickle", ".parquet")),
-    **dict.fromkeys((".h5", ".hdf", ".hdf5"), ("read_hdf", ".parquet")),
-    **dict.fromkeys((".sas7bdat", ".xpt"), ("read_sas", ".parquet")),
-    ".dta": ("read_stata", ".parquet"),
-    ".sav": ("read_spss", ".parquet"),
-    ".xml": ("read_xml", ".csv"),
+    **dict.fromkeys((".pkl", ".pickle"), "read_pickle"),
+    **dict.fromkeys((".h5", ".hdf", ".hdf5"), "read_hdf"),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "read_sas"),
+    ".dta": "read_stata",
+    ".sav": "read_spss",
 }
-_WRITERS = {".csv": "to_csv({new!r}, index=0)", ".parquet": "to_parquet({new!r})"}
 _DATABASES = (".sqlite", ".sqlite3", ".db")
 #: Endings of other tables: the Python that converts one.
 _PYTHON = {
@@ -95,9 +92,8 @@ def _converted(path: str, ending: str) -> str:
     old = _shown(path, ending)
     stem = old[: len(old) - len(ending)]
     if ending in _PANDAS:
-        function, new = _PANDAS[ending]
-        written = _WRITERS[new].format(new=stem + new)
-        return f'convert it: python -c "import pandas; pandas.{function}({old!r}).{written}"'
+        written = f"pandas.{_PANDAS[ending]}({old!r}).to_parquet({f'{stem}.parquet'!r})"
+        return f'convert it: python -c "import pandas; {written}"'
     if ending in _PYTHON:
         code = _PYTHON[ending].format(old=old, new=f"{stem}.parquet")
         of_table = ", with the NAME of its table" if "NAME" in code else ""

@@ -1,0 +1,187 @@
+"""BibTeX: bibtexparser splits entries, pylatexenc makes text of LaTeX."""
+
+import logging
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from bibtexparser.middlewares.names import NameParts
+from bibtexparser.middlewares.names import parse_single_name_into_parts as parts_of_name
+from bibtexparser.model import DuplicateFieldKeyBlock, ParsingFailedBlock, String
+from bibtexparser.model import Entry as Block
+from bibtexparser.splitter import Splitter
+from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
+
+from neardup.io.formats.entries.citation_columns import COLUMNS, column_value
+from neardup.io.formats.entries.entry_syntax import Entry, Syntax, Values
+
+_FIELDS = {
+    "id": "key",
+    "type": "type",
+    "year": "year date",
+    "journal": "journal journaltitle booktitle",
+    "number": "number issue",
+    "keywords": "keywords keyword",
+}
+_BLOCK = re.compile(rb"^[ \t]*@[ \t]*(\w*)[ \t]*[{(]", re.M)
+#: Blocks that are no entries, and those of them that entries need.
+_OTHERS = (b"string", b"preamble", b"comment")
+_NEEDED = _OTHERS[:1]
+_SPACES = re.compile(rb"\s*")
+_PLUS, _AND = re.compile(r'(?<!\\)[{}"#]'), re.compile(r"(?<!\\)[{}]|\s+and\s+")
+_OPEN = "Unexpectedly reached end of file"
+
+#: Splitting logs parts of entries that are wrong.
+_splitting = threading.local()
+logging.getLogger("bibtexparser.splitter").addFilter(lambda _: not hasattr(_splitting, "now"))
+
+
+def _blocks(text: str) -> list[Any]:
+    _splitting.now = True
+    try:
+        return Splitter(text).split().blocks
+    finally:
+        del _splitting.now
+
+
+class _Bibtex(Syntax):
+    columns = COLUMNS
+    mark = _BLOCK
+    no_mark = "no line begins with '@', as each entry of BibTeX does"
+
+    def read(self, chunk: bytes) -> Iterator[Entry]:
+        kind = self.mark.match(chunk)
+        if kind is None or kind[1].lower() in _OTHERS:
+            return
+        end = 0
+        for block in _blocks(chunk.decode(errors="surrogateescape")):
+            raw = (block.raw or "").encode(errors="surrogateescape")
+            start = chunk.find(raw, end)
+            if isinstance(block, DuplicateFieldKeyBlock):
+                block = block.ignore_error_block
+            if isinstance(block, Block):
+                end = start + len(raw)
+                body = raw[:-1].rstrip().removesuffix(b",").rstrip()
+                found = _SPACES.match(chunk, end)
+                yield Entry(start, start + len(body), found.end() if found else end, block)
+            elif isinstance(block, ParsingFailedBlock):
+                open = _OPEN in getattr(block.error, "abort_reason", "")
+                what = "the entry does not end" if open else "the entry is no valid BibTeX"
+                yield Entry(start, start, len(chunk), wrong=what)
+                return
+
+    def values(self, content: Any, context: bytes) -> Values:
+        strings, found = (
+            _strings(context),
+            {"key": [content.key], "type": [content.entry_type.lower()]},
+        )
+        for field in content.fields:
+            found.setdefault(field.key.lower(), []).append(_joined(str(field.value), strings))
+        return found
+
+    def value(self, values: Values, column: str) -> str:
+        names = _FIELDS.get(column, column)
+        found = {name: list(map(_text, values.get(name, ()))) for name in names.split()}
+        if column in ("url", "doi"):  # where ~ is a character
+            found = {column: [value.strip("{}") for value in values.get(column, ())]}
+        if column == "author":
+            found = {"author": [_text(_persons(value)) for value in values.get("author", ())[:1]]}
+        return column_value(found, column, names)
+
+    def added(self, values: Mapping[str, str], line_end: str) -> str:
+        clean = str.maketrans("{}", "()")
+        fields = (f"  {name} = {{{value.translate(clean)}}}" for name, value in values.items())
+        return "".join(f",{line_end}{field}" for field in fields)
+
+    def context(self, data: bytes) -> bytes:
+        return _others(data, _NEEDED)
+
+    def frame(self, parts: Iterable[bytes]) -> tuple[bytes, bytes]:
+        return b"".join(_others(part, _OTHERS) for part in parts), b""
+
+
+def _others(data: bytes, kinds: tuple[bytes, ...]) -> bytes:
+    """Return the blocks of some kinds, and what is between each and the next one."""
+    marks = [(mark.start(), mark[1].lower()) for mark in _BLOCK.finditer(data)]
+    spans = pairwise([*marks, (len(data), b"")])
+    return b"".join(data[start:end] for (start, kind), (end, _) in spans if kind in kinds)
+
+
+@lru_cache(maxsize=8)
+def _strings(context: bytes) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for block in _blocks(context.decode(errors="surrogateescape")):
+        if isinstance(block, String):
+            found[block.key.lower()] = _joined(str(block.value), found)
+    return found
+
+
+def _joined(value: str, strings: Mapping[str, str]) -> str:
+    """Return a value without what encloses it, and with the texts of strings for their names.
+
+    >>> _joined('"a {#} " # jan # { 1999}', {"jan": "January"})
+    'a {#} January 1999'
+    """
+    found = []
+    for part in map(str.strip, _split(value, _PLUS)):
+        is_enclosed = len(part) > 1 and part[0] + part[-1] in ('""', "{}")
+        found.append(part[1:-1] if is_enclosed else strings.get(part.lower(), part))
+    return "".join(found)
+
+
+def _persons(value: str) -> str:
+    """Return names with the family name first.
+
+    >>> _persons("Hans van Damme and {A and B} and Doe, Jr., Jane and others")
+    'van Damme, Hans; {A and B}; Doe, Jane, Jr.'
+    """
+    names = [parts_of_name(name, strict=False) for name in _split(value, _AND)]
+    return "; ".join(_person(name) for name in names if name != NameParts(last=["others"]))
+
+
+def _split(value: str, between: re.Pattern[str]) -> Iterator[str]:
+    """Split a value where a pattern is, but not in braces or quotes; it finds these too."""
+    start, depth, quoted = 0, 0, False
+    for mark in between.finditer(value):
+        depth += {"{": 1, "}": -1}.get(mark[0], 0)
+        quoted ^= mark[0] == '"' and not depth
+        if mark[0] not in '{}"' and not depth and not quoted:
+            yield value[start : mark.start()]
+            start = mark.end()
+    yield value[start:]
+
+
+def _person(name: NameParts) -> str:
+    parts = ([*name.von, *name.last], name.first, name.jr)
+    return ", ".join(" ".join(part) for part in parts if part)
+
+
+@lru_cache(maxsize=1 << 14)
+def _text(value: str) -> str:
+    r"""Return the text of some LaTeX.
+
+    >>> _text(r'{M}{\"u}ller: 5% of $\alpha$')
+    'Müller: 5% of α'
+    """
+    if "\\" not in value:
+        return " ".join(value.translate(_PLAIN).split())
+    value = re.sub(r"(?<!\\)%", r"\\%", value)
+    if len(re.findall(r"(?<!\\)\$", value)) % 2:
+        value = re.sub(r"(?<!\\)\$", r"\\$", value)
+    return " ".join(_decoder().latex_to_text(value).split())
+
+
+_PLAIN = str.maketrans("~", " ", "{}")
+
+
+@lru_cache(maxsize=1)
+def _decoder() -> LatexNodes2Text:
+    known = get_default_latex_context_db()
+    known.add_context_category("plain", prepend=True, macros=[MacroTextSpec("url", "%s")])
+    return LatexNodes2Text(latex_context=known, math_mode="text")
+
+
+SYNTAX = {"bibtex": _Bibtex()}

@@ -1,0 +1,145 @@
+"""Partitions of files of entries: found in the bytes, read by their syntax, copied as they are."""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neardup.arrays import PAD
+from neardup.errors import DependencyError, FormatError
+from neardup.io.columns import Column, check_new, check_schema, strings_schema
+from neardup.io.formats.byte_partitions import BytePartition, Fields
+from neardup.io.formats.entries.entry_syntax import Entry, Syntax
+from neardup.io.formats.json_text import Joined
+from neardup.io.formats.large_records import RecordLimit
+from neardup.io.source import Columns, Layout, Rows, SourceFile
+from neardup.io.streams import Extent, Raw, bom_size, cut_stream
+from neardup.kernels.scanning import ABSENT, PLAIN
+from neardup.tuning import TUNING
+
+#: The modules of the formats.
+_MODULES = {"ris": "ris", "nbib": "ris", "bibtex": "bibtex", "endnote": "endnote", "vcard": "vcard"}
+_HEAD = 4096  # bytes of a file that are checked
+_BAD_HINT = "`skip_bad`=True leaves such records out and counts them"
+
+
+class EntryPartition(BytePartition):
+    def __init__(
+        self,
+        index: int,
+        file: SourceFile,
+        columns: Columns,
+        extent: Extent,
+        skip: int,
+        read: tuple[Syntax, bytes],
+    ) -> None:
+        super().__init__(index, file, columns, extent, skip)
+        self._syntax, self._context = read
+
+    def found(self, raw: Raw) -> np.ndarray:
+        return _bounds_of(self._entries(raw))
+
+    def _entries(self, raw: Raw) -> list[Entry]:
+        found = list(self._syntax.entries(_bytes(raw)))
+        wrong = next((entry for entry in found if entry.wrong), None)
+        if wrong is not None:
+            raise FormatError(f"{self.position(wrong.start)}: {wrong.wrong}", _BAD_HINT)
+        return found
+
+    def fields(
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+    ) -> Fields:
+        entries = self._entries(raw)
+        if (fitting := self.fitting(raw, _bounds_of(entries))) is not None:
+            entries = [entries[row] for row in fitting]
+        self.check(len(entries), count)
+        chosen = entries if rows is None else [entries[row] for row in rows]
+        syntax = self._syntax
+        every = [syntax.values(entry.content, self._context) for entry in chosen]
+        found = [syntax.value(values, name) for name in names for values in every]
+        data, ends = _concatenated([value.encode(errors="surrogateescape") for value in found])
+        spans = np.stack([ends[:-1], ends[1:]], axis=1).astype(np.int32)
+        kinds = np.where(spans[:, 0] < spans[:, 1], PLAIN, ABSENT).astype(np.uint8)
+        spans, kinds = spans.reshape(len(names), -1, 2), kinds.reshape(len(names), -1)
+        return Fields(Raw(data, int(ends[-1])), spans, kinds, len(chosen))
+
+    def names(self, raw: Raw, rows: Rows) -> list[str]:
+        return list(self._syntax.columns)
+
+    def schema(self) -> pa.Schema:
+        return strings_schema(self._syntax.columns)
+
+    def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
+        check_new(self._file.path, self._syntax.columns, added.column_names)
+        line_end = "\r\n" if b"\r\n" in raw.data[: min(raw.size, 4096)].tobytes() else "\n"
+        columns = [column.cast(pa.large_string()) for column in added.columns]
+        rows = pa.Table.from_arrays(columns, added.column_names).to_pylist()
+        given = ({name: value for name, value in row.items() if value is not None} for row in rows)
+        return _concatenated(
+            [self._syntax.added(values, line_end).encode() if values else b"" for values in given]
+        )
+
+    def _lossless_column(self, reader: Any, k: int, name: str) -> Column:
+        return reader.strings(k, name)
+
+
+def _bytes(raw: Raw) -> bytes:
+    return raw.data[: raw.size].tobytes()
+
+
+def _bounds_of(entries: Sequence[Entry]) -> np.ndarray:
+    return np.array([entry[:3] for entry in entries], np.int32).reshape(-1, 3)
+
+
+def _concatenated(values: Sequence[bytes]) -> Joined:
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int64)
+    return np.frombuffer(b"".join((*values, bytes(PAD))), np.uint8), ends
+
+
+def cut(
+    index: int, file: SourceFile, columns: Columns, partition_bytes: int
+) -> Iterator[EntryPartition]:
+    """Cut a file into partitions of complete entries; one of other text is refused."""
+    syntax = _syntax_of(file)
+    check_schema(file.path, strings_schema(syntax.columns), columns)
+    skip, context, seen, blank = 0, b"", False, True
+
+    def last_end(raw: Raw, final: bool, position: int, line: int | None) -> int:
+        nonlocal skip, context, seen, blank
+        data = _bytes(raw)
+        skip = 0 if position else bom_size(file.path, data[:8])
+        data = data[skip:]
+        wrong = "" if position or not data.strip() else syntax.check(data[:_HEAD])
+        end = len(data) if final else syntax.complete(data)
+        if end:
+            context += syntax.context(data[:end])
+            seen, blank = seen or bool(syntax.mark.search(data)), blank and not data.strip()
+        if final and not seen and not blank:
+            wrong = wrong or syntax.no_mark
+        if wrong:
+            raise FormatError(f"{file.path}: {wrong}", "name its format with `input_format`")
+        return skip + end if end else 0
+
+    limit = RecordLimit(columns.max_document, None)
+    for extent in cut_stream(file, partition_bytes, last_end, limit):
+        yield EntryPartition(index, file, columns, extent, skip, (syntax, context))
+
+
+def layout(file: SourceFile, columns: Columns) -> Layout:
+    """How the entries of a file are written: as they are, with what they need before them."""
+    syntax = _syntax_of(file)
+    parts = (_bytes(part.raw()) for part in cut(0, file, columns, TUNING.partition_bytes))
+    header, footer = syntax.frame(parts)
+    schema = strings_schema(syntax.columns)
+    return Layout(file.format, file.compression, header, schema, columns.text, footer=footer)
+
+
+def _syntax_of(file: SourceFile) -> Syntax:
+    try:
+        found: Syntax = import_module(f"{__package__}.{_MODULES[file.format]}").SYNTAX[file.format]
+    except ImportError as error:
+        what = f"{file.path} needs neardup[citations]"
+        raise DependencyError(what, "pip install 'neardup[citations]'") from error
+    return found

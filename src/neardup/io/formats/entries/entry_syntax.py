@@ -1,0 +1,78 @@
+"""What a format of entries is: where they begin, what they have, how a field is put in."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+#: Values of an entry by the names that its format has for them, those without a column too.
+Values: TypeAlias = Mapping[str, Sequence[str]]
+
+
+class Entry(NamedTuple):
+    """Where an entry is in bytes: its start, where a field can be put in, and its end.
+
+    ``content`` is what its values are found in, and ``wrong`` says why it can't be read.
+    """
+
+    start: int
+    insert: int
+    end: int
+    content: Any = None
+    wrong: str = ""
+
+    def after(self, start: int) -> "Entry":
+        """Return the same in bytes that have others before them."""
+        return self._replace(
+            start=start + self.start, insert=start + self.insert, end=start + self.end
+        )
+
+
+class Syntax(ABC):
+    """A format of entries."""
+
+    #: The columns of its records.
+    columns: tuple[str, ...]
+    #: Where an entry begins; what is said of a file without any.
+    mark: re.Pattern[bytes]
+    no_mark: str
+
+    @abstractmethod
+    def read(self, chunk: bytes) -> Iterable[Entry]:
+        """Find the entries from one mark to the next; also in what is before the first mark."""
+
+    @abstractmethod
+    def values(self, content: Any, context: bytes) -> Values:
+        """Return all that an entry has."""
+
+    @abstractmethod
+    def value(self, values: Values, column: str) -> str:
+        """Return the value of a column; empty where there is none."""
+
+    @abstractmethod
+    def added(self, values: Mapping[str, str], line_end: str) -> str:
+        """Return fields that are put into an entry."""
+
+    def entries(self, data: bytes) -> Iterator[Entry]:
+        """Find all entries."""
+        for start, end in pairwise([0, *(m.start() for m in self.mark.finditer(data)), len(data)]):
+            for entry in self.read(data[start:end]):
+                yield entry.after(start)
+
+    def complete(self, data: bytes) -> int:
+        """Return the end of the entries that are known to be complete; 0 for none."""
+        starts = [found.start() for found in self.mark.finditer(data)]
+        return starts[-1] if len(starts) > 1 else 0
+
+    def check(self, head: bytes) -> str:
+        """Return what is wrong with a file, from its first bytes."""
+        return ""
+
+    def context(self, data: bytes) -> bytes:
+        """Return that part of some data which the values of later entries may need."""
+        return b""
+
+    def frame(self, parts: Iterable[bytes]) -> tuple[bytes, bytes]:
+        """Return what an output has before the entries and after them; from all bytes of a file."""
+        return b"", b""

@@ -1,0 +1,248 @@
+"""Files of citations and contacts: their columns, their records as they were, and bad ones."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from entry_samples import BIBTEX, ENDNOTE, FILES, NBIB, RIS, VCARD
+from io_samples import opened, texts_of, zst
+
+import neardup
+from neardup.errors import FormatError
+
+#: Columns of texts, where those of the format do not do.
+TEXT: dict[str, Any] = {"a.vcf": "name"}
+NAMES = list(FILES)
+
+
+def text_of(name: str) -> Any:
+    return TEXT.get(f"a.{name.split('.')[1]}", "text")
+
+
+def records_of(path: Path, partition_bytes: int = 8 << 20) -> list[dict[str, str]]:
+    """The columns of all records that have a value."""
+    parts = opened(path, partition_bytes, text=text_of(path.name)).partitions()
+    rows = [row for part in parts for row in part.read(None).columns.to_pylist()]
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]
+
+
+def copied(path: Path, rows: np.ndarray | None = None) -> bytes:
+    """The bytes of some records, by `Partition.records`."""
+    (part,) = opened(path, text=text_of(path.name)).partitions()
+    return bytes(part.records(rows, len(part.read().text)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [64, 300, 8 << 20])
+@pytest.mark.parametrize("kind", ["plain", "crlf", "mark", "gz", "zst"])
+@pytest.mark.parametrize("name", NAMES)
+def test_columns(tmp_path: Path, name: str, kind: str, size: int) -> None:
+    text, expected = FILES[name]
+    raw = text.encode()
+    if kind == "crlf":
+        raw = raw.replace(b"\n", b"\r\n")
+    if kind == "mark":
+        raw = b"\xef\xbb\xbf" + raw
+    path = tmp_path / (f"{name}.{kind}" if kind in ("gz", "zst") else name)
+    path.write_bytes({"gz": gzip.compress, "zst": zst}.get(kind, bytes)(raw))
+    assert records_of(path, size) == expected
+
+
+def test_files_that_were_put_together(tmp_path: Path) -> None:
+    for name in NAMES:
+        text, expected = FILES[name]
+        if name != "a.xml":
+            path = tmp_path / name
+            path.write_bytes(b"\xef\xbb\xbf" + text.encode() + b"\n\xef\xbb\xbf" + text.encode())
+            assert records_of(path) == expected * 2
+
+
+def test_records_as_they_were(tmp_path: Path) -> None:
+    for name in NAMES:
+        (tmp_path / name).write_text(FILES[name][0])
+    ris = RIS[RIS.index("TY") :].replace("2.\nTY", "TY").replace("3.\nTY", "TY")
+    assert copied(tmp_path / "a.ris").decode() == ris
+    assert copied(tmp_path / "a.nbib").decode() == NBIB
+    assert copied(tmp_path / "a.vcf").decode() == VCARD
+    found = copied(tmp_path / "a.bib").decode()
+    assert found == BIBTEX[BIBTEX.index("@Article") :].replace("text between entries\n", "")
+    found = copied(tmp_path / "a.xml").decode()
+    assert found == ENDNOTE[ENDNOTE.index("<record>") :].replace("</records></xml>\n", "\n")
+    # Of some of them, each is complete.
+    second = copied(tmp_path / "a.ris", np.array([1])).decode()
+    assert second == ris[ris.index("TY  - CHAP") : ris.index("TY  - BOOK")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_default_text_is_title_and_abstract(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name][0])
+    texts = texts_of(opened(path, text=text_of(name)))
+    keys = ("name",) if name == "a.vcf" else ("title", "abstract")
+    assert texts == [" ".join(row.get(key, "") for key in keys) for row in FILES[name][1]]
+
+
+def read_by_others(path: Path) -> list[str]:
+    """The titles, or names, that another reader of a format finds in a file."""
+    if path.suffix == ".ris":
+        import rispy
+
+        return [row.get("title", row.get("primary_title")) for row in rispy.loads(path.read_text())]
+    if path.suffix == ".nbib":
+        import nbib
+
+        return [row["title"] for row in nbib.read_file(path)]
+    if path.suffix == ".bib":
+        from pybtex.database import parse_file
+
+        return [entry.fields["title"] for entry in parse_file(path).entries.values()]
+    if path.suffix == ".vcf":
+        import vobject
+
+        return [card.fn.value for card in vobject.readComponents(path.read_text())]
+    found = ElementTree.parse(path).getroot()
+    assert (found.tag, found[0].tag) == ("xml", "records")
+    return ["".join(title.itertext()) for title in found.iter("title")]
+
+
+def many(name: str) -> str:
+    """A file of 12 records with 4 titles, each of them three times."""
+    titles = [f"An evaluation of memory number {'abcd'[i % 4] * 3}" for i in range(12)]
+    entry = {
+        "ris": "TY  - JOUR\nTI  - {}\nAU  - Smith, J.\nID  - {}\nER  - \n\n",
+        "nbib": "PMID- {1}\nTI  - {0}\nFAU - Smith, John\n\n",
+        "bib": "@article{{key{1}, title = {{{0}}}, journal = jm}}\n\n",
+        "xml": "<record><rec-number>{1}</rec-number><titles><title>{0}</title></titles></record>",
+        "vcf": "BEGIN:VCARD\nVERSION:3.0\nN:;;;;\nFN:{}\nUID:{}\nEND:VCARD\n",
+    }[name.split(".")[1]]
+    body = "".join(entry.format(title, i) for i, title in enumerate(titles))
+    head = {"a.bib": '@string{jm = "Journal"}\n', "a.xml": "<xml><records>"}.get(name, "")
+    return head + body + ("</records></xml>" if name == "a.xml" else "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_other_readers_open_what_is_written(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(many(name))
+    out = tmp_path / "out"
+    how: dict[str, Any] = {"text": text_of(name), "shingle": "word:2", "progress": False}
+    run = neardup.dedup(path, out=out, removed=True, id="id", **how)
+    assert run.summary["counts"]["kept"] == 4
+    ending = path.suffix
+    assert sorted(read_by_others(out / f"clean/part-00000{ending}")) == [
+        f"An evaluation of memory number {c * 3}" for c in "abcd"
+    ]
+    removed = out / f"removed/part-00000{ending}"
+    assert len(read_by_others(removed)) == 8
+    kept = {str(row) for row in run.clusters.column("doc_id").to_pylist()[:4]}
+    found = re.findall(r"duplicate.of\W+(?:key)?(\d+)", removed.read_text(), re.IGNORECASE)
+    assert set(found) == {key.removeprefix("key") for key in kept} and len(found) == 8
+    # It is read again, by the command too.
+    again = neardup.dedup(out / "clean", out=tmp_path / "again", **how)
+    assert again.summary["counts"]["kept"] == 4
+    removed_id = run.clusters.column("doc_id")[4].as_py()
+    assert "tokens; removed" in str(neardup.open(out).explain(removed_id))
+
+
+def test_strings_of_bibtex_are_those_before_an_entry(tmp_path: Path) -> None:
+    path = tmp_path / "a.bib"
+    entries = [f"@article{{k{i}, title={{Title {i}}}, journal=j{i // 10}}}\n" for i in range(100)]
+    for i in range(10):
+        entries.insert(11 * i, f'@string{{j{i} = "Journal {i}"}}\n')
+    path.write_text("".join(entries))
+    for size in (64, 500, 8 << 20):
+        found = [row["journal"] for row in records_of(path, size)]
+        assert found == [f"Journal {i // 10}" for i in range(100)]
+    neardup.dedup(path, out=tmp_path / "out", shingle="word:1", progress=False)
+    from pybtex.database import parse_file
+
+    read = parse_file(tmp_path / "out/clean/part-00000.bib").entries
+    assert read["k99"].fields["journal"] == "Journal 9" and len(read) == 100
+
+
+BAD = [
+    ("a.ris", RIS.replace("TY  - CHAP\n", ""), "line 23: no record before this tag"),
+    ("b.ris", "XX  - 1\n" + RIS, "line 1: no record before this tag"),
+    ("c.ris", "<html>\nno citations\n</html>\n", "no line begins with 'TY  - '"),
+    ("a.nbib", "no citations\n", "no line begins with a tag"),
+    ("a.bib", "\n@misc{a, title = {b}\n\n@misc{c, title={d}}\n", "line 2: the entry does not end"),
+    ("b.bib", "@misc{c, title={d}}\n@misc{a, title = {b}", "line 2: the entry does not end"),
+    ("c.bib", "@misc{a title = {zebrafinch}}\n", "line 1: the entry is no valid BibTeX"),
+    ("d.bib", "no citations\n", "no line begins with '@'"),
+    ("a.xml", ENDNOTE.replace("</rec-number>", ""), "line 3: the record is no well-formed XML"),
+    ("b.xml", ENDNOTE.replace("</record>", ""), "line 1: the record does not end"),
+    ("c.xml", ENDNOTE.replace("A &lt;", "&nbsp;"), "line 1: the record is no well-formed XML"),
+    ("d.xml", '<!DOCTYPE a [<!ENTITY b "c">]>\n' + ENDNOTE[ENDNOTE.index("<xml") :], "DOCTYPE"),
+    ("e.xml", "<?xml version='1.0'?><TEI><record/></TEI>", "no XML of EndNote"),
+    ("f.xml", ENDNOTE.replace("UTF-8", "ISO-8859-1"), "it is in ISO-8859-1"),
+    ("g.xml", "<xml><records></records></xml>", "no element 'record'"),
+    ("a.vcf", VCARD.replace("END:VCARD\n\n", "\n"), "line 1: the contact does not end"),
+    ("b.vcf", "no contacts\n", "no line is 'BEGIN:VCARD'"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), BAD, ids=[bad[0] for bad in BAD])
+def test_bad_files(tmp_path: Path, name: str, text: str, said: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(FormatError) as caught:
+        records_of(path)
+    assert str(caught.value).startswith(f"{path}: ") and said in str(caught.value)
+    assert "zebrafinch" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_nothing_is_logged(tmp_path: Path) -> None:
+    path = tmp_path / "a.bib"
+    path.write_text("@misc{a title = {zebrafinch}}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "neardup", "dedup", str(path), "-o", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "zebrafinch" not in done.stderr and "Parsing" not in done.stderr
+
+
+def test_invalid_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "a.ris"
+    path.write_bytes(RIS.encode().replace(b"Its abstract", b"Its \xff"))
+    with pytest.raises(neardup.errors.EncodingError, match="line 23"):
+        records_of(path)
+    (part,) = opened(path, encoding_errors="replace").partitions()
+    found = part.read()
+    assert found.text.to_pylist()[1] == "Second Its \ufffd." and found.replaced == 1
+    assert b"Its \xff" in copied_replacing(path)
+
+
+def copied_replacing(path: Path) -> bytes:
+    (part,) = opened(path, encoding_errors="replace").partitions()
+    return bytes(part.records(None, 3))  # type: ignore[arg-type]
+
+
+def test_large_records(tmp_path: Path) -> None:
+    path = tmp_path / "a.ris"
+    path.write_text(RIS.replace("First abstract.", "word " * 1000))
+    with pytest.raises(FormatError, match="line 4: a record of more than 1,000 bytes"):
+        records_of_small(path)
+    (part,) = opened(path, max_document=1000, skip_large=True).partitions()
+    found = part.read()
+    assert len(found.text) == 2 and found.skipped == 1
+
+
+def records_of_small(path: Path) -> None:
+    for part in opened(path, max_document=1000).partitions():
+        part.read()
+
+
+def test_an_empty_file_has_no_records(tmp_path: Path) -> None:
+    for name in NAMES:
+        for text in ("", "\n\n \n"):
+            path = tmp_path / name
+            path.write_text(text)
+            assert records_of(path) == []
