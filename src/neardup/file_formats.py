@@ -15,7 +15,7 @@ class FileFormat(NamedTuple):
         codecs: Those that can be asked for; none of a format that nothing is converted to. The
             first is the default of one whose parts are compressed.
         packed: Whether its parts are compressed: an ending after its own means nothing.
-        text: The columns that the column ``text`` stands for.
+        text: The columns that are meant by ``text``.
     """
 
     endings: tuple[str, ...]
@@ -50,7 +50,7 @@ FORMATS = {
     "vcard": FileFormat((".vcf",), _ENTRIES),
 }
 #: Options of reading that are for files of some formats.
-OF_SOME = {"delimiter": ("csv", "tsv"), "sheet": ("excel",), "header_row": ("excel",)}
+APPLIES_TO = {"delimiter": ("csv", "tsv"), "sheet": ("excel",), "header_row": ("excel",)}
 #: Names of those that are read, and of those that a corpus can be converted to.
 READ = tuple(name for name, of in FORMATS.items() if of.reader)
 WRITTEN = tuple(name for name, of in FORMATS.items() if of.codecs)

@@ -46,7 +46,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "notes.md": (b"x", "unknown ending '.md'", ""),
     "notes.md.gz": (gzip.compress(b"x"), "unknown ending '.md'", ""),
     "noending": (b"x", "its name has no ending", ""),
-    "x.xlsx": (b"PK\3\4", "unknown ending '.xlsx'", "pandas.read_excel('FILE.xlsx')"),
+    "x.dta": (b"x", "unknown ending '.dta'", "pandas.read_stata('FILE.dta'"),
     "x.avro": (b"Obj\1", "unknown ending '.avro'", "polars.read_avro("),
     "x.docx": (b"PK\3\4", "unknown ending '.docx'", "pandoc -t plain "),
     "x.zip": (b"PK\3\4", "unknown ending '.zip'", "unzip "),

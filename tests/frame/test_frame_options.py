@@ -260,6 +260,8 @@ def _source(option: str) -> tuple[Path, dict[str, Any], dict[str, Any]]:
         lines = [";".join(rows[0]), *(";".join(row.values()) for row in rows)]
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return path, {option: ";"}, {}
+    if option in ("sheet", "header_row"):
+        return _workbook(rows, option)
     if option == "encoding_errors":
         _lines(path, rows)
         path.write_bytes(path.read_bytes().replace(b"w0x0", b"w0\xff"))
@@ -273,6 +275,23 @@ def _source(option: str) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     if option == "id":
         return _lines(path, rows), {option: "id"}, {option: "absent"}
     return _lines(path, rows), {option: True}, {}
+
+
+def _workbook(
+    rows: list[dict[str, str]], option: str
+) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    """Return a workbook whose texts are in the second sheet, or below a title."""
+    import openpyxl
+
+    book, path = openpyxl.Workbook(), Path("notes.xlsx")
+    sheet: Any = book.active
+    sheet.append(["a title"])
+    if option == "sheet":
+        sheet = book.create_sheet("Notes")
+    for row in (list(rows[0]), *(list(row.values()) for row in rows)):
+        sheet.append(row)
+    book.save(path)
+    return path, {option: "Notes" if option == "sheet" else 2}, {}
 
 
 @pytest.fixture(scope="module")

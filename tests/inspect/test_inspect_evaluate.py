@@ -366,7 +366,7 @@ def test_one_id_that_is_not_text_spares_the_others(kernels: None, tmp_path: Path
 
 
 BAD: dict[str, tuple[str, bytes, str]] = {
-    "ending": ("t.xlsx", b"", "unknown ending '.xlsx'"),
+    "ending": ("t.dta", b"", "unknown ending '.dta'"),
     "none": ("", b"", "no such file"),
     "empty csv": ("t.csv", b"", "no columns that are known; it has no columns|header|empty"),
     "csv that is not": ("t.csv", b"id,group\na,b,c\n", "has 3 fields, the header 2"),

@@ -249,7 +249,7 @@ def test_endings_of_compressed_files(tmp_path: Path) -> None:
         ("x.feather.zst", "feather within zstd", "unzstd"),
         ("x.tgz", "unknown ending '.tgz'", "tar xf"),
         ("README.gz", "unknown ending '.gz'", "`input_format`"),
-        ("x y.xlsx", "unknown ending '.xlsx'", "read_excel('FILE.xlsx')"),
+        ("x y.dta", "unknown ending '.dta'", "read_stata('FILE.dta')"),
     ):
         with pytest.raises(FormatError, match=what) as caught:
             opened(put(tmp_path / name, "a"))

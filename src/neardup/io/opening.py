@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from neardup.errors import InputError, SpecError
-from neardup.file_formats import FORMATS, OF_SOME
+from neardup.file_formats import APPLIES_TO, FORMATS
 from neardup.files.given_path import GivenPath
 from neardup.io.hive import HivePartition, hive_values
 from neardup.io.paths import all_exist, find_files
@@ -45,10 +45,10 @@ def open_source(
         raise SpecError(
             f"`partition_bytes` is {partition_bytes}, expected at least {_MINIMUM_BYTES}"
         )
-    of_some = {"delimiter": delimiter, "sheet": columns.sheet, "header_row": columns.header_row}
+    for_formats = {"delimiter": delimiter, "sheet": columns.sheet, "header_row": columns.header_row}
     paths = given_paths(source)
     if paths is None:
-        for name, value in {"input_format": input_format, **of_some}.items():
+        for name, value in {"input_format": input_format, **for_formats}.items():
             if value is not None:
                 raise SpecError(f"`{name}` is {value!r} for a frame; it is for files only")
         if columns.skip_large:
@@ -57,10 +57,10 @@ def open_source(
 
         return FrameSource(source, replace(columns, skip_large=None), partition_bytes)
     files = find_files(paths, input_format)
-    for name, value in of_some.items():
-        if value is not None and not any(file.format in OF_SOME[name] for file in files):
+    for name, value in for_formats.items():
+        if value is not None and not any(file.format in APPLIES_TO[name] for file in files):
             what = "CSV" if name == "delimiter" else "of Excel or LibreOffice"
-            hint = f"leave it out, or set `input_format`={OF_SOME[name][0]!r}"
+            hint = f"leave it out, or set `input_format`={APPLIES_TO[name][0]!r}"
             raise SpecError(f"`{name}` is given, and no input is {what}", hint)
     if delimiter is not None:
         files = _delimited(files, delimiter)
@@ -95,7 +95,7 @@ def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
         raise SpecError(
             f"`delimiter` is {delimiter!r}; expected one ASCII character", "such as ';' or '\\t'"
         )
-    applies = OF_SOME["delimiter"]
+    applies = APPLIES_TO["delimiter"]
     return [replace(f, delimiter=delimiter) if f.format in applies else f for f in files]
 
 

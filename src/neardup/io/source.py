@@ -35,7 +35,7 @@ class SourceFile:
     content: bytes | None = field(default=None, repr=False)  # all bytes of a pipe
     delimiter: str = ""  # of CSV and TSV, where it is another one than by the format
     directory: str = ""  # that a relative path is relative to
-    #: Remarks on what was read of it, a sentence each; and what stays in memory once it was read.
+    #: Remarks from reading it, a sentence each; and tables that stay in memory once they were read.
     notes: list[str] = field(default_factory=list, repr=False, compare=False)
     decoded: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     #: Reads a file of a source that is too large for the cache of the system.

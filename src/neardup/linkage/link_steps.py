@@ -149,7 +149,8 @@ def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
     features = make_features(records.columns, spec, pool)
     _check(records, features)
     candidates = candidates_of(records, features, spec, pool)
-    notes = (*empty_notes(records), *block_notes(records, features, candidates, spec))
+    notes = (*records.notes, *empty_notes(records))
+    notes += block_notes(records, features, candidates, spec)
     notes += tuple(constant_fields(records, features, spec))
     return Blocked(records, spec, features, candidates, notes)
 

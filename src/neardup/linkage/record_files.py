@@ -62,6 +62,7 @@ class Records:
             bool[records], whether it is from the second one; None where there is none.
         private_ids: Whether no message or page may have an id.
         skipped: Records that were left out for their size.
+        notes: Remarks from reading the files, a sentence each.
     """
 
     names: tuple[str, ...]
@@ -72,6 +73,7 @@ class Records:
     origin: tuple[str, np.ndarray] | None = None
     private_ids: bool = False
     skipped: int = 0
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return sum(len(ids) for ids in self.ids)
@@ -163,7 +165,8 @@ def read_records(
         )
     origin = _origin(tables[0], spec) if b is None else None
     private = reading.private_ids
-    return Records(tuple(names), ids, columns, sizes[0], id, origin, private, skipped)
+    notes = tuple(note for of in given.opened for file in of.source.files for note in file.notes)
+    return Records(tuple(names), ids, columns, sizes[0], id, origin, private, skipped, notes)
 
 
 def _origin(table: pa.Table, spec: LinkSpec) -> tuple[str, np.ndarray] | None:

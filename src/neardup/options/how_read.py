@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from neardup import __version__
-from neardup.file_formats import OF_SOME
+from neardup.file_formats import APPLIES_TO
 from neardup.files.given_path import GivenPath
 from neardup.io.opening import accepted, given_paths, open_source
 from neardup.io.paths import find_files
@@ -58,13 +58,13 @@ class HowRead(Reading):
             InputError: Its files can't be found, or have formats that are not known.
         """
         paths = given_paths(source)
-        none: dict[str, Any] = dict.fromkeys(OF_SOME)
+        none: dict[str, Any] = dict.fromkeys(APPLIES_TO)
         if paths is None:
             return replace(self, skip_large=False, **none)
-        if all(getattr(self, name) is None for name in OF_SOME):
+        if all(getattr(self, name) is None for name in APPLIES_TO):
             return self
         there = {file.format for file in find_files(paths, None)}
-        for name in [name for name, formats in OF_SOME.items() if there & {*formats}]:
+        for name in [name for name, formats in APPLIES_TO.items() if there & {*formats}]:
             del none[name]
         return replace(self, **none)
 

@@ -15,7 +15,7 @@ def _counted(number: int, noun: str) -> str:
 def text_notes(
     files: Sequence[SourceFile], partitions: Iterable[tuple[int, int, int]], name: str = ""
 ) -> list[str]:
-    """Return what was noted of files, and a note for each of the first ones without a text.
+    """Return the remarks from reading files, and a note for each of the first ones without a text.
 
     Args:
         files: Of the source.

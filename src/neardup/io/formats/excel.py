@@ -22,7 +22,7 @@ from neardup.spec import nearest
 _LOOKED_AT = 50  # rows in which a header is looked for
 _CELL = 32  # bytes of a cell, also of an empty one between others
 _DIMENSION = re.compile(rb'<dimension ref="[A-Z]+[0-9]+:([A-Z]+)([0-9]+)"')
-#: Times of days, days without a time: how fastexcel writes them, and what they become.
+#: Times of a day, days without a time: the texts of fastexcel, and those instead.
 _TIMES = (("^1899-12-3[01] ([0-9:.]+)$", r"\1"), ("^([0-9]{4}-[0-9]{2}-[0-9]{2}) 00:00:00$", r"\1"))
 #: Numbers that fastexcel rounds, to nine decimals, and those that it may have rounded to 0.
 _ROUNDED, _FRACTION, _NOTHING = r"\.[0-9]{8,9}$", r"\.[0-9]", "^-?0$"

@@ -104,7 +104,7 @@ class _Bibtex(Syntax):
 
 
 def _others(data: bytes, kinds: tuple[bytes, ...]) -> bytes:
-    """Return the blocks of some kinds, and what is between each and the next one."""
+    """Return the blocks of some kinds, each with all up to the next one."""
     marks = [(mark.start(), mark[1].lower()) for mark in _BLOCK.finditer(data)]
     spans = pairwise([*marks, (len(data), b"")])
     return b"".join(data[start:end] for (start, kind), (end, _) in spans if kind in kinds)

@@ -10,7 +10,7 @@ COLUMNS = (
     *("id", "type", "title", "author", "year", "journal", "volume", "number", "pages", "doi"),
     *("abstract", "keywords", "pmid", "url"),
 )
-#: What is between the values of columns that have several; of the others the first one counts.
+#: Separators of columns that have several values; of the others the first one counts.
 _BETWEEN = {"type": "; ", "author": "; ", "keywords": "; ", "abstract": " "}
 _YEAR = re.compile(r"[0-9]{4}")
 _DOI = re.compile(r"10\.[0-9]{4,9}/[^\s\"<>]+")

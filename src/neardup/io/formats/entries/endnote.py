@@ -43,19 +43,19 @@ class _EndNote(Syntax):
     def read(self, chunk: bytes) -> Iterator[Entry]:
         if not self.mark.match(chunk):
             return
-        inside, end, rest = chunk.partition(_END)
+        body, end, rest = chunk.partition(_END)
         if not end:
             yield Entry(0, 0, len(chunk), wrong="the record does not end")
             return
         try:
             # By itself it has no DOCTYPE, and so no entities.
-            found = ElementTree.fromstring(inside + end)  # noqa: S314
+            found = ElementTree.fromstring(body + end)  # noqa: S314
         except ElementTree.ParseError as error:
-            before = inside.split(b"\n")[: error.position[0] - 1]
+            before = body.split(b"\n")[: error.position[0] - 1]
             start = sum(len(line) + 1 for line in before)
             yield Entry(start, start, len(chunk), wrong="the record is no well-formed XML")
         else:
-            yield Entry(0, len(inside), len(chunk) - len(rest.lstrip()), found)
+            yield Entry(0, len(body), len(chunk) - len(rest.lstrip()), found)
 
     def complete(self, data: bytes) -> int:
         return data.rfind(_END) + len(_END) if _END in data else 0

@@ -22,7 +22,7 @@ from neardup.tuning import TUNING
 #: The modules of the formats.
 _MODULES = {"ris": "ris", "nbib": "ris", "bibtex": "bibtex", "endnote": "endnote", "vcard": "vcard"}
 _HEAD = 4096  # bytes of a file that are checked
-_BAD_HINT = "`skip_bad`=True leaves such records out and counts them"
+_BAD_HINT = "correct the record, or remove it"
 
 
 class EntryPartition(BytePartition):
@@ -128,7 +128,7 @@ def cut(
 
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
-    """How the entries of a file are written: as they are, with what they need before them."""
+    """How the entries of a file are written: as they are, behind all that they need."""
     syntax = _syntax_of(file)
     parts = (_bytes(part.raw()) for part in cut(0, file, columns, TUNING.partition_bytes))
     header, footer = syntax.frame(parts)

@@ -1,4 +1,4 @@
-"""What a format of entries is: where they begin, what they have, how a field is put in."""
+"""The interface of formats of entries: where one begins, its values, how a field is put in."""
 
 import re
 from abc import ABC, abstractmethod
@@ -34,13 +34,13 @@ class Syntax(ABC):
 
     #: The columns of its records.
     columns: tuple[str, ...]
-    #: Where an entry begins; what is said of a file without any.
+    #: Where an entry begins; the message about a file without any.
     mark: re.Pattern[bytes]
     no_mark: str
 
     @abstractmethod
     def read(self, chunk: bytes) -> Iterable[Entry]:
-        """Find the entries from one mark to the next; also in what is before the first mark."""
+        """Find the entries from one mark to the next one, or before the first."""
 
     @abstractmethod
     def values(self, content: Any, context: bytes) -> Values:
@@ -66,7 +66,7 @@ class Syntax(ABC):
         return starts[-1] if len(starts) > 1 else 0
 
     def check(self, head: bytes) -> str:
-        """Return what is wrong with a file, from its first bytes."""
+        """Return why a file is refused, from its first bytes; empty for no reason."""
         return ""
 
     def context(self, data: bytes) -> bytes:
@@ -74,5 +74,5 @@ class Syntax(ABC):
         return b""
 
     def frame(self, parts: Iterable[bytes]) -> tuple[bytes, bytes]:
-        """Return what an output has before the entries and after them; from all bytes of a file."""
+        """Return the head and the foot of an output, from all bytes of a file."""
         return b"", b""

@@ -95,11 +95,11 @@ class _Ris(_Tagged):
     def values(self, content: Any, context: bytes) -> Values:
         found = super().values(content, context)
         first, last = ([*found.get(tag, ()), ""][0] for tag in ("SP", "EP"))
-        whole = f"{first}-{last}" if last and "-" not in first else first
+        pages = f"{first}-{last}" if last and "-" not in first else first
         from_pubmed = any(map(_PUBMED.search, [*found.get("DB", ()), *found.get("DP", ())]))
         numbers = [*found.get("AN", ())] if from_pubmed else []
         numbers += [note[1] for note in map(_PMID.search, found.get("N1", ())) if note]
-        return {**found, "pages": [whole], "pmid": [n for n in numbers if n.isdecimal()]}
+        return {**found, "pages": [pages], "pmid": [n for n in numbers if n.isdecimal()]}
 
 
 class _Nbib(_Tagged):
