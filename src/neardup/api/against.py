@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 AGAINST = Command("dedup --against", "begin", ("clusters", "matches"), (CLEAN, REMOVED))
 #: Columns that removed documents have.
 _ADDED = ["duplicate_of", "similarity", "in_old"]
+#: Options of an old corpus that are those of the new one where they are not given.
+_AS_NEW = ("text", "id", "delimiter", "sheet", "header_row", "skip_large")
 
 
 class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
@@ -245,7 +247,7 @@ def against(
         asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by)
         asked = asked.replace(**ignored(ignore, stop_passages))
         check_similarity(asked, "`against`")
-    reading_old = another(reading, options, "old_", "text", "id", "delimiter", "skip_large")
+    reading_old = another(reading, options, "old_", *_AS_NEW)
     paths = given_paths(new) or []
     with show_progress(resources.progress) as listener, ExitStack() as opened:
         clock, made = Clock(listener), list[_AgainstSteps]()

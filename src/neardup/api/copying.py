@@ -30,6 +30,7 @@ from neardup.frame.run import Run
 from neardup.io.opening import accepted, given_paths
 from neardup.io.outputs import check_output
 from neardup.options.arguments import expanded, of_specs
+from neardup.options.how_read import how_read
 from neardup.options.option_groups import (
     CallOptions,
     CorpusOptions,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from neardup.inspect.one_document import PassageExplanation
 
 #: Options that are those of the new corpus where there is none for the old one.
-_AS_NEW = ("text", "id", "input_format", "delimiter", "skip_large")
+_AS_NEW = ("text", "id", "input_format", "delimiter", "sheet", "header_row", "skip_large")
 #: A table of a run.
 PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"]
 
@@ -362,7 +363,8 @@ def _old(
         return None
     columns = tuple(name for name in (spec.within, spec.across) if name)
     with naming("old_"):
-        return InputCorpus.open(against, reading, columns, state, "old-inputs")
+        how = how_read(reading).of_another(against)
+        return InputCorpus.open(against, how, columns, state, "old-inputs")
 
 
 @expanded

@@ -330,7 +330,7 @@ def another(first: Reading, given: Mapping[str, object], prefix: str, *same: str
     if isinstance(found, Reading):
         return found
     values: dict[str, Any] = {}
-    for name in ("text", "id", "input_format", "delimiter"):
+    for name in ("text", "id", "input_format", "delimiter", "sheet", "header_row"):
         value = given.get(prefix + name)
         values[name] = getattr(first, name) if value is None and name in same else value
     values["text"] = values["text"] or "text"
