@@ -49,7 +49,7 @@ class EntryPartition(BytePartition):
         return found
 
     def fields(
-        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None = None
+        self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None, exact: bool
     ) -> Fields:
         entries = self._entries(raw)
         if (fitting := self.fitting(raw, _bounds_of(entries))) is not None:
