@@ -13,6 +13,7 @@ from io_samples import opened
 
 import neardup
 from neardup.errors import ColumnError, FormatError, InputError, SpecError
+from neardup.io.source import Source
 
 #: Rows below two rows of titles, and what is read of them.
 ROWS: list[list[Any]] = [
@@ -54,10 +55,16 @@ def rows_of(path: Path, **how: Any) -> list[list[str | None]]:
     return [list(row.values()) for table in tables for row in table.to_pylist()]
 
 
+def layout_names(source: Source) -> list[str]:
+    schema = source.layout(0).schema
+    assert schema is not None
+    return list(schema.names)
+
+
 def test_values_are_texts(tmp_path: Path) -> None:
     path = book(tmp_path / "a.xlsx", ROWS)
     source = opened(path, text="id")
-    assert rows_of(path) == READ and source.column_names() == tuple(NAMES)
+    assert rows_of(path) == READ and layout_names(source) == NAMES
     assert source.files[0].notes == [
         f"{path}: column 'id' has numbers, and texts that begin with 0: zeros before a number that "
         "only its format shows are lost"
@@ -216,5 +223,5 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     other = tmp_path / "a.bib"
     other.write_text("@misc{a, title={b}}")
     with pytest.raises(neardup.errors.DependencyError) as caught:
-        opened(other).column_names()
+        opened(other).layout(0)
     assert caught.value.hint == "pip install 'neardup[citations]'"
