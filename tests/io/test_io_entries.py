@@ -246,3 +246,10 @@ def test_an_empty_file_has_no_records(tmp_path: Path) -> None:
             path = tmp_path / name
             path.write_text(text)
             assert records_of(path) == []
+
+
+def test_citations_of_two_formats_are_linked(tmp_path: Path) -> None:
+    (tmp_path / "a.ris").write_text(many("a.ris"))
+    (tmp_path / "b.bib").write_text(many("b.bib").replace("journal = jm", "year = 1999"))
+    run = neardup.link(tmp_path / "a.ris", tmp_path / "b.bib", fields=["title"])
+    assert run.summary["counts"]["records"] == 24

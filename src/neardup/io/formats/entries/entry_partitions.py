@@ -62,7 +62,8 @@ class EntryPartition(BytePartition):
         data, ends = _concatenated([value.encode(errors="surrogateescape") for value in found])
         spans = np.stack([ends[:-1], ends[1:]], axis=1).astype(np.int32)
         kinds = np.where(spans[:, 0] < spans[:, 1], PLAIN, ABSENT).astype(np.uint8)
-        spans, kinds = spans.reshape(len(names), -1, 2), kinds.reshape(len(names), -1)
+        shape = len(names), len(chosen)
+        spans, kinds = spans.reshape(*shape, 2), kinds.reshape(shape)
         return Fields(Raw(data, int(ends[-1])), spans, kinds, len(chosen))
 
     def names(self, raw: Raw, rows: Rows) -> list[str]:
