@@ -176,7 +176,7 @@ BAD = [
     ("b.bib", "@misc{c, title={d}}\n@misc{a, title = {b}", "line 2: the entry does not end"),
     ("c.bib", "@misc{a title = {zebrafinch}}\n", "line 1: the entry is no valid BibTeX"),
     ("d.bib", "no citations\n", "no line begins with '@'"),
-    ("a.xml", ENDNOTE.replace("</rec-number>", ""), "line 3: the record is no well-formed XML"),
+    ("a.xml", ENDNOTE.replace("</rec-number>", ""), "line 1: the record is no well-formed XML"),
     ("b.xml", ENDNOTE.replace("</record>", ""), "line 1: the record does not end"),
     ("c.xml", ENDNOTE.replace("A &lt;", "&nbsp;"), "line 1: the record is no well-formed XML"),
     ("d.xml", '<!DOCTYPE a [<!ENTITY b "c">]>\n' + ENDNOTE[ENDNOTE.index("<xml") :], "DOCTYPE"),
