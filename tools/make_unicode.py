@@ -62,6 +62,16 @@ def kind(char: str) -> int:
     return WORD if category[0] == "N" or char == "_" else SEPARATOR
 
 
+def sign(char: str) -> int:
+    """Return 1 for a sign and 2 for a digit, see `neardup.kernels.text.signs`."""
+    code, category = ord(char), unicodedata.category(char)
+    if category == "Nd":
+        return 2
+    symbol = category == "So" and (0x2600 <= code <= 0x26FF or 0x1F000 <= code <= 0x1FAFF)
+    mathematical = category == "Sm" and char not in "|~"
+    return int(category == "Sc" or mathematical or symbol or char in "#%&@°")
+
+
 def lower(char: str) -> int:
     if char == "ς":  # no context is looked at, so the two lower forms of sigma become one
         return ord("σ")
@@ -151,9 +161,11 @@ def main() -> None:
     # Two stages: most pages of 256 are equal up to their lower mapping, so the mapping is stored
     # as a difference and equal pages once.
     delta = low - np.arange(0x110000)
-    both = np.stack([delta, kinds], axis=1).reshape(-1, 512)
-    pages, index = np.unique(both, axis=0, return_inverse=True)
-    pages = pages.reshape(-1, 256, 2)
+    signs = np.zeros_like(delta)
+    signs[list(CODES)] = [sign(chr(code)) for code in CODES]
+    every = np.stack([delta, kinds, signs], axis=1).reshape(-1, 768)
+    pages, index = np.unique(every, axis=0, return_inverse=True)
+    pages = pages.reshape(-1, 256, 3)
     target = Path(__file__).parent.parent / "src/neardup/kernels/text/unicode.npz"
     np.savez_compressed(
         target,
@@ -161,6 +173,7 @@ def main() -> None:
         page=index.reshape(-1).astype(np.uint16),
         delta=pages[:, :, 0].astype(np.int32),
         kind=pages[:, :, 1].astype(np.uint16),
+        sign=pages[:, :, 2].astype(np.uint8),
         decomposed=decomposed,
         composed=composed,
     )

@@ -33,6 +33,7 @@ STEMMERS = tuple(_LANGUAGES.split())
 #: Options of shingles that say which characters are the same.
 FORMS = ("keep_case", "nfkc", "strip_accents", "join_hyphens")
 METHODS = ("lsh", "allpairs")
+SIGNS = ("short", "all", "none")
 PAIRS = ("kept", "all")
 CLUSTERINGS = ("star", "bounded", "components", "louvain")
 _KEEP = "first|longest|(max|min):.+"
@@ -122,6 +123,9 @@ class ShingleSpec:
             compared as if their matches were spaces, each as if the others were not there.
         stop_passages: Texts, such as letterheads. Where a document has the words of one of them,
             in a row, these become spaces, after the matches of ``ignore`` in both.
+        signs: Of words: where signs such as ``#``, ``$``, ``+`` and ``<`` are tokens too.
+            ``"short"``: in texts of fewer than ``n`` words, which are compared for equality;
+            ``"all"``: in every text; ``"none"``: nowhere.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
@@ -139,6 +143,7 @@ class ShingleSpec:
     hash_bytes: int = option(8, "[4|8]")
     ignore: tuple[str, ...] = option((), "REGEX")
     stop_passages: tuple[str, ...] = option((), "FILE")
+    signs: str = option("short", one_of(SIGNS))
 
     def __post_init__(self) -> None:
         _known("unit of shingles", self.unit, ("word", "char", "item"))
@@ -158,6 +163,13 @@ class ShingleSpec:
             _known("stemmer", self.stem, STEMMERS)
             _check(words, "stem requires words as shingles, and they are characters")
         _check(not (self.raw and words), "raw requires characters as shingles, and they are words")
+        _known("value of signs", self.signs, SIGNS)
+        _check(
+            words or self.signs == "short",
+            f"`signs` is for words as shingles, and they are {self.unit_name}s: all of their "
+            "characters are compared",
+            "leave it out",
+        )
         if items:
             _check(self.n == 1, f"an item is a shingle by itself, and n is {self.n}", "give item")
             for name in (*FORMS, "raw"):
@@ -176,6 +188,11 @@ class ShingleSpec:
     def ignores(self) -> bool:
         """Whether parts of texts are not compared."""
         return bool(self.ignore or self.stop_passages)
+
+    @property
+    def of_words(self) -> bool:
+        """Whether tokens are words, and nothing else."""
+        return self.unit == "word" and self.signs != "all"
 
     def _check_texts(self, name: str) -> None:
         value = getattr(self, name)

@@ -214,6 +214,7 @@ def test_options_reach_the_spec(notes: Path, tmp_path: Path, command: Command) -
         "hash_bytes": 8,
         "ignore": [],
         "stop_passages": [],
+        "signs": "short",
     }
     assert spec == {
         "scheme": "oph32/1",

@@ -10,7 +10,7 @@ import functools
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
     "add_replacements",
@@ -28,14 +28,18 @@ __all__ = [
     "mix",
     "popcount",
     "replace_known",
+    "replace_rows",
     "sequence_hash",
     "shingle_tokens",
     "sign_affine",
+    "sign_bytes",
     "sign_oph",
     "sort_sets",
     "splitmix",
     "token",
     "trailing_zeros",
+    "with_signs",
+    "without_words",
     "word_spans",
     "words",
 ]
@@ -245,6 +249,72 @@ def hash_tokens(token: str) -> int:
         state ^= state >> 32
     rest = int.from_bytes(data[len(data) // 8 * 8 :], "little")
     return mix(state ^ rest ^ len(data) * _TOKEN_LENGTH & _MASK)
+
+
+def sign_bytes(data: bytes) -> int:
+    """A bit for each byte that is a sign of ASCII, or begins some other one."""
+    leads = {sign.encode()[0] for sign in map(chr, range(0x80, 0x110000)) if _symbol(sign)}
+    return sum(1 << i for i, byte in enumerate(data) if byte in leads | set(b"#$%&+-<=>@"))
+
+
+def _symbol(char: str) -> bool:
+    """Whether a character is a sign wherever it stands."""
+    category, code = unicodedata.category(char), ord(char)
+    picture = 0x2600 <= code <= 0x26FF or 0x1F000 <= code <= 0x1FAFF
+    if category == "Sm":
+        return char not in "|~"
+    return category == "Sc" or (category == "So" and picture) or char in "#%&@\u00b0"
+
+
+def _is_sign(text: str, i: int) -> bool:
+    if text[i] != "-":
+        return _symbol(text[i])
+    before = [char for char in text[:i] if _kind(char) != _IGNORED]
+    apart = not before or _kind(before[-1]) in (_SEPARATOR, _SPACE)
+    return apart and unicodedata.category(text[i + 1 : i + 2] or " ") == "Nd"
+
+
+def _sign(text: str, i: int) -> str:
+    """A sign with the marks that compose with it."""
+    sign = unicodedata.normalize("NFC", text[i])[0]
+    for char in text[i + 1 :]:
+        if _kind(char) != _MARK:
+            break
+        both = unicodedata.normalize("NFC", sign + char)
+        sign = both if len(both) == 1 else sign
+    return sign
+
+
+def with_signs(
+    text: str, keep_case: bool = False, most: int = 0, stem: Callable[[str], str] = str
+) -> list[int]:
+    """Tokens of words and signs in their order; the last of the most stands for the rest."""
+    found = [(first, stem(token(text[first:last], keep_case))) for first, last in word_spans(text)]
+    found += [(i, _sign(text, i)) for i in range(len(text)) if _is_sign(text, i)]
+    tokens = [hash_tokens(word) for _, word in sorted(found)]
+    if not most or len(tokens) <= most:
+        return tokens
+    rest = len(tokens)
+    for each in tokens[most - 1 :]:
+        rest = mix(rest * _TOKEN_MULTIPLIER & _MASK ^ each)
+    return [*tokens[: most - 1], rest]
+
+
+def without_words(text: str, keep_case: bool = False) -> int:
+    """The token of a text without words; 0 for an empty one."""
+    if all(char.isspace() or _kind(char) == _IGNORED for char in text):
+        return 0
+    shown = text.replace("\ufe0e", "").replace("\ufe0f", "")
+    parts = "".join(" " if char.isspace() else char for char in shown).split(" ")
+    whole = "".join(composed(part, keep_case) for part in parts)
+    return mix(hash_tokens(whole) ^ 0x5851F42D4C957F2D)
+
+
+def replace_rows(
+    rows: Sequence[Sequence[int]], others: Mapping[int, Sequence[int]]
+) -> list[list[int]]:
+    """Rows of which some are replaced."""
+    return [list(others.get(i, row)) for i, row in enumerate(rows)]
 
 
 def first_not_below(values: Sequence[int], low: int, value: int) -> int:

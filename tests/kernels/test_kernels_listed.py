@@ -25,6 +25,8 @@ NAMES = {
     "enter": "composed",
     "settle": "composed",
     "composition": "composed",
+    "finish": "hash_tokens",
+    "push_code": "hash_tokens",
 }
 #: Kernels of passages are compared together, with the definition of a passage in plain Python.
 MODULES = [

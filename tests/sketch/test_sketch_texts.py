@@ -57,8 +57,8 @@ def texts(seed: int = 3, count: int = 60) -> list[str | None]:
     return made
 
 
-def tokens(text: str | None, spec: ShingleSpec) -> list[Any]:
-    """The tokens of a text by plain Python: words as strings, characters as numbers."""
+def tokens(text: str | None, spec: ShingleSpec) -> list[int]:
+    """The tokens of a text by plain Python: hashes of words and signs, or code points."""
     text = text or ""
     if spec.nfkc:
         text = unicodedata.normalize("NFKC", text)
@@ -68,11 +68,13 @@ def tokens(text: str | None, spec: ShingleSpec) -> list[Any]:
     if spec.unit == "char":
         return reference.characters(text, spec.keep_case, 0 if spec.raw else 2)
     words = reference.words(text, spec.keep_case)
-    return Stemmer.Stemmer(spec.stem).stemWords(words) if spec.stem else words
-
-
-def hashed(found: list[Any], spec: ShingleSpec) -> list[int]:
-    return found if spec.unit == "char" else [reference.hash_tokens(token) for token in found]
+    if not words:
+        whole = reference.without_words(text, spec.keep_case)
+        return [whole] * (whole != 0)
+    stem = Stemmer.Stemmer(spec.stem).stemWord if spec.stem else str
+    if len(words) < spec.n:
+        return reference.with_signs(text, spec.keep_case, spec.n - 1, stem)
+    return [reference.hash_tokens(stem(word)) for word in words]
 
 
 def rows(ragged: Ragged) -> list[list[int]]:
@@ -90,10 +92,11 @@ def expected(some: list[str | None], recipe: Recipe) -> Sketches:
     out = Sketches.empty(len(some), recipe.num_bands)
     draws = [reference.splitmix(recipe.seed, i) for i in range(recipe.num_hashes)]
     for row, text in enumerate(some):
-        found = hashed(tokens(text, spec), spec)
+        found = tokens(text, spec)
         shingles = reference.shingle_tokens(found, spec.n)
         members = reference.sort_sets(shingles, spec.bag)
         out.hashes[row] = reference.sequence_hash(found)
+        out.contents[row] = reference.hash_tokens(text or "")
         out.tokens[row], out.shingles[row] = len(found), len(shingles)
         out.bitmaps[row] = reference_sets.fill_bitmaps(members, 4, False)
         if recipe.scheme == SCHEMES["affine32"]:
@@ -110,9 +113,7 @@ def test_sets_and_sketches_equal_their_reference(number: int) -> None:
     spec, some = EVERY[number], texts()
     sets = Tokeniser(spec).sets(some)
     members = [
-        reference.sort_sets(
-            reference.shingle_tokens(hashed(tokens(t, spec), spec), spec.n), spec.bag
-        )
+        reference.sort_sets(reference.shingle_tokens(tokens(t, spec), spec.n), spec.bag)
         for t in some
     ]
     assert rows(sets) == members
@@ -173,7 +174,7 @@ def test_as_many_tokens_as_bytes(text: str) -> None:
     """Documents of one character, without anything between them."""
     count = 300_000
     sketches = Sketcher(Recipe(ShingleSpec(), num_bands=1, rows=1))([text] * count)
-    tokens_of_one = len(reference.words(text))
+    tokens_of_one = len(tokens(text, ShingleSpec()))
     assert sketches.tokens.sum() == sketches.shingles.sum() == count * tokens_of_one
     assert (sketches.hashes == sketches.hashes[0]).all()
     sets = Tokeniser(ShingleSpec()).sets([text] * count)
@@ -183,7 +184,7 @@ def test_as_many_tokens_as_bytes(text: str) -> None:
 def test_no_texts() -> None:
     for unit in UNITS:
         sketches = Sketcher(Recipe(ShingleSpec(**unit), num_bands=2, rows=2))([])
-        assert [len(column) for column in sketches] == [0] * 5
+        assert [len(column) for column in sketches] == [0] * 6
         assert Tokeniser(ShingleSpec(**unit)).sets([]).offsets.tolist() == [0]
     assert len(as_text([])) == 0
 

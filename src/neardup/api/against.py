@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 import numpy as np
 import pyarrow as pa
 
-from neardup.api.dedup import make_spec
+from neardup.api.dedup import make_spec, with_signs
 from neardup.api.finished.documents_run import DocumentsRun
 from neardup.api.indexes.index_folders import settings_of_run
 from neardup.api.indexes.indexing import Index
@@ -196,6 +196,7 @@ def against(
     order_by: str | None = None,
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
+    signs: str = by_preset("short"),
     spec: Spec | None = None,
     **options: Unpack[AgainstOptions],
 ) -> AgainstRun:
@@ -218,9 +219,9 @@ def against(
         old_only: Remove only documents that are similar to the old corpus, and give all such pairs;
             documents that are similar to each other stay.
         preset: As for `neardup.dedup`, as are ``threshold``, ``recall``, ``shingle``, ``keep``,
-            ``order_by``, ``ignore``, ``stop_passages`` and ``spec``. Of an index or a run the
-            settings apply, and these are refused; its ``keep``, ``order_by`` and ``max_bucket`` are
-            for the batch.
+            ``order_by``, ``ignore``, ``stop_passages``, ``signs`` and ``spec``. Of an index or a
+            run the settings apply, and these are refused; its ``keep``, ``order_by`` and
+            ``max_bucket`` are for the batch.
         removed: Write the removed documents to the folder ``removed/`` too, each with
             ``duplicate_of``, ``similarity`` and ``in_old``.
 
@@ -245,7 +246,7 @@ def against(
     asked = None
     if plain:
         asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by)
-        asked = asked.replace(**ignored(ignore, stop_passages))
+        asked = asked.replace(**ignored(ignore, stop_passages), **with_signs(signs))
         check_similarity(asked, "`against`")
     reading_old = another(reading, options, "old_", *_AS_NEW)
     paths = given_paths(new) or []
@@ -276,7 +277,7 @@ def against(
 #: Settings that those of an index or a run replace.
 _SETTINGS = (
     *("preset", "threshold", "recall", "shingle", "keep", "order_by", "ignore", "stop_passages"),
-    *("spec", "old_text", "old_id", "old_input_format", "old_delimiter", "old_reading"),
+    *("signs", "spec", "old_text", "old_id", "old_input_format", "old_delimiter", "old_reading"),
 )
 
 

@@ -25,7 +25,7 @@ from neardup.frame.execute import execute
 from neardup.frame.run import Run
 from neardup.io.opening import accepted, given_paths
 from neardup.io.outputs import check_output
-from neardup.options.arguments import expanded, of_specs
+from neardup.options.arguments import by_preset, expanded, is_given, of_specs
 from neardup.options.option_groups import (
     CallOptions,
     FormatOptions,
@@ -112,6 +112,7 @@ def decontaminate(
     nfkc: bool = False,
     strip_accents: bool = False,
     join_hyphens: bool = False,
+    signs: str = by_preset("short"),
     cut: bool = False,
     mask: str | None = None,
     texts: bool = False,
@@ -128,6 +129,8 @@ def decontaminate(
         shingle: Units that are compared, such as ``"word:5"``.
         keep_case: As in `neardup.ShingleSpec`, as are ``nfkc``, ``strip_accents`` and
             ``join_hyphens``; of both corpora.
+        signs: ``"all"``: signs such as ``#`` and ``<`` are tokens too, of both corpora. Else words
+            count only, since short items are looked for in longer texts. Not with ``passage``.
         texts: Give the passages with their text.
         test_text: Column with the text of the test items, or several; as ``text`` by default.
         test_id: Column with their ids; positions without it.
@@ -165,6 +168,10 @@ def decontaminate(
         strip_accents=strip_accents or unit.strip_accents,
         join_hyphens=join_hyphens or unit.join_hyphens,
     )
+    if is_given(signs):
+        if passage is not None:
+            raise SpecError("`signs` is of shingles, and passages are of words", "leave it out")
+        unit = replace(unit, signs=signs)
     spec = ContainSpec(by, threshold, passage, unit, min_words, cut, mask)
     asked = MatchConditions(spec.kind, spec.minimum, spec.unit, min_words, texts, cut)
     reading, resources, writing = options["reading"], options["resources"], options["writing"]

@@ -50,6 +50,11 @@ def make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
     return base.replace(**{name: value for name, value in found if is_given(value)})
 
 
+def with_signs(signs: str) -> dict[str, str]:
+    """Return the setting of signs, where a caller gave it."""
+    return {"signs": signs} if is_given(signs) else {}
+
+
 #: Settings that have no effect with ``only_same``.
 WITHOUT_EFFECT = {
     field.name for kind in (Spec, ShingleSpec) for field in dataclasses.fields(kind)
@@ -85,6 +90,7 @@ def dedup(
     pairs: str = by_preset("kept"),
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
+    signs: str = by_preset("short"),
     only_same: bool = False,
     spec: Spec | None = None,
     **options: Unpack[DedupOptions],
@@ -108,6 +114,8 @@ def dedup(
             were spaces; the clean corpus has them.
         stop_passages: Passages that are ignored likewise, such as letterheads, word by word: a list
             of them, or the path of a file, see `docs/howto/shingles.md`.
+        signs: Whether signs such as ``#``, ``$``, ``+`` and ``<`` are tokens too, of words:
+            ``"short"``, in texts of fewer words than a shingle; ``"all"``; or ``"none"``.
         spec: All settings in one object, instead of a preset; the arguments above override it.
 
     Returns:
@@ -135,7 +143,7 @@ def dedup(
     reading, resources, writing = options["reading"], options["resources"], options["writing"]
     shingle = _shingle_of(source, reading.text, shingle, preset, spec)
     asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
-    asked = asked.replace(**ignored(ignore, stop_passages))
+    asked = asked.replace(**ignored(ignore, stop_passages), **with_signs(signs))
     asked = asked.replace(only_same=only_same or asked.only_same)
     writing.require_out()
     with show_progress(resources.progress) as listener:
@@ -154,6 +162,7 @@ def plan(
     keep: str = by_preset("first"),
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
+    signs: str = by_preset("short"),
     spec: Spec | None = None,
     **options: Unpack[CallOptions],
 ) -> Plan:
@@ -173,7 +182,7 @@ def plan(
     reading, resources = options["reading"], options["resources"]
     shingle = _shingle_of(source, reading.text, shingle, preset, spec)
     asked = make_spec(spec, preset, threshold, recall, shingle, keep)
-    asked = asked.replace(**ignored(ignore, stop_passages))
+    asked = asked.replace(**ignored(ignore, stop_passages), **with_signs(signs))
     check_similarity(asked, "a plan")
     with show_progress(resources.progress) as listener:
         request = DedupRequest(source, reading, asked, resources, clock=Clock(listener))

@@ -64,7 +64,7 @@ _ADVANCED = {
         "hash_bytes",
     ),
     *("ignore", "stop_passages", "method", "num_bands", "rows", "documents", "scheme", "seed"),
-    *("tree_threshold", "pairs", "max_bucket", "tagged"),
+    *("tree_threshold", "pairs", "max_bucket", "tagged", "signs"),
 }
 #: What else differs on the command line, by field.
 _DIFFER: dict[str, dict[str, Any]] = {

@@ -35,7 +35,7 @@ def hint(results: Results) -> str:
     except NeardupError:  # a pipe, or a frame
         return ""
     words, copied = (counts[name] for name in ("words", "copied_words"))
-    if copied < _COPIED * words:
+    if not words or copied < _COPIED * words:
         return ""
     return (
         f"{percent(copied / words)} of the words of the first {len(texts):,} documents are in runs "

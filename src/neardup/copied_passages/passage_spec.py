@@ -239,4 +239,4 @@ class ContainSpec:
         """The unit that is compared; for passages, their shortest length in words."""
         if self.passage is None:
             return self.shingle
-        return replace(self.shingle, unit="word", n=self.passage, raw=False)
+        return replace(self.shingle, unit="word", n=self.passage, raw=False, signs="none")

@@ -61,6 +61,7 @@ class ContainSteps(Steps):
             "shingle": str(asked.shingle),
             "min_words": asked.min_words,
             **{name: getattr(asked.shingle, name) for name in FORMS},
+            "signs": asked.shingle.signs,
             "cut": asked.cut,
             "mask": self.mask,
         }

@@ -121,8 +121,9 @@ class Items:
     ) -> None:
         self.asked, self.tokeniser = asked, Tokeniser(asked.shingle)
         #: Passages are runs of words, whatever is compared.
-        self.words = Tokeniser(replace(asked.shingle, unit="word", n=1, raw=False, bag=False))
-        self._of_words, self._length = asked.shingle.unit == "word", RunLength(asked.shingle.n)
+        plain: dict[str, Any] = {"raw": False, "bag": False, "signs": "none"}
+        self.words = Tokeniser(replace(asked.shingle, unit="word", n=1, **plain))
+        self._of_words, self._length = asked.shingle.of_words, RunLength(asked.shingle.n)
         self._by_anchors = asked.shingle.n >= _ANCHORED
         parts, tokens, texts = [], [], [as_text([])]
         sizes, anchors = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]

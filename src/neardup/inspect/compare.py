@@ -83,7 +83,7 @@ class Forms(NamedTuple):
 
 def forms_of(texts: Sequence[str], shingle: ShingleSpec) -> Forms:
     tokeniser = Tokeniser(shingle)
-    tokens, _ = tokeniser.tokens(*tokeniser.normalise(texts))
+    tokens = tokeniser.documents(*tokeniser.normalise(texts))
     each = [row.copy() for row in np.split(tokens.values, tokens.offsets[1:])[:-1]]
     sets = tokeniser.to_sets(tokeniser.shingles(tokens))
     return Forms(list(texts), each, Ragged(sets.values.copy(), sets.offsets))

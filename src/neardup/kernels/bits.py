@@ -76,6 +76,13 @@ def popcount(typing: Any, value: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
+#: Bytes that begin a sign, or may: the first and how many; those from 0xC2 on begin other ones too.
+_SIGNS = (
+    *((0x23, 4), (0x2B, 1), (0x2D, 1), (0x3C, 3), (0x40, 1)),
+    *((0xC2, 2), (0xCF, 1), (0xD6, 1), (0xD8, 1), (0xDF, 4), (0xEA, 1), (0xEF, 2)),
+)
+
+
 @intrinsic
 def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any) -> Any:
     """Sort 64 bytes from ``at`` on into those that may be in a word and those that separate words.
@@ -109,6 +116,27 @@ def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any
         return builder.bitcast(builder.or_(word, high), ir.IntType(LANES))
 
     return types.uint64(source, types.int64, target, types.int64, types.uint8), generate
+
+
+@intrinsic
+def sign_bytes(typing: Any, array: Any, index: Any) -> Any:
+    """Return a bit for each of 64 bytes that is a sign of ASCII, or may begin another one.
+
+    These are ``#$%&+-<=>@``, and bytes above 127 that begin the UTF-8 of some sign.
+    """
+    lanes = ir.VectorType(ir.IntType(8), LANES)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        read = _pointer(context, builder, sig.args[0], args[0], args[1], lanes)
+        value = builder.load(read, align=1)
+        found = None
+        for first, count in _SIGNS:
+            below = builder.sub(value, ir.Constant(lanes, [first] * LANES))
+            hits = builder.icmp_unsigned("<", below, ir.Constant(lanes, [count] * LANES))
+            found = hits if found is None else builder.or_(found, hits)
+        return builder.bitcast(found, ir.IntType(LANES))
+
+    return types.uint64(array, types.int64), generate
 
 
 @intrinsic

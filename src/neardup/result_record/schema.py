@@ -337,6 +337,7 @@ class ContainSettings(RecordPart):
     nfkc: bool
     strip_accents: bool
     join_hyphens: bool
+    signs: str
     cut: bool
     mask: str | None
 

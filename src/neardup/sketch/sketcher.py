@@ -104,7 +104,7 @@ class Sketcher:
         hash_tokens(*text_buffers(text), out.contents)
         data, offsets = self.tokeniser.normalise(text)
         for first, last in batches(offsets):
-            tokens, _ = self.tokeniser.tokens(data, offsets[first : last + 1])
+            tokens = self.tokeniser.documents(data, offsets[first : last + 1])
             out.tokens[first:last] = tokens.offsets[1:] - tokens.offsets[:-1]
             shingles = self.tokeniser.shingles(tokens, out.hashes[first:last])
             out.shingles[first:last] = shingles.offsets[1:] - shingles.offsets[:-1]
@@ -158,7 +158,7 @@ def signatures(
     check_integer("`num_hashes`", num_hashes, 1, _MOST)
     check_integer("`seed`", seed, 0, 2**63 - 1)
     tokeniser = Tokeniser(shingle or ShingleSpec())
-    shingles = tokeniser.shingles(tokeniser.tokens(*tokeniser.normalise(texts))[0])
+    shingles = tokeniser.shingles(tokeniser.documents(*tokeniser.normalise(texts)))
     if tokeniser.spec.bag:
         shingles = tokeniser.to_sets(shingles)
     return Signer(num_hashes, SCHEMES.get(scheme, scheme), seed)(shingles)[:, :num_hashes]

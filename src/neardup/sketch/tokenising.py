@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from neardup.arrays import strings_of
 from neardup.kernels.bits import LANES
-from neardup.kernels.text import shingling
+from neardup.kernels.text import shingling, signs
 from neardup.kernels.text import tokens as kernels
 from neardup.kernels.text.canonical import MEMORY, alphabet
 from neardup.sketch.ignoring import Ignored, join_hyphens
@@ -141,7 +141,7 @@ class Tokeniser:
         check_shingle(spec)
         self.spec = spec
         self.workspace = _Workspace(allocate)
-        self._alphabet = alphabet(spec.keep_case)
+        self._alphabet, self._sign = alphabet(spec.keep_case), signs.sign_table()
         self._lower = np.uint8(0 if spec.keep_case else 32)
         self._stemmer = Stemmer(spec.stem, spec.keep_case) if spec.stem else None
         self._ignored: Ignored | None = None
@@ -186,15 +186,13 @@ class Tokeniser:
 
         Items have no order: those of a basket are sorted by their hashes, each once, or with
         ``bag`` as often as it is there. Bytes and code points of words are in the spans where they
-        are wanted.
+        are wanted. With the signs ``"all"``, signs are tokens too, unless these are wanted.
 
         Both are valid until this thread's next call.
         """
         space, spec = self.workspace, self.spec
-        documents = len(offsets) - 1
         size = int(offsets[-1] - offsets[0])
-        starts, begins = (np.empty(documents + 1, dtype=np.int64) for _ in range(2))
-        spans = kernels.Spans(_NOT_ASKED, _NOT_ASKED, begins, int(offsets[0]))
+        spans, starts = self._no_spans(offsets), np.empty(len(offsets), np.int64)
         if spec.unit == "item":
             return self._items(data, offsets), spans
         if spec.unit == "char":
@@ -204,11 +202,98 @@ class Tokeniser:
             of_form = self._alphabet, form, marks
             count = kernels.characters(data, offsets, *of_form, tokens, starts)
             return Ragged(tokens[:count], starts), spans
+        signs_too = spec.signs == "all" and not (want_bytes or want_characters)
+        both = want_bytes or signs_too
+        words, spans = self._words(
+            data, offsets, spans, want_bytes=both, want_characters=want_characters
+        )
+        if signs_too:
+            return self._with_signs(data, offsets, words, spans, 0), spans
+        return words, spans
+
+    def documents(self, data: np.ndarray, offsets: np.ndarray) -> Ragged:
+        """Return the tokens of documents that are compared with others, not searched in.
+
+        A text without words is one token, unless it has only white space and characters that are
+        not compared. With the signs ``"short"``, those of a text of fewer words than a shingle has
+        are tokens too. It has fewer tokens than a shingle all the same.
+
+        Valid until this thread's next call.
+        """
+        spec = self.spec
+        if spec.unit != "word":
+            return self.tokens(data, offsets)[0]
+        every = spec.signs == "all"
+        found, spans = self._words(data, offsets, self._no_spans(offsets), want_bytes=every)
+        sizes = found.offsets[1:] - found.offsets[:-1]
+        rows = np.flatnonzero(sizes < (spec.n if spec.signs == "short" else 1))
+        if every:
+            found = self._with_signs(data, offsets, found, spans, 0)
+        if not len(rows):
+            return found
+        texts = [data[offsets[row] : offsets[row + 1]] for row in rows.tolist()]
+        short = self._few_words(texts, sizes[rows] == 0)
+        most = len(found.values) + len(short.values)
+        values, starts = self.workspace.array("documents", np.uint64, most), found.offsets.copy()
+        signs.replace_rows(*found, rows, *short, values, starts)
+        return Ragged(values[: starts[-1]], starts)
+
+    def _few_words(self, texts: list[np.ndarray], wordless: np.ndarray) -> Ragged:
+        """Return the tokens of texts of few words, some of them without any."""
+        data = np.concatenate([*texts, np.zeros(1, np.uint8)])
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        data.flags.writeable = ends.flags.writeable = False  # one kernel for these and for Arrow's
+        found = Ragged(np.empty(0, np.uint64), np.zeros(len(ends), np.int64))
+        if not wordless.all():
+            words, spans = self._words(data, ends, self._no_spans(ends), "short ", want_bytes=True)
+            found = words
+            if self.spec.signs == "short":
+                found = self._with_signs(data, ends, words, spans, self.spec.n - 1)
+        if not wordless.any():
+            return found
+        tokens = np.empty(len(texts), np.uint64)
+        marks = self.workspace.array("marks", np.int64, MEMORY)
+        signs.without_words(data, ends, self._alphabet, marks, tokens)
+        rows = np.flatnonzero(wordless)
+        tokens = tokens[rows]
+        values, starts = np.empty(len(found.values) + len(rows), np.uint64), np.empty_like(ends)
+        limits = np.cumsum([0, *(tokens != 0)], dtype=np.int64)
+        signs.replace_rows(*found, rows, tokens[tokens != 0], limits, values, starts)
+        return Ragged(values[: starts[-1]], starts)
+
+    def _with_signs(
+        self, data: np.ndarray, offsets: np.ndarray, words: Ragged, spans: kernels.Spans, most: int
+    ) -> Ragged:
+        size = int(offsets[-1] - offsets[0])
+        values = self.workspace.array("signs", np.uint64, size + 1)
+        starts = np.empty_like(words.offsets)
+        how = self._alphabet, self._sign, *words, spans, most
+        count = signs.with_signs(data, offsets, *how, values, starts)
+        return Ragged(values[:count], starts)
+
+    def _no_spans(self, offsets: np.ndarray) -> kernels.Spans:
+        begins = np.empty(len(offsets), np.int64)
+        return kernels.Spans(_NOT_ASKED, _NOT_ASKED, begins, int(offsets[0]))
+
+    def _words(
+        self,
+        data: np.ndarray,
+        offsets: np.ndarray,
+        spans: kernels.Spans,
+        name: str = "",
+        *,
+        want_bytes: bool = False,
+        want_characters: bool = False,
+    ) -> tuple[Ragged, kernels.Spans]:
+        """Return the words of each document, in arrays of a name, and where they are."""
+        space, documents = self.workspace, len(offsets) - 1
+        size = int(offsets[-1] - offsets[0])
+        starts = np.empty(documents + 1, dtype=np.int64)
         # Two words of a document have a byte between them; those of two documents need none.
         most = (size + documents) // 2 + 1
-        tokens = space.array("tokens", np.uint64, most)
+        tokens = space.array(f"{name}tokens", np.uint64, most)
         if want_bytes or self._stemmer:
-            spans = spans._replace(bytes=space.array("bytes", np.uint32, 2 * most))
+            spans = spans._replace(bytes=space.array(f"{name}bytes", np.uint32, 2 * most))
         if want_characters:
             spans = spans._replace(characters=space.array("characters", np.uint32, 2 * most))
         if documents == 1 and size > TUNING.large_text:
@@ -319,7 +404,7 @@ class Tokeniser:
         data, offsets = self.normalise(texts)
         found = []
         for first, last in batches(offsets):
-            sets = self.to_sets(self.shingles(self.tokens(data, offsets[first : last + 1])[0]))
+            sets = self.to_sets(self.shingles(self.documents(data, offsets[first : last + 1])))
             found.append(Ragged(sets.values.copy(), sets.offsets))
         return found[0] if len(found) == 1 else joined(found)
 

@@ -27,7 +27,7 @@ _CUT = ("cut", "mask")
 @o.input_options
 @o.second_options("test_", "of the test items")
 @o.shared(ContainSpec, but=_CUT)
-@o.shared(ShingleSpec, *FORMS)
+@o.shared(ShingleSpec, *FORMS, "signs")
 @o.shared(ContainSpec, *_CUT, group=o.KEPT)
 @o.out_option
 @o.of_output("--texts", help="Give each match with the text of its passage.")

@@ -97,7 +97,7 @@ def _push(state, w, length, byte):
 
 
 @inner
-def _push_code(state, w, length, code):
+def push_code(state, w, length, code):
     """Take the UTF-8 bytes of a code point into the running hash, all of them at once."""
     if code < 0x80:
         bytes, size = code, 1
@@ -118,7 +118,7 @@ def _push_code(state, w, length, code):
 
 
 @inner
-def _finish(state, w, length):
+def finish(state, w, length):
     return mix(state ^ w ^ np.uint64(length) * TOKEN_LENGTH)
 
 
@@ -158,7 +158,7 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
             break
         gap = what in (SEPARATOR, SPACE)
         if length and (gap or what == SOLO or (solo and what == WORD)):
-            tokens[count] = _finish(state, w, length)
+            tokens[count] = finish(state, w, length)
             _note(spans, 2 * count + 1, i - spans.first, inner_bytes)
             count += 1
             state, w, length, solo = zero, zero, none, False
@@ -166,7 +166,7 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
             if length == 0:
                 _note(spans, 2 * count, i - spans.first, inner_bytes)
                 solo = what == SOLO
-            state, w, length = _push_code(state, w, length, low)
+            state, w, length = push_code(state, w, length, low)
         i += size
         inner_bytes += size - 1
     return count, inner_bytes, done
@@ -233,12 +233,12 @@ def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
                 if loose:
                     starter, size = settle(starter, size, alphabet, marks)
                 if starter >= 0:
-                    state, w, length = _push_code(state, w, length, starter)
+                    state, w, length = push_code(state, w, length, starter)
                 for k in range(size):
-                    state, w, length = _push_code(state, w, length, marks[k] & CODE)
+                    state, w, length = push_code(state, w, length, marks[k] & CODE)
                 starter, size, loose = np.int64(-1), none, none
             if ends:
-                tokens[count] = _finish(state, w, length)
+                tokens[count] = finish(state, w, length)
                 _note(spans, 2 * count + 1, i - spans.first, inner_bytes)
                 count += 1
                 state, w, length, begun, solo = zero, zero, none, False, False
@@ -263,7 +263,7 @@ def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
                         pending, out = enter(code, what, (starter, size, loose), alphabet, marks)
                         starter, size, loose = pending
                         for k in range(OUT, OUT + out):
-                            state, w, length = _push_code(state, w, length, marks[k])
+                            state, w, length = push_code(state, w, length, marks[k])
         i += width
         inner_bytes += width - 1
         more = i > last and plain < _PLAIN and run + 1 < end and found < others
@@ -340,7 +340,7 @@ def _hash_short(lowered, edges, count, hashes, rest, length, other):
         others += np.int64(size >= 16) | np.int64(((low & long) | w) & highs != 0)
     for k in range(runs):
         long = zero - np.uint64(length[k] >= 8)
-        hashes[k] = _finish(_absorb(zero, hashes[k]) & long, rest[k], np.int64(length[k]))
+        hashes[k] = finish(_absorb(zero, hashes[k]) & long, rest[k], np.int64(length[k]))
     return others
 
 
@@ -355,7 +355,7 @@ def _long_word(lowered, first, last):
         state = _absorb(state, w)
         i += 8
     w = load8(lowered, i) & ((one << (np.uint64(last - i) << three)) - one)
-    return _finish(state, w, last - first), (seen | w) & np.uint64(0x8080808080808080) == 0
+    return finish(state, w, last - first), (seen | w) & np.uint64(0x8080808080808080) == 0
 
 
 @inner
@@ -549,7 +549,7 @@ def hash_tokens(data, offsets, out):
             i += 8
         for k in range(last - i):  # no byte behind the last one is read
             w |= np.uint64(data[i + k]) << np.uint64(k << 3)
-        out[d] = _finish(state, w, last - offsets[d])
+        out[d] = finish(state, w, last - offsets[d])
 
 
 @kernel

@@ -13,6 +13,11 @@ from neardup.views.text.summary_text import EQUAL_WORDS
 from neardup.views.view import Row
 
 _UNITS = {"char": "character"}
+_SIGNS = {
+    "short": "; signs such as # and $ count in texts that are shorter than one",
+    "all": "; signs such as # and $ count",
+    "none": "",
+}
 _FLAGS = ("keep_case", "nfkc", "strip_accents", "join_hyphens", "raw", "bag")
 #: Recall at the threshold below which "still alike 0" would mislead.
 _ENOUGH = 0.9
@@ -184,6 +189,7 @@ def _comparing(shingle: ShingleSpec) -> Iterator[str]:
         says += " as they are"
     elif shingle.unit == "word":
         says += "; white space and punctuation were ignored"
+        says += _SIGNS[shingle.signs]
     elif not shingle.raw:
         says += "; several spaces count as one"
     if shingle.stem:
@@ -250,6 +256,8 @@ def shingle_options(shingle: ShingleSpec) -> str:
     if shingle.stem:
         parts.append(f"--stem {shingle.stem}")
     parts += [f"--{flag.replace('_', '-')}" for flag in _FLAGS if getattr(shingle, flag)]
+    if shingle.signs != "short":
+        parts.append(f"--signs {shingle.signs}")
     if shingle.hash_bytes == 4:
         parts.append("--hash-bytes 4")
     parts += [f"--ignore '{pattern}'" for pattern in shingle.ignore]

@@ -1,0 +1,131 @@
+"""Signs as tokens, and texts without words, against plain Python."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+from itertools import accumulate, chain
+
+import numpy as np
+import pytest
+import reference_text as reference
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from common import tries
+from neardup.kernels import bits
+from neardup.kernels.text import signs
+from neardup.kernels.text.canonical import MEMORY, alphabet
+from neardup.sketch.texts import Ragged, as_text, text_buffers
+from neardup.sketch.tokenising import Tokeniser
+from neardup.spec import ShingleSpec
+
+CHARACTERS = (
+    "aB1_ \n.,*/|~#$%&@+<=>--5٥€¥×÷≠≮±−°™®→∀\u2adc\u2605\u2764\ufe0f\ufe0e\u200d\u0338\u0301\u00ad"
+    "\U0001f44d\U0001f3fd\U0001f3f4\U000e0067éД中\u20e3Ⓐ\u3164ａ＄"
+)
+texts = st.lists(st.text(st.sampled_from(CHARACTERS), max_size=90), min_size=1, max_size=5)
+
+
+def expected(text: str, spec: ShingleSpec) -> list[int]:
+    """The definition of the tokens of a document that is compared as a whole."""
+    words = reference.word_spans(text)
+    if not words:
+        token = reference.without_words(text, spec.keep_case)
+        return [token] if token else []
+    if spec.signs == "all":
+        return reference.with_signs(text, spec.keep_case)
+    if spec.signs == "short" and len(words) < spec.n:
+        return reference.with_signs(text, spec.keep_case, spec.n - 1)
+    return [reference.hash_tokens(word) for word in reference.words(text, spec.keep_case)]
+
+
+def rows(ragged: Ragged) -> list[list[int]]:
+    values = ragged.values.tolist()
+    return [values[a:b] for a, b in zip(ragged.offsets[:-1], ragged.offsets[1:], strict=True)]
+
+
+@settings(max_examples=tries(60, 2000), deadline=None)
+@given(texts, st.sampled_from(["short", "all", "none"]), st.integers(1, 6), st.booleans())
+@example(["C#", "C++", "C", "", "a" * 80 + " +"], "short", 5, False)
+@example(["-5 a -b 3-5 _-5 \u00ad-5", "-", "x-"], "short", 5, False)
+def test_documents(given: list[str], which: str, n: int, keep_case: bool) -> None:
+    spec = ShingleSpec(n=n, signs=which, keep_case=keep_case)
+    tokeniser = Tokeniser(spec)
+    found = tokeniser.documents(*tokeniser.normalise(given))
+    assert rows(found) == [expected(text, spec) for text in given]
+
+
+@settings(max_examples=tries(30, 500))
+@given(texts)
+def test_one_canonical_form(given: list[str]) -> None:
+    for which in ("short", "all"):
+        tokeniser = Tokeniser(ShingleSpec(n=4, signs=which))
+        forms = [[unicodedata.normalize(f, t) for t in given] for f in ("NFC", "NFD")]
+        a, b = (rows(tokeniser.documents(*tokeniser.normalise(form))) for form in forms)
+        assert a == b
+
+
+@settings(max_examples=tries(30, 500))
+@given(texts, st.integers(0, 4))
+def test_with_signs(given: list[str], most: int) -> None:
+    tokeniser = Tokeniser(ShingleSpec())
+    data, offsets = text_buffers(as_text(given))
+    words, spans = tokeniser.tokens(data, offsets, want_bytes=True)
+    out, starts = np.empty(int(offsets[-1]) + 1, np.uint64), np.empty_like(offsets)
+    how = alphabet(False), signs.sign_table(), *words, spans, most
+    count = signs.with_signs(data, offsets, *how, out, starts)
+    assert rows(Ragged(out[:count], starts)) == [
+        reference.with_signs(text, False, most) for text in given
+    ]
+
+
+@settings(max_examples=tries(30, 500))
+@given(texts)
+def test_without_words(given: list[str]) -> None:
+    out = np.empty(len(given), np.uint64)
+    marks = np.empty(MEMORY, np.int64)
+    signs.without_words(*text_buffers(as_text(given)), alphabet(False), marks, out)
+    assert out.tolist() == [reference.without_words(text) for text in given]
+
+
+def test_replace_rows() -> None:
+    rng = random.Random(0)
+    for _ in range(50):
+        given = [[rng.randrange(9) for _ in range(rng.randrange(4))] for _ in range(7)]
+        others = {i: [rng.randrange(9)] * rng.randrange(3) for i in range(7) if rng.random() < 0.4}
+        all_rows = [given, [others[i] for i in sorted(others)]]
+        values = [np.array(list(chain(*each)), np.uint64) for each in all_rows]
+        starts = [np.array([0, *accumulate(map(len, each))], np.int64) for each in all_rows]
+        out, out_starts = np.empty(len(values[0]) + len(values[1]), np.uint64), starts[0].copy()
+        which = np.array(sorted(others), np.int64)
+        signs.replace_rows(values[0], starts[0], which, values[1], starts[1], out, out_starts)
+        found = rows(Ragged(out[: out_starts[-1]], out_starts))
+        assert found == reference.replace_rows(given, others)
+
+
+def test_every_code_point() -> None:
+    """The table agrees with that of Python, for what both know."""
+    table, pages = signs.sign_table(), alphabet(False).page
+    for code in [*range(0xD800), *range(0xE000, 0x20000)]:
+        char = chr(code)
+        if unicodedata.category(char) != "Cn":
+            at = int(pages[code >> 8]) << 8 | code & 255
+            digit = 2 * (unicodedata.category(char) == "Nd")
+            assert table[at] == (int(reference._symbol(char)) or digit), hex(code)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sign_bytes(seed: int) -> None:
+    data = np.random.default_rng(seed).integers(0, 256, 64, dtype=np.uint8)
+    assert _bytes(data) == reference.sign_bytes(data.tobytes())
+
+
+def _bytes(data: np.ndarray) -> int:
+    from numba import njit
+
+    @njit
+    def called(data: np.ndarray) -> int:
+        return bits.sign_bytes(data, 0)
+
+    return int(called(data))
