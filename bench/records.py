@@ -6,7 +6,8 @@ Each tool runs in a process of its own, in the environment of tools/link_tools.p
 that of bench/setup_peers.py; a tool is stopped after `LIMIT` seconds. neardup uses its default
 settings, whose decision needs no labels. Splink and recordlinkage block on the equality of each
 field; of Splink the decision at probability 0.5 and the best threshold by the truth are reported,
-of recordlinkage what its unsupervised ECM classifier decides. dedupe can't do without labels: it
+of recordlinkage what its unsupervised ECM classifier decides. Of neardup F1 of three samples of
+70 % of the records is there, too. dedupe can't do without labels: it
 gets `LABELS` true pairs and as many others. The Brier score is the mean squared error of the
 probabilities of all candidates. Sets of two files have a column `source`. Public sets are in
 ../shared/data or NEARDUP_DATA. The table of bench/README.md is written again from all results.
@@ -54,14 +55,24 @@ SETS = {
     "census": "surname first middle number:digits street",
     "parks": "name",
     "imdb_tmdb": "title name episodeNumber:exact seasonNumber:exact genre_list",
+    "imdb_tvdb": "title name episodeNumber:digits seasonNumber:digits",
+    "rldata10000": "fname_c1 fname_c2 lname_c1 lname_c2 by bm bd",
+    "bib_digital_work": "title author year:digits journal booktitle volume number pages doi "
+    "abstract",
     "personsfew-5000": "given_name surname birth:digits",
     "personsfew-20000": "given_name surname birth:digits",
     "persons-20000": "given_name surname birth:digits street suburb postcode phone:digits",
+    "households-4000": "given_name surname birth:digits street suburb postcode phone:digits",
+    "distinct-4000": "given_name surname birth:digits street suburb postcode phone:digits",
 }
 
 
 #: Sets whose column `source` names two files, whose pairs are across these.
-TWO_FILES = ("abt_buy", "census", "parks", "imdb_tmdb")
+TWO_FILES = ("abt_buy", "census", "parks", "imdb_tmdb", "imdb_tvdb")
+#: Share of the records in a sample, and samples of which F1 is measured.
+_SHARE, _SAMPLES = 0.7, 3
+#: Persons that live together at most, in households and in a file without any duplicate.
+_TOGETHER = 4
 
 
 def names(name: str) -> list[str]:
@@ -82,11 +93,14 @@ def load(name: str) -> tuple[Any, set[tuple[int, int]]]:
     """Return a frame of strings, whose index is the position, and the true pairs."""
     import pandas as pd
 
-    if name.startswith("persons"):
+    made = name.partition("-")[0]
+    if made in ("persons", "personsfew", "households", "distinct"):
         from neardup.synth.persons import PersonSpec, person_truth, persons
 
-        spec = PersonSpec(int(name.partition("-")[2]))
+        spec = PersonSpec(int(name.partition("-")[2]), **{"near": 0} if made == "distinct" else {})
         frame = persons(spec).to_pandas()
+        if made in ("households", "distinct"):
+            share_homes(frame, person_truth(spec)["group"].to_pylist())
         groups: dict[str, list[int]] = {}
         for row, group in enumerate(person_truth(spec)["group"].to_pylist()):
             groups.setdefault(group, []).append(row)
@@ -102,6 +116,37 @@ def load(name: str) -> tuple[Any, set[tuple[int, int]]]:
     if source is not None:
         frame.insert(1, "source_dataset", source)
     return frame, true
+
+
+def share_homes(frame: Any, group: list[str]) -> None:
+    """Let up to `_TOGETHER` persons have the surname and address of one of them."""
+    draw, first = random.Random(0), dict[str, int]()
+    for row, name in enumerate(group):
+        first.setdefault(name, row)
+    names, homes = list(first), dict[str, int]()
+    while len(homes) < len(names):
+        begin = len(homes)
+        home = names[begin : begin + draw.randint(1, _TOGETHER)]
+        homes.update(dict.fromkeys(home, first[home[0]]))
+    for column in ("surname", "street", "suburb", "postcode", "phone"):
+        values = frame[column].tolist()
+        frame[column] = [values[homes[name]] for name in group]
+
+
+def samples_f1(frame: Any, fields: list[str], true: set[tuple[int, int]]) -> list[float]:
+    """Return F1 of the pairs of neardup on samples of a file."""
+    import numpy as np
+
+    found = []
+    for seed in range(1, _SAMPLES + 1):
+        rows = np.random.default_rng(seed).permutation(len(frame))[: int(_SHARE * len(frame))]
+        kept = set(rows.tolist())
+        part = frame.iloc[np.sort(rows)].reset_index(drop=True)
+        scores, _ = with_neardup(part, fields)
+        decided = {pair for pair, bits in scores.items() if bits >= 0}
+        there = {pair for pair in true if kept.issuperset(pair)}
+        found.append(_f1(len(decided & there), len(decided), len(there)))
+    return found
 
 
 def with_neardup(frame: Any, fields: list[str]) -> tuple[Any, Any]:
@@ -243,14 +288,17 @@ def measure(name: str, tool: str) -> dict[str, Any]:
     best = max((_f1(h, k, len(true)) for k, h in enumerate(hits, 1)), default=0.0)
     decided = {pair for pair, bits in scores.items() if bits >= 0}
     within = None if clusters is None else _within(clusters, frame)
+    sampled = samples_f1(frame, SETS[name].split(), true) if tool == "neardup" else []
     return {
         "set": name,
         "tool": tool,
         "candidates": len(scores),
-        "completeness": len(scores.keys() & true) / len(true),
+        "completeness": len(scores.keys() & true) / max(1, len(true)),
+        "pairs": len(decided),
         "reduction": 1 - len(scores) / possible,
         "f1": _f1(len(decided & true), len(decided), len(true)),
         "best_f1": best,
+        "samples_f1": sampled,
         "clusters_f1": within and _f1(len(within & true), len(within), len(true)),
         "brier": _brier(scores, true),
         "seconds": seconds,
@@ -303,22 +351,27 @@ def _run_one(python: str | None, name: str, tool: str) -> tuple[list[str], str]:
     return answers, (errors or ["no answer"])[-1]
 
 
+def _sampled(line: dict[str, Any]) -> str:
+    return " ".join(f"{f1:.3f}" for f1 in line.get("samples_f1", ()))
+
+
 def _write_page() -> None:
     """Write the table of all results to the page of the benchmarks."""
     lines = [
-        "| set | tool | candidates | completeness | reduction | F1 | best F1 | Brier | seconds "
-        "| MB | load |",
-        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "| set | tool | candidates | completeness | reduction | pairs | F1 | of samples | best F1 "
+        "| Brier | seconds | MB | load |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     found = {(line["set"], line["tool"]): line for line in json.loads(RESULTS.read_text())}
     for line in (found[of] for of in itertools.product(SETS, TOOLS) if of in found):
         begin = f"| {line['set']} | {line['tool']} |"
         if "failed" in line:
-            lines.append(f"{begin} {line['failed']} | | | | | | | | {line['load']:.0f} |")
+            lines.append(f"{begin} {line['failed']} | | | | | | | | | | {line['load']:.0f} |")
             continue
         lines.append(
             f"{begin} {line['candidates']:,} | {line['completeness']:.3f} | {line['reduction']:.4f}"
-            f" | {line['f1']:.3f} | {line['best_f1']:.3f} | {line['brier']:.4f} |"
+            f" | {line.get('pairs', 0):,} | {line['f1']:.3f} | {_sampled(line)} |"
+            f" {line['best_f1']:.3f} | {line['brier']:.4f} |"
             f" {line['seconds']:.1f} | {line['peak_bytes'] / 1e6:,.0f} | {line['load']:.0f} |"
         )
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)

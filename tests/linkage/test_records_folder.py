@@ -99,7 +99,7 @@ def test_decided_again(linked: neardup.LinkRun, folder: Path, command: Command) 
     assert "--threshold does not apply to an output of neardup link" in wrong.error
     assert "it has --decide-at instead" in wrong.err
     missing = command("recluster", folder, "-o", folder.parent / "x")
-    assert "another probability" in missing.error
+    assert "another score" in missing.error
     assert "`decide_at` is 7" in command(
         "recluster", folder, "-o", folder.parent / "x", "--decide-at", 7
     ).error.replace("--decide-at", "`decide_at`")
@@ -165,23 +165,6 @@ def test_a_file_of_two_sources_is_noted(people: People) -> None:
         if abs(table["id"].to_pylist().index(a) - table["id"].to_pylist().index(b)) % 2 == 0
     ]
     assert f"{len(within):,} of {run.pairs.num_rows:,} pairs" in note
-
-
-def test_dependent_fields_make_scores() -> None:
-    """Articles of one issue share journal, year and volume, and differ."""
-    words = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
-    rows = [
-        (f"{word} {k * 7919 % 1000} on {k * 104729 % 997}", journal, str(year), str(year - 1990))
-        for journal in ("Annals of Blood", "Heart Letters", "Bone")
-        for year in range(2000, 2010)
-        for k, word in enumerate(words)
-    ]
-    rows += [(title + " study", *rest) for title, *rest in rows[::12]]
-    names = ("title", "journal", "year", "volume")
-    data = {name: [row[k] for row in rows] for k, name in enumerate(names)}
-    run = neardup.link(data, fields=list(data))
-    assert "score" in run.pairs.column_names and "probability" not in run.pairs.column_names
-    assert any("called scores" in note for note in run.notes)
 
 
 def test_a_field_named_id_leaves_the_ids(people: People) -> None:

@@ -210,30 +210,25 @@ def test_explained_as_by_the_run_that_inserted_them() -> None:
         rows = run.candidates.to_pylist()[::4]
         found = [index.explain(row["id_a"], row["id_b"]) for row in rows]
         for explained, row in zip(found, rows, strict=True):
-            assert explained["probability"] == pytest.approx(row["probability"], abs=1e-6)
+            assert explained["score"] == pytest.approx(row["score"], abs=1e-6)
         for row in first.candidates.to_pylist()[:50:2]:
             explained = index.explain(row["id_a"], row["id_b"])
-            assert explained["probability"] == pytest.approx(row["probability"], abs=0.001)
+            assert explained["score"] == pytest.approx(row["score"], abs=0.001)
 
 
-def test_relinking_by_labels() -> None:
-    """The labels are not stored, but weights by them: one linkage by these changes nothing."""
+def test_relinking_with_labels() -> None:
+    """An index has the marks, so that one linkage of all its records changes nothing."""
     table, truth = made_persons(400, seed=9, near=0.5)
     fields = ["given_name", "surname", "suburb"]
     one = neardup.link(table, id="id", fields=fields)
     true = true_pairs(truth)
     rows = one.candidates.to_pylist()[:300]
-    for which in (rows, [row for row in rows if (row["id_a"], row["id_b"]) in true]):
-        pairs = [(row["id_a"], row["id_b"]) for row in which]
-        labels = [(*pair, pair in true) for pair in pairs]
-        run = neardup.link(table, id="id", fields=fields, labels=labels)
-        with run.index() as index:
-            found = index.relink()
-        assert found.by_labels and "by labels" in str(found)
+    labels = [(r["id_a"], r["id_b"], (r["id_a"], r["id_b"]) in true) for r in rows]
+    with neardup.link(table, id="id", fields=fields, labels=labels).index() as index:
+        found = index.relink()
         assert found.agreement == 1 and not found.changed.num_rows
-    with one.index() as index:
-        assert not index.relink().by_labels
-        assert index.relink().agreement == 1
+        assert index.unmark([(b, a) for a, b, _ in labels]) == len(labels)
+        assert index.unmark([labels[0][:2]]) == 0
 
 
 def test_relinking_records_without_values() -> None:
@@ -291,15 +286,33 @@ def test_weights_are_learnt_again_from_half_as_many_again(people: People, tmp_pa
         assert found == [after[id_] for id_ in table["id"].to_pylist()[:40]]
 
 
-def test_weights_with_labels_stay(people: People) -> None:
-    table = people[0].slice(0, 200)
+def test_marks_hold_in_an_index(people: People, tmp_path: Path) -> None:
+    """For records that come again, and with weights learnt again, until they are taken back."""
+    table = people[0].slice(0, 300)
     run = neardup.link(table, id="id", fields=NAMES)
-    rows = run.candidates.slice(0, 60).to_pylist()
-    labels = [(row["id_a"], row["id_b"], row["probability"] >= 0.5) for row in rows]
-    with neardup.link(table, id="id", fields=NAMES, labels=labels).index() as index:
-        more = neardup.link(people[0].slice(200, 700), against=index)
-        assert index.stats()["learnt_from"] == 200
-        assert any("weights of 200, which stay" in note for note in more.notes)
+    sure, none = run.pairs.to_pylist()[0], (table["id"][5].as_py(), table["id"][9].as_py())
+    labels = [(sure["id_a"], sure["id_b"], False), (*none, True)]
+
+    def answers() -> list[bool]:
+        of = clusters_of(index)
+        return [of[a] == of[b] for a, b, _ in labels]
+
+    run = neardup.link(table, id="id", fields=NAMES, labels=labels, out=tmp_path / "run")
+    with neardup.open(tmp_path / "run").index(tmp_path / "i") as index:
+        assert answers() == [False, True]
+        assert index.explain(*none)["known"] == "marked"
+        rows = [table["id"].to_pylist().index(id_) for _, id_, _ in labels]
+        for _ in range(2):
+            again = index.update(table.take(rows), id="id")
+            assert answers() == [False, True]
+        assert none in zip(
+            *(again.pairs[name].to_pylist() for name in ("id_a", "id_b")), strict=True
+        )
+        neardup.link(people[0].slice(300, 900), against=index)
+        assert index.stats()["learnt_from"] == 1200 and answers() == [False, True]
+        assert index.unmark([none]) == 1
+        index.update(table.take(rows), id="id")
+        assert index.explain(*none)["known"] is None
 
 
 def test_commands(index: neardup.RecordIndex, people: People, command: Command) -> None:

@@ -61,16 +61,16 @@ def test_tables(linked: neardup.LinkRun) -> None:
     of = dict(zip(clusters["id"].to_pylist(), clusters["cluster"].to_pylist(), strict=True))
     together = [of[r["id_a"]] == of[r["id_b"]] for r in linked.pairs.to_pylist()]
     assert sum(together) > 0.95 * len(together)
-    assert min(linked.pairs["probability"].to_pylist()) >= linked.decide_at == 0.5
+    assert min(linked.pairs["score"].to_pylist()) >= linked.decide_at == 0.5
     assert linked.candidates.num_rows == linked.summary["counts"]["candidates"]
     assert "1,500 records" in repr(linked)
     assert "recall 0.99" in repr(linked.blocks)
 
 
-def test_another_probability_is_a_look_at_what_is_known(linked: neardup.LinkRun) -> None:
-    strict = linked.at(0.9999)
-    assert strict.decide_at == 0.9999
-    wanted = sum(p >= 0.9999 for p in linked.candidates["probability"].to_pylist())
+def test_another_score_is_a_look_at_what_is_known(linked: neardup.LinkRun) -> None:
+    strict = linked.at(0.9999999)
+    assert strict.decide_at == 0.9999999
+    wanted = sum(p >= 0.9999999 for p in linked.candidates["score"].to_pylist())
     assert strict.pairs.num_rows == wanted < linked.pairs.num_rows
     with pytest.raises(neardup.NeardupError, match="`decide_at` is 7"):
         linked.at(7)

@@ -58,7 +58,7 @@ def test_pairs_are_judged_and_saved_as_labels(
     path = tmp_path / "labels.csv"
     path.write_text(saved, encoding="utf-8", newline="")
     again = neardup.link(people(), id="id", fields=FIELDS, labels=path, progress=False)
-    assert again.explain(rows[0]["id_a"], rows[0]["id_b"])["labels"] != 0
+    assert again.explain(rows[0]["id_a"], rows[0]["id_b"])["known"] == "marked"
     # What was marked is there again, and the same button takes it back.
     one.page.wait_for_timeout(500)  # another process of the browser stores it
     one.page.reload()

@@ -16,7 +16,7 @@ from neardup.frame.command import Made, Means, Request, Steps
 from neardup.frame.execute import execute
 from neardup.io.opening import given_paths
 from neardup.io.remote import located
-from neardup.linkage.fields import Field, LinkSpec, fields_of
+from neardup.linkage.fields import Field, LinkSpec, fields_of, names_of
 from neardup.linkage.link_steps import Linked, block, block_records, decide, read
 from neardup.linkage.outputs.label_files import read_labels
 from neardup.linkage.outputs.link_files import BlocksFile
@@ -68,6 +68,7 @@ def link(
     one_to_one: bool = False,
     cluster: str = "average",
     labels: object = None,
+    must_agree: str | Iterable[str] = (),
     tagged: bool = False,
     seed: int = 0,
     **options: Unpack[LinkOptions],
@@ -89,7 +90,8 @@ def link(
             linked with those of the index and among themselves, join their clusters, and are
             inserted. All other settings are those of the index.
         labels: Pairs that are known: a file, a table, or a list of two ids and whether they match.
-            Some hundred of them set the weights and the threshold, where the file has no valley.
+            Their answers stay, whatever evidence says. From 50 on, of both kinds, the weights are
+            fitted to them.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Candidates that do
             not fit go to temporary files. Where it does not suffice for the records, the linkage is
             refused before they are compared. Half of the free memory by default.
@@ -132,6 +134,7 @@ def link(
         decide_at=decide_at,
         one_to_one=one_to_one,
         cluster=cluster,
+        must_agree=names_of(must_agree),
         tagged=tagged,
         seed=seed,
     )

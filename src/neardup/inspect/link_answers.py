@@ -10,7 +10,6 @@ from neardup.arrays import array_of
 from neardup.frame.shown import Shown
 from neardup.linkage.decision.weights.model import probability
 from neardup.linkage.link_steps import Linked
-from neardup.linkage.outputs.link_tables import public_ids
 
 
 class LinkEvaluation(Shown, dict[str, Any]):
@@ -41,7 +40,7 @@ def explain_record(linked: Linked, x: int, limit: int) -> RecordExplanation:
     """
     blocked, decision = linked.blocked, linked.decision
     found, records, spec = blocked.candidates, blocked.records, blocked.spec
-    ids = public_ids(records)
+    ids = records.public_ids
 
     def id_of(doc: int) -> Any:
         second = len(ids) > 1 and doc >= records.first
@@ -59,7 +58,7 @@ def explain_record(linked: Linked, x: int, limit: int) -> RecordExplanation:
         bits = parts["fields"] or [None] * len(spec.names)
         line = {
             "id": id_of(other),
-            "probability": float(probability(decision.log_odds[row : row + 1])[0]),
+            "score": float(probability(decision.log_odds[row : row + 1])[0]),
             "similarity": float(of.similarity[row]),
             "match": bool(np.isin(row, linked.pairs)),
             "same_cluster": bool(linked.clusters[other] == linked.clusters[x]),
@@ -74,7 +73,6 @@ def explain_record(linked: Linked, x: int, limit: int) -> RecordExplanation:
         members=[id_of(doc) for doc in members[:limit].tolist()],
         candidates=len(rows),
         matches=int(np.isin(rows, linked.pairs).sum()),
-        score=bool(linked.dependent),
         decide_at=spec.decide_at,
         fields=spec.names,
         pairs=lines,

@@ -30,7 +30,7 @@ from neardup.options.input_tables import read_table
 from neardup.options.option_groups import Reading
 from neardup.results.ground_truth import KnownIds, read_truth, truth_ids
 
-#: Probabilities at which the decision is scored, and bounds of the classes of reliability.
+#: Scores at which the decision is scored, and bounds of the classes of reliability.
 _STEPS = [*(k / 1000 for k in (1, 2, 5)), *(k / 100 for k in range(1, 100)), 0.995, 0.999]
 _CLASSES = (0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1)
 
@@ -169,25 +169,23 @@ def _decision(found: DecidedPairs, judge: Judge, alike: np.ndarray) -> dict[str,
     assert at is not None
     pairs = Agreement(int(alike[match].sum()), int(match.sum()), judge.pairs)
     lines = []
-    for probability in sorted({*_STEPS, at}):
-        if probability == at:
+    for score in sorted({*_STEPS, at}):
+        if score == at:
             counts = pairs
         else:
-            scored = Scored(found.a, found.b, log_odds - logit(probability))
+            scored = Scored(found.a, found.b, log_odds - logit(score))
             given = matches(scored, found.one_to_one)
             counts = Agreement(int(alike[given].sum()), len(given), judge.pairs)
-        lines.append({"probability": probability, **counts.scores()})
+        lines.append({"score": score, **counts.scores()})
     scores = [line for line in lines if line["f1"] is not None]
     probabilities = probability_of(log_odds)
     return {
         "decide_at": at,
         "pairs": pairs.scores(),
         "clusters": _clusters(labels, judge),
-        "by_probability": lines,
+        "by_score": lines,
         # Of several, the one that is closest to the threshold of the run.
-        "best": max(
-            scores, key=lambda line: (line["f1"], -abs(line["probability"] - at)), default=None
-        ),
+        "best": max(scores, key=lambda line: (line["f1"], -abs(line["score"] - at)), default=None),
         "brier": float(((probabilities - alike) ** 2).mean()) if len(alike) else None,
         "reliability": _reliability(probabilities, alike),
     }

@@ -100,7 +100,7 @@ def add_between(a, b, values, between):
     Args:
         a: int32[pairs]: the one unit of each, which differs from the other.
         b: int32[pairs]: the other.
-        values: int64[pairs]: above 0.
+        values: int64[pairs]: other than 0.
         between: `Between` whose `of` has each unit, whose `next` is -1 and whose other arrays are
             0; `size` and `fixed` are not used.
     """
@@ -172,7 +172,7 @@ def merge_by_mean(between, far, bounds, pairs):
     exact, without all pairs being changed at each merge.
 
     Args:
-        between: `Between`, with sums of values above ``far``; is changed.
+        between: `Between`, with sums of values that are added to ``far``; is changed.
         far: int: value of two records that are no pair, below 0.
         bounds: float64[pairs]: working memory.
         pairs: int32[pairs, 2]: working memory.

@@ -1,28 +1,23 @@
-"""Candidates to probabilities: similarities, the weights learnt from these, and the decision."""
+"""Candidates to scores: similarities, the weights learnt from these, and the decision."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neardup.cluster.edges import batches
 from neardup.linkage.blocks.large_groups import Copies, without
 from neardup.linkage.blocks.record_blocks import Candidates, possible_pairs
-from neardup.linkage.decision.labels import Labels, Marked, calibrated, learn_m, marked
+from neardup.linkage.decision.labels import Labels, fitted
 from neardup.linkage.decision.rivals import BOTH, best_pairs, learn_two, rivals
 from neardup.linkage.decision.threshold import Threshold, find_valley, index_threshold
-from neardup.linkage.decision.weights.agreement_classes import EQUAL, exact
+from neardup.linkage.decision.weights.agreement_classes import EQUAL
+from neardup.linkage.decision.weights.evidence import Learnt, plain_evidence, sum_of
 from neardup.linkage.decision.weights.frequencies import ValueCounts, value_counts
-from neardup.linkage.decision.weights.learning import (
-    Learnt,
-    Views,
-    by_chance,
-    learn,
-    support,
-    without_matches,
-)
+from neardup.linkage.decision.weights.learning import confirmed, learn, without_matches
 from neardup.linkage.decision.weights.model import (
+    KNOWN,
     STEEP,
     Agreements,
     Model,
@@ -31,13 +26,7 @@ from neardup.linkage.decision.weights.model import (
     view_log_odds,
 )
 from neardup.linkage.decision.weights.random_pairs import random_pairs
-from neardup.linkage.decision.weights.seeding import (
-    Random,
-    Seeds,
-    coincidences,
-    seeds_at,
-    without_groups,
-)
+from neardup.linkage.decision.weights.seeding import Seeds, best_seeds, seeds_above, without_groups
 from neardup.linkage.features import Features
 from neardup.linkage.field_similarity import Compared, Pairs, compare, with_words
 from neardup.linkage.fields import LinkSpec
@@ -47,15 +36,14 @@ from neardup.threads import Pool
 
 #: No valley is looked for below, where candidates are incomplete.
 _LOWEST = 0.3
-#: Share of the seeds that both views confirm, and share of the matches of one view that the other
-#: sees, below which seeds are coincidences.
-_CONFIRMED, _AGREED = 0.05, 0.8
-#: Kinds of thresholds of histograms with one mode.
-_NO_VALLEY = ("shoulder", "default")
-#: Pairs that can't be decided, and their share of the matches, from which on a note says so.
-_FEW_PAIRS, _MANY = 10, 0.1
+#: Matches that seeds have to show; of two files, the share of them that the views confirm.
+_FEWEST, _CONFIRMED = 3.0, 0.05
 #: Similarity that no pair has.
 _NEVER = 2.0
+_NO_MATCH = (
+    "chance explains what similar pairs share, which is no evidence of any match: all of it "
+    "together does not make three matches, so there is none"
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +58,7 @@ class MatchDecision:
         threshold: The valley of the similarities.
         log_odds: float64[candidates]: of a match.
         doubts: Reasons why similar pairs may be no matches, a sentence each.
-        by_view: Candidates that each view takes for matches; none if that is not known.
+        labels: Pairs that are known, if any.
     """
 
     compared: Compared
@@ -80,16 +68,30 @@ class MatchDecision:
     threshold: Threshold
     log_odds: np.ndarray
     doubts: tuple[str, ...] = ()
-    by_view: tuple[int, ...] = ()
-
-    @property
-    def probability(self) -> np.ndarray:
-        """float64[candidates]: probability of a match; never NaN."""
-        return probability(self.log_odds)
+    labels: Labels | None = None
 
     def margin(self, decide_at: float) -> np.ndarray:
-        """Return float64[candidates]: log odds above those of a probability."""
-        return np.asarray(self.log_odds - logit(decide_at))
+        """Return float64[candidates]: log odds above those of a score; infinite if known."""
+        known = np.abs(self.log_odds) >= KNOWN
+        return np.asarray(
+            np.where(known, np.copysign(np.inf, self.log_odds), self.log_odds - logit(decide_at))
+        )
+
+    def answered(self, spec: LinkSpec, found: Candidates, labels: Labels | None) -> MatchDecision:
+        """Return the same with the answers that are known, whatever the records share.
+
+        Records that differ where they must agree are none, unless they are marked.
+        """
+        answers = np.zeros(len(found.a), np.int8)
+        answers[differ(spec, self.compared)] = -1
+        if labels is not None:
+            rows = labels.rows(found)
+            there = rows >= 0
+            answers[rows[there]] = np.where(labels.match[there], 1, -1)
+        if answers.any():
+            log_odds = np.where(answers == 0, self.log_odds, answers * KNOWN)
+            return replace(self, log_odds=log_odds, labels=labels)
+        return replace(self, labels=labels)
 
 
 def by_known_weights(
@@ -115,6 +117,23 @@ def by_known_weights(
     return MatchDecision(compared, agreements, values, model, valley, log_odds)
 
 
+@dataclass
+class _Learning:
+    """Match weights that candidates teach.
+
+    Attributes:
+        model: Match weights.
+        of_views: float64[candidates] by each view; None if they are not known.
+        threshold: The valley, or where nearly all seeds are above.
+        doubts: Reasons why similar pairs may be no matches, a sentence each.
+    """
+
+    model: Model
+    threshold: Threshold
+    doubts: tuple[str, ...] = ()
+    of_views: tuple[np.ndarray, ...] | None = None
+
+
 def decide_candidates(
     records: Records,
     features: Features,
@@ -129,161 +148,144 @@ def decide_candidates(
         records: The records.
         features: Theirs.
         spec: Settings of the call.
-        found: The candidates.
+        found: The candidates, with all pairs of the labels.
         labels: Pairs that are known, if any.
         pool: Threads.
     """
     features = features._replace(swapped=find_swapped(features, spec, found.a, found.b, pool))
     compared = compare(features, spec, found.a, found.b, pool)
     with pool.stage("learn weights"):
-        lowest = min(_LOWEST, spec.block_at or _LOWEST)
-        threshold = find_valley(compared.similarity, lowest, pool.empty)
         two_files = len(records.ids) > 1
-        counted = without(features, found.copies)
-        values = counts_of(features, found.copies, pool)
         if two_files and len(spec.fields) > 1:
             pairs = Pairs(found.a, found.b, pool)
             compared = with_words(compared, records, features, spec, pairs)
         agreements = agreements_of(found, compared, two_files, pool)
-        doubts: tuple[str, ...] = ()
-        of_views: tuple[np.ndarray, ...] | None = None
-        if len(spec.fields) == 1 or threshold.kind == "few":
-            model, doubts = _of_scalar(spec, threshold)
-        else:
-            x, y = random_pairs(counted)
-            other = compare(features, spec, x, y, pool)
-            if two_files:
-                other = with_words(other, records, features, spec, Pairs(x, y, pool))
-            drawn = Agreements(x, y, other.classes, other.similarity)
-            fields = agreements._replace(classes=compared.classes)
-            single = ~found.copies.are
-            possible = possible_pairs(int(single.sum()), int(single[: records.first].sum()))
-            known = Learnt(counted, values, fields, drawn, possible, pool)
-            if two_files:
-                model = _of_two_files(known, agreements, threshold)
-            else:
-                seeds = _seeds(found, agreements, threshold, pool)
-                if labels is None:
-                    (model, of_views), doubts = _unlabelled(known, seeds, threshold, spec)
-                else:
-                    model, of_views = _labelled(known, seeds, marked(labels, found))
-        model = model._replace(swapped=features.swapped)
+        values = counts_of(features, found.copies, pool)
+        learning = _learn(records, features, spec, found, (compared, agreements, values), pool)
+        model = learning.model._replace(swapped=features.swapped)
+        of_views = learning.of_views
         if of_views is None:
             of_views = tuple(view_log_odds(view, agreements, values, pool) for view in model.views)
-        log_odds = model.together(of_views, agreements.similarity, pool)
+        log_odds = model.together(of_views, agreements, pool)
+        doubts = learning.doubts
         if labels is not None:
-            known_pairs = marked(labels, found)
-            model = calibrated(model, log_odds, known_pairs)
-            model = model._replace(by_labels=bool(len(known_pairs.rows)))
-            log_odds = model.together(of_views, agreements.similarity, pool)
-        by_view = tuple(int((of_view >= 0).sum()) for of_view in of_views)
-        return MatchDecision(
-            compared, agreements, values, model, threshold, log_odds, doubts, by_view
+            rows = labels.rows(found)
+            wrong = int(((log_odds[rows] >= logit(spec.decide_at)) != labels.match).sum())
+            if wrong:
+                doubts += (_contradicted(wrong, len(rows)),)
+            classes = compared.classes[rows]
+            model = fitted(model, log_odds[rows], classes, labels.match)
+            if model.by_labels is not None:
+                log_odds = model.together(of_views, agreements, pool)
+        decision = MatchDecision(
+            compared, agreements, values, model, learning.threshold, log_odds, doubts
         )
+        return decision.answered(spec, found, labels)
 
 
-def _of_scalar(spec: LinkSpec, threshold: Threshold) -> tuple[Model, tuple[str, ...]]:
-    """Return a model in which the similarity decides, and what to think of it."""
-    if len(spec.fields) > 1:
-        return Model((), threshold.value), ()
-    if spec.fields[0].compare == "numeric":
+def _contradicted(wrong: int, marks: int) -> str:
+    return (
+        f"the evidence contradicts {wrong:,} of the {marks:,} marked pairs, which have their "
+        "answers nevertheless"
+    )
+
+
+def differ(spec: LinkSpec, compared: Compared) -> np.ndarray:
+    """Return bool[pairs]: which have two values that differ, in a field that must agree."""
+    found = np.zeros(len(compared.similarity), np.bool_)
+    for k, least in spec.agreeing():
+        classes, similarity = compared.classes[:, k], compared.by_field[:, k]
+        found |= (classes >= 0) & (classes != EQUAL if least >= 1 else similarity < least)
+    return found
+
+
+def _learn(
+    records: Records,
+    features: Features,
+    spec: LinkSpec,
+    found: Candidates,
+    pairs: tuple[Compared, Agreements, ValueCounts],
+    pool: Pool,
+) -> _Learning:
+    """Learn match weights; where there is nothing to learn from, the similarity decides."""
+    compared, agreements, values = pairs
+    lowest = min(_LOWEST, spec.block_at or _LOWEST)
+    threshold = find_valley(compared.similarity, lowest, pool.empty)
+    one_field = len(spec.fields) == 1
+    if one_field and spec.fields[0].compare == "numeric":
         said = "one numeric field is compared: that two numbers are nearly equal is no evidence"
-        return Model((), _NEVER), (said,)
+        return _Learning(Model((), _NEVER), threshold, (said,))
+    if threshold.kind == "few" or (one_field and threshold.kind != "none"):
+        return _of_scalar(threshold, one_field)
+    counted = without(features, found.copies)
+    x, y = random_pairs(counted)
+    other = compare(features, spec, x, y, pool)
+    if len(records.ids) > 1 and not one_field:
+        other = with_words(other, records, features, spec, Pairs(x, y, pool))
+    drawn = Agreements(x, y, other.classes, other.similarity)
+    fields = agreements._replace(classes=compared.classes)
+    single = ~found.copies.are
+    possible = possible_pairs(int(single.sum()), int(single[: records.first].sum()))
+    known = Learnt(counted, values, fields, drawn, possible, pool)
+    if len(records.ids) > 1 and not one_field:
+        return _of_two_files(known, agreements, threshold)
+    if threshold.kind == "none":
+        best = rivals(found.a, found.b, compared.similarity, len(found.copies.of), ties=True)
+        seeds = best_seeds(known, best == BOTH)
+        threshold = replace(threshold, value=seeds.foot)
+        if one_field:
+            return _of_scalar(threshold, one_field)
+    else:
+        bottom = threshold.value if threshold.bottom is None else threshold.bottom
+        seeds = seeds_above(known, bottom, threshold.value)
+        if seeds.total < _FEWEST:
+            others = seeds_above(known, bottom, threshold.value, by_similar=True)
+            seeds = seeds if without_groups(others, known).groups else others
+    return _of_one_file(known, seeds, threshold, spec)
+
+
+def _of_scalar(threshold: Threshold, one_field: bool) -> _Learning:
+    """Return a model in which the similarity decides, and what to think of it."""
     said = (
         "one field is compared, and its similarity decides: records that share a value by chance "
         "are pairs, too"
     )
-    return Model((), threshold.value), (said,)
+    return _Learning(Model((), threshold.value), threshold, (said,) if one_field else ())
 
 
-def _unlabelled(
-    known: Learnt, similar: Seeds, threshold: Threshold, spec: LinkSpec
-) -> tuple[tuple[Model, tuple[np.ndarray, ...] | None], tuple[str, ...]]:
-    """Learn from seeds that are no members of groups, unless there are no matches.
-
-    Args:
-        known: Pairs that weights are learnt from.
-        similar: Seeds by similarity.
-        threshold: The valley.
-        spec: Settings of the call.
-
-    Returns:
-        Match weights with the log odds by each view, if these are known; and doubts.
-    """
-    seeds, matches = similar, known.tally(similar.weights)
-    if threshold.kind not in _NO_VALLEY:  # where seeds are best pairs, and mostly differ
-        random = Random(known.drawn, known.values)
-        seeds = without_groups(similar, matches, known.candidates, random, known.pool)
+def _of_one_file(known: Learnt, seeds: Seeds, threshold: Threshold, spec: LinkSpec) -> _Learning:
+    """Learn from seeds that are no members of groups, unless they do not show any match."""
     doubts: tuple[str, ...] = ()
+    if seeds.apart:  # without a valley seeds are best pairs, and mostly differ
+        seeds = without_groups(seeds, known)
     if seeds.groups:
         names = ", ".join(spec.names[k] for k in seeds.groups)
         doubts = (
             f"most of the similar pairs have nothing in common in {names}, and are taken for "
             "members of groups, such as households; leave out a field in which matches may differ",
         )
-    if seeds.groups:
-        matches = known.tally(seeds.weights)
-    learnt = learn(known, seeds, matches)
-    confirmed, agreed = support(learnt, known, seeds)
-    unsure = confirmed < _CONFIRMED and agreed < _AGREED
-    if by_chance(known, seeds, matches):
-        said = "chance explains what similar pairs share: they are no evidence of any match"
-        return (without_matches(learnt.model), None), (*doubts, said)
-    of_groups = seeds.groups and _by_groups(seeds, known, learnt.model)
-    if of_groups or (unsure and threshold.kind in _NO_VALLEY):
-        model = without_matches(learnt.model)
-        return (model, None), doubts + _undecided(seeds, known, model, spec)
-    return learnt, doubts + _undecided(seeds, known, learnt.model, spec)
+    learnt = learn(known, seeds)
+    if seeds.total < _FEWEST:
+        return _Learning(without_matches(learnt.model), threshold, (*doubts, _NO_MATCH))
+    return _Learning(learnt.model, threshold, doubts, learnt.of_views)
 
 
-def _undecided(seeds: Seeds, known: Learnt, model: Model, spec: LinkSpec) -> tuple[str, ...]:
-    """Return a note on similar pairs that agree in what identifies, and are no matches."""
-    if not seeds.groups:
-        return ()
-    pairs = known.candidates
-    log_odds, count = model.log_odds(pairs, known.values, known.pool), 0
-    for rows in batches(len(log_odds)):
-        agree = (pairs.classes[rows, list(seeds.groups)] == EQUAL).all(axis=1)
-        similar = (log_odds[rows] < 0) & (pairs.similarity[rows] >= seeds.middle)
-        count += int((agree & similar).sum())
-    if count < max(_FEW_PAIRS, _MANY * int((log_odds >= 0).sum())):
-        return ()
-    names = ", ".join(spec.names[k] for k in seeds.groups)
-    return (
-        f"{count:,} similar pairs agree in {names} and can't be decided by these fields: members "
-        "of large groups agree in it by chance as often; add a field in which they differ, such as "
-        "a date of birth, or mark some pairs on the page of the report and give them as `labels`",
-    )
-
-
-def _by_groups(seeds: Seeds, known: Learnt, model: Model) -> bool:
-    """Return whether most of the pairs that were found are members of groups nevertheless."""
-    found = int((model.log_odds(known.candidates, known.values, known.pool) >= 0).sum())
-    by_chance = coincidences(seeds, model, known.candidates, Random(known.drawn, known.values))
-    return by_chance > found / 2
-
-
-def _labelled(known: Learnt, seeds: Seeds, labels: Marked) -> Views:
-    seeds = seeds._replace(weights=labels.put(seeds.weights))
-    matches = known.tally(seeds.weights)
-    return learn(known, seeds, matches, learn_m(labels, known.candidates.classes, matches.shares()))
-
-
-def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -> Model:
+def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -> _Learning:
     """Learn from each other's best, unless such pairs are due to chance.
 
-    In files without a match there are pairs that are each other's best, too. Whether their fields
-    agree more often than those of random pairs shows whether there are matches at all.
+    In files without a match there are pairs that are each other's best, too. Neither plain evidence
+    nor the views of one file see a match in them, then.
     """
-    best = best_pairs(agreements, threshold.bottom, known.pool)
-    model = learn_two(agreements, known.values, best, known.pool)
-    seeds = Seeds(best.seeds, best.begin, best.begin, apart=False)
-    plain = learn(known, seeds, known.tally(seeds.weights))
-    confirmed, agreed = support(plain, known, seeds)
-    if confirmed >= _CONFIRMED:
-        return model
-    sure = threshold.kind == "valley" and agreed >= _AGREED
-    return plain.model if sure else without_matches(plain.model)
+    best, plain = best_pairs(agreements, threshold.bottom, known.pool), plain_evidence(known)
+    model = learn_two(agreements, known.values, best, plain.u, known.pool)
+    log_odds = view_log_odds(plain, known.candidates, known.values, known.pool)
+    if sum_of(known, lambda rows: probability(log_odds[rows])) < _FEWEST:
+        drawn = probability(STEEP * (known.drawn.similarity - best.begin))
+        seeds = Seeds(best.seeds, drawn, best.begin, apart=False)
+        views = learn(known, seeds)
+        if confirmed(views, known, seeds) < _CONFIRMED:
+            return _Learning(without_matches(model), threshold, (_NO_MATCH,))
+    return _Learning(model, threshold)
 
 
 def counts_of(features: Features, copies: Copies, pool: Pool) -> ValueCounts:
@@ -307,20 +309,3 @@ def agreements_of(found: Candidates, compared: Compared, two_files: bool, pool: 
                 with_best[rows, -1] *= ~(copies[found.a[rows]] | copies[found.b[rows]])
         classes = with_best
     return Agreements(found.a, found.b, classes, compared.similarity)
-
-
-def _seeds(found: Candidates, agreements: Agreements, threshold: Threshold, pool: Pool) -> Seeds:
-    """Return the seeds: by the valley, or else the pairs that are each other's best."""
-    similarity = agreements.similarity
-    if threshold.bottom is not None:
-        return seeds_at(similarity, threshold.bottom, threshold.value, pool)
-    if threshold.kind == "matches":
-        return seeds_at(similarity, threshold.value, threshold.value, pool)
-    is_best = rivals(found.a, found.b, similarity, len(found.copies.of)) == BOTH
-    middle = float(np.median(similarity[is_best])) if is_best.any() else 1.0
-
-    def weights(low: int, high: int) -> np.ndarray:
-        similar = probability(STEEP * (similarity[low:high] - middle))
-        return exact(is_best[low:high] * similar)
-
-    return Seeds(pool.filled(weights, len(similarity)), middle, threshold.value, apart=False)

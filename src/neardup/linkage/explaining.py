@@ -9,7 +9,7 @@ import numpy as np
 from neardup.errors import SpecError
 from neardup.linkage.blocks.record_blocks import hashed_sets, rare_enough, shared_weight
 from neardup.linkage.decision.weights.agreement_classes import EQUAL, MISSING
-from neardup.linkage.decision.weights.model import Agreements, probability
+from neardup.linkage.decision.weights.model import KNOWN, Agreements, probability
 from neardup.linkage.field_similarity import Pairs, compare, with_words
 from neardup.linkage.link_steps import Linked
 from neardup.match.verifying import similarities
@@ -52,6 +52,11 @@ def explain_pair(linked: Linked, x: int, y: int, texts: bool = True) -> dict[str
     pair_of = Agreements(a, b, classes, compared.similarity)
     bits = decision.model.parts(pair_of, decision.values)
     log_odds = float(decision.model.log_odds(pair_of, decision.values)[0])
+    known = None
+    if len(row) and abs(float(decision.log_odds[row[0]])) >= KNOWN:
+        log_odds = float(decision.log_odds[row[0]])
+        marked = decision.labels is not None and row[0] in decision.labels.rows(found)
+        known = "marked" if marked else "must agree"
     names = [*((f.name, f.compare) for f in spec.fields), ("each other's best", "rank")]
     fields = []
     for k, (name, how) in zip(range(classes.shape[1]), names, strict=False):
@@ -73,8 +78,8 @@ def explain_pair(linked: Linked, x: int, y: int, texts: bool = True) -> dict[str
         **{name: round(bits[name], 4) for name in ("prior", "dependences", "veto", "labels")},
         "total": round(bits["total"], 4),
         "log_odds": log_odds,
-        "score": bool(linked.dependent),
-        "probability": float(probability(np.array([log_odds]))[0]),
+        "known": known,
+        "score": float(probability(np.array([log_odds]))[0]),
         "decide_at": spec.decide_at,
         "similarity": float(compared.similarity[0]),
         "match": bool(len(row)) and bool(np.isin(row, linked.pairs)[0]),

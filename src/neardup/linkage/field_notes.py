@@ -12,9 +12,6 @@ import pyarrow.compute as pc
 from neardup.arrays import strings_of
 from neardup.linkage.blocks.record_blocks import Candidates
 from neardup.linkage.deciding import MatchDecision
-from neardup.linkage.decision.weights.dependences import Dependence
-from neardup.linkage.decision.weights.model import Model, view_log_odds
-from neardup.linkage.decision.weights.tallies import SAME
 from neardup.linkage.features import Features
 from neardup.linkage.fields import LinkSpec
 from neardup.linkage.record_files import Records
@@ -80,11 +77,6 @@ def _placeholders(column: pa.LargeStringArray) -> float:
     return float(found.as_py())
 
 
-#: Mutual information of two fields among random pairs, in nats, from which on odds are too high;
-#: that of fields which agree together in candidates that differ, and log of how much more often.
-_DEPENDENT, _TOGETHER, _OFTEN = 0.1, 0.02, 1.0
-#: So many times the matches by random pairs than by candidates show such fields too.
-_MORE = 1.2
 #: Up to this share of records in several pairs, two files may be meant to match one to one.
 _SEVERAL = 0.2
 #: Share of the candidates that are nearly all.
@@ -128,7 +120,7 @@ def decision_notes(
         )
     if not len(pairs):
         at = f"{spec.decide_at:g}"
-        notes.append(f"no pair of records has a probability of {at} or more: there is no match")
+        notes.append(f"no pair of records has a score of {at} or more: there is no match")
     notes += [
         f"the values of {spec.names[one]} and {spec.names[two]} are swapped in some records; the "
         "two fields are compared crosswise, too"
@@ -143,46 +135,11 @@ def decision_notes(
         )
     elif len(pairs) and kind == "matches" and len(pairs) >= _NEARLY_ALL * len(found.a):
         notes.append(
-            "nearly all candidates are taken for matches: look at those with low probability; if "
+            "nearly all candidates are taken for matches: look at those with low scores; if "
             f"some are none, {_WAYS_OUT}"
         )
-    elif kind in ("shoulder", "default") or (len(pairs) and kind == "matches"):
+    elif kind == "none" or (len(pairs) and kind == "matches"):
         notes.append(
             f"the histogram of similarities has no valley, and matches are uncertain: {_WAYS_OUT}"
         )
     return tuple(notes)
-
-
-def dependence_note(names: tuple[str, ...]) -> str:
-    """Return the note on fields that depend on one another."""
-    return (
-        f"the fields {', '.join(names)} agree together in records that differ; probabilities are "
-        "called scores, as they are too high for pairs that agree in all of these"
-    )
-
-
-def dependent_fields(decision: MatchDecision, names: list[str]) -> tuple[str, ...]:
-    """Return the fields that agree together in records that differ, which makes odds too high."""
-    views = {view.name: view for view in decision.model.views}
-    edges: list[Dependence] = []
-    if "random" in views:
-        edges += [edge for edge in views["random"].tree if edge.strength >= _DEPENDENT]
-    if _overconfident(decision.model, decision):
-        edges += [
-            edge
-            for edge in views["candidates"].tree
-            if edge.strength >= _TOGETHER and edge.ratios[SAME, SAME] >= _OFTEN
-        ]
-    fields = sorted({k for edge in edges for k in (edge.one, edge.two) if k < len(names)})
-    return tuple(names[k] for k in fields)
-
-
-def _overconfident(model: Model, decision: MatchDecision) -> bool:
-    """Return whether random pairs see far more matches than candidates that differ do."""
-    if len(model.views) != 2:
-        return False
-    one, two = decision.by_view or (
-        int((view_log_odds(view, decision.agreements, decision.values) >= 0).sum())
-        for view in model.views
-    )
-    return one > _MORE * two

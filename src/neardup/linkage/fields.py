@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -89,11 +90,15 @@ class LinkSpec:
             similarity of the records' 3-grams. ``"idf"``: the same, with rare 3-grams weighing
             more. ``"mixed"``: a mean of ``"fields"`` and ``"idf"``, with more of the latter where
             values have several words.
-        decide_at: Probability from which on two records are one, in (0, 1].
+        decide_at: Score from which on two records are one, in (0, 1]. A score is a probability
+            where fields are independent, as those of persons are; else it is too high.
         one_to_one: Of each record the best pair only; for two files.
         cluster: ``"average"``: the two clusters with the highest mean of log odds are merged, as
             long as it is that of a match. ``"complete"``: any two records of a cluster are one by
             themselves.
+        must_agree: Fields in which no two records may differ that both have a value: names, or
+            ``"NAME:0.8"`` for values that are at least so similar. A pair that differs is no match,
+            and never in a cluster together, unless it is marked.
         tagged: Keep the fields apart: shingles of one do not equal those of another, and swapped
             values share none.
         seed: Seed of the hash functions.
@@ -109,6 +114,7 @@ class LinkSpec:
     decide_at: float = option(0.5, "P")
     one_to_one: bool = option(False)
     cluster: str = option("average", one_of(CLUSTERINGS))
+    must_agree: tuple[str, ...] = option((), "FIELD")
     tagged: bool = option(False)
     seed: int = option(0, "N")
 
@@ -129,10 +135,21 @@ class LinkSpec:
             _share("block_at", self.block_at, one=True)
         _share("recall", self.recall, one=False)
         _share("decide_at", self.decide_at, one=True)
+        for name, _ in map(_agreeing, self.must_agree):
+            if name not in names:
+                raise SpecError(
+                    f"`must_agree` names {spelled(name)}, which is no field that is compared",
+                    f"the fields are {', '.join(names)}",
+                )
         _known("similarity", self.similarity, SIMILARITIES)
         _known("clustering of records", self.cluster, CLUSTERINGS)
         if type(self.seed) is not int or not 0 <= self.seed < 2**62:
             raise SpecError(f"`seed` is {self.seed!r}; expected an integer from 0 to 2**62 - 1")
+
+    def agreeing(self) -> Iterator[tuple[int, float]]:
+        """Yield the numbers of the fields that must agree, and how similar values must be."""
+        for name, least in map(_agreeing, self.must_agree):
+            yield self.names.index(name), least
 
     def for_records(self, records: int) -> LinkSpec:
         """Return the same with the default of `block_at` for so many records."""
@@ -152,7 +169,8 @@ class LinkSpec:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> LinkSpec:
         """Make a spec from what `as_dict` returned."""
-        return cls(**{**values, "fields": tuple(Field(**field) for field in values["fields"])})
+        fields = tuple(Field(**field) for field in values["fields"])
+        return cls(**{**values, "fields": fields, "must_agree": tuple(values["must_agree"])})
 
 
 def fields_of(given: str | Field | Iterable[str | Field]) -> tuple[Field, ...]:
@@ -168,6 +186,34 @@ def fields_of(given: str | Field | Iterable[str | Field]) -> tuple[Field, ...]:
     if not isinstance(given, Iterable):
         raise SpecError(f"`fields` is of type {type(given).__name__}; expected a list", _EXAMPLE)
     return tuple(Field.parse(field) if isinstance(field, str) else field for field in given)
+
+
+def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names that were given as a list, or as one text with commas."""
+    if isinstance(given, str):
+        given = given.split(",")
+    if not isinstance(given, Iterable):
+        raise SpecError(f"`must_agree` is of type {type(given).__name__}; expected a list")
+    return tuple(given)
+
+
+def _agreeing(text: object) -> tuple[str, float]:
+    """Return the name of a field that must agree, and how similar its values must be; 1 is equal.
+
+    Raises:
+        SpecError: It is not spelled so.
+    """
+    if isinstance(text, str):
+        name, colon, least = text.rpartition(":")
+        if not colon:
+            return text, 1.0
+        with suppress(ValueError):
+            if 0 < float(least) <= 1:
+                return name, float(least)
+    raise SpecError(
+        f"`must_agree` is {spelled(text)}; expected FIELD or FIELD:SIMILARITY",
+        "the similarity is above 0 and up to 1, for example name:0.8",
+    )
 
 
 def _known(what: str, value: object, known: Sequence[str]) -> None:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from neardup.cluster.edges import Edges
 from neardup.cluster.methods import lowest
 from neardup.errors import InputError, SpecError
 from neardup.files.scratch import Scratch
 from neardup.linkage.blocks.field_blocks import BlockSettings, add_field_blocks
 from neardup.linkage.blocks.large_groups import MOST_EQUAL, find_copies, large_values, without
 from neardup.linkage.blocks.record_blocks import (
+    Block,
     Candidates,
     add_copies,
     check_hashes,
     find_candidates,
+    hashed_sets,
 )
-from neardup.linkage.deciding import MatchDecision, decide_candidates
+from neardup.linkage.deciding import MatchDecision, decide_candidates, differ
 from neardup.linkage.decision.clusters import Scored, cluster_records, matches
 from neardup.linkage.decision.labels import Labels
 from neardup.linkage.decision.weights.frequencies import row_hashes
@@ -28,13 +32,15 @@ from neardup.linkage.features import Features, make_features
 from neardup.linkage.field_notes import (
     constant_fields,
     decision_notes,
-    dependence_note,
-    dependent_fields,
     empty_notes,
     field_notes,
 )
+from neardup.linkage.field_similarity import compare
 from neardup.linkage.fields import LinkSpec
+from neardup.linkage.placeholders import find_placeholders, without_placeholders
 from neardup.linkage.record_files import Records, RecordSource, read_records
+from neardup.linkage.two_kinds import two_kinds
+from neardup.match.verifying import similarities
 from neardup.memory_plan import plan_records
 from neardup.threads import Pool
 
@@ -88,7 +94,6 @@ class Linked:
         clusters: int64[records]: the number of each one's cluster: that of its lowest record.
         sizes: int64[records]: records of that cluster.
         notes: Remarks on the decision, a sentence each.
-        dependent: Fields that agree together in records that differ.
     """
 
     blocked: Blocked
@@ -97,12 +102,6 @@ class Linked:
     clusters: np.ndarray
     sizes: np.ndarray
     notes: tuple[str, ...]
-    dependent: tuple[str, ...] = ()
-
-    @property
-    def named(self) -> str:
-        """Name of the column of probabilities: ``score`` where they are too high."""
-        return "score" if self.dependent else "probability"
 
 
 def block(given: RecordSource, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:
@@ -148,10 +147,13 @@ def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
     check_hashes(spec)
     features = make_features(records.columns, spec, pool)
     _check(records, features)
+    notes = tuple(constant_fields(records, features, spec))
+    if len(spec.fields) > 1 and (found := find_placeholders(features)):
+        records, missing = without_placeholders(records, features, found, spec)
+        features, notes = make_features(records.columns, spec, pool), notes + missing
     candidates = candidates_of(records, features, spec, pool)
-    notes = (*records.notes, *empty_notes(records))
-    notes += block_notes(records, features, candidates, spec)
-    notes += tuple(constant_fields(records, features, spec))
+    before = (*records.notes, *empty_notes(records))
+    notes = (*before, *block_notes(records, features, candidates, spec), *notes)
     return Blocked(records, spec, features, candidates, notes)
 
 
@@ -215,6 +217,8 @@ def _large_notes(
 
 def decide(blocked: Blocked, pool: Pool, labels: Labels | None = None) -> Linked:
     """Learn how likely the candidates are matches, and group the records that are one."""
+    if labels is not None:
+        blocked = replace(blocked, candidates=with_labels(blocked, labels, pool))
     decision = decide_candidates(
         blocked.records, blocked.features, blocked.spec, blocked.candidates, labels, pool
     )
@@ -222,8 +226,28 @@ def decide(blocked: Blocked, pool: Pool, labels: Labels | None = None) -> Linked
         return grouped(blocked, decision)
 
 
+def with_labels(blocked: Blocked, labels: Labels, pool: Pool) -> Candidates:
+    """Return the candidates with all pairs that are known."""
+    found, features = blocked.candidates, blocked.features
+    new = labels.rows(found) < 0
+    if not new.any():
+        return found
+    a, b = labels.a[new].astype(np.int32), labels.b[new].astype(np.int32)
+    hashed = hashed_sets(features.records, np.arange(len(features.hashes)), found.common)
+    similarity = np.maximum(similarities(hashed, a, b, 0.0, pool), 0.0)
+    parts = [(found.a, found.b, found.similarity), (a, b, similarity)]
+    edges = Edges.gather(parts, pool.empty)
+    return replace(
+        found,
+        a=edges.a,
+        b=edges.b,
+        similarity=edges.similarity,
+        blocks=(*found.blocks, Block("labels", len(labels.a), int(new.sum()))),
+    )
+
+
 def decide_again(linked: Linked, decide_at: float) -> Linked:
-    """Return the same from another probability on.
+    """Return the same from another score on.
 
     Raises:
         SpecError: Records are in clusters of an index, which has one.
@@ -243,29 +267,63 @@ def grouped(blocked: Blocked, decision: MatchDecision) -> Linked:
     scored = Scored(candidates.a, candidates.b, decision.margin(spec.decide_at))
     pairs = matches(scored, spec.one_to_one)
     labels = _clusters(blocked, scored, pairs)
-    dependent = dependent_fields(decision, spec.names)
     notes = blocked.notes + decision_notes(blocked.records, spec, candidates, decision, pairs)
-    if dependent:
-        notes += (dependence_note(dependent),)
+    notes += tuple(two_kinds(blocked.records, spec.names, decision, pairs))
     sizes = np.bincount(labels)[labels]
-    return Linked(blocked, decision, pairs, labels.astype(np.int64), sizes, notes, dependent)
+    return Linked(blocked, decision, pairs, labels.astype(np.int64), sizes, notes)
 
 
 def _clusters(blocked: Blocked, scored: Scored, pairs: np.ndarray) -> np.ndarray:
+    """Return int64[records]: clusters in which no two records differ that must agree."""
     if blocked.spec.one_to_one:  # pairs are clusters
         scored = scored.take(pairs)
+    labels = _clusters_of(blocked, scored)
+    while len(apart := _differing(blocked, labels, scored)):
+        a, b = apart.T
+        more = Scored(a, b, np.full(len(a), -np.inf))
+        scored = Scored(*(np.concatenate(parts) for parts in zip(scored, more, strict=True)))
+        labels = _clusters_of(blocked, scored)
+    return labels
+
+
+def _clusters_of(blocked: Blocked, scored: Scored) -> np.ndarray:
     ranks = np.unique(row_hashes(blocked.features), return_inverse=True)[1].reshape(-1)
     copies = blocked.candidates.copies
     if not copies.number or blocked.spec.one_to_one:
         return cluster_records(scored, ranks, blocked.spec.cluster)
-    of_copies = copies.are[scored.a] | copies.are[scored.b]
+    known = np.isinf(scored.margin)
+    are = copies.are
+    are[scored.a[known]] = are[scored.b[known]] = False
+    of_copies = are[scored.a] | are[scored.b]
     labels = cluster_records(scored.take(np.flatnonzero(~of_copies)), ranks, blocked.spec.cluster)
     # A record that is one with an equal one is so with the first of them.
     one = np.flatnonzero(of_copies & (scored.margin >= 0))
     docs = np.unique(np.concatenate([scored.a[one], scored.b[one]]))
-    docs = docs[copies.are[docs]]
+    docs = docs[are[docs]]
     labels[docs] = labels[copies.of[docs]]
     return lowest(labels)
+
+
+def _differing(blocked: Blocked, labels: np.ndarray, scored: Scored) -> np.ndarray:
+    """Return int32[pairs, 2]: records of one cluster that differ where they must agree.
+
+    They are no candidates, and one of each value in a cluster is enough.
+    """
+    features, spec, found = blocked.features, blocked.spec, set[tuple[int, int]]()
+    docs = np.flatnonzero((np.bincount(labels)[labels] > 2) & ~blocked.candidates.copies.are)
+    for k, _ in spec.agreeing():
+        there = docs[features.hashes[docs, k] != 0]
+        values = np.column_stack([labels[there].astype(np.uint64), features.hashes[there, k]])
+        first = there[np.unique(values, axis=0, return_index=True)[1]]
+        for _, rows in itertools.groupby(first.tolist(), lambda doc: int(labels[doc])):
+            found.update(itertools.combinations(sorted(rows), 2))
+    found -= {*zip(scored.a.tolist(), scored.b.tolist(), strict=True)} if found else set()
+    pairs = np.array(sorted(found), np.int32).reshape(-1, 2)
+    if not len(pairs):
+        return pairs
+    with Pool(1) as pool:
+        compared = compare(features, spec, pairs[:, 0], pairs[:, 1], pool)
+    return np.asarray(pairs[differ(spec, compared)])
 
 
 def _check(records: Records, features: Features) -> None:

@@ -28,6 +28,7 @@ from neardup.linkage.fields import LinkSpec
 from neardup.options.how_read import OpenInput, how_given, how_read
 from neardup.options.input_tables import open_table, read_counted
 from neardup.options.option_groups import Reading
+from neardup.results.results import rows_as_ids
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
@@ -63,6 +64,7 @@ class Records:
         private_ids: Whether no message or page may have an id.
         skipped: Records that were left out for their size.
         notes: Remarks from reading the files, a sentence each.
+        placeholders: Numbers of fields and hashes of values that are taken for missing ones.
     """
 
     names: tuple[str, ...]
@@ -74,9 +76,17 @@ class Records:
     private_ids: bool = False
     skipped: int = 0
     notes: tuple[str, ...] = ()
+    placeholders: tuple[tuple[int, int], ...] = ()
 
     def __len__(self) -> int:
         return sum(len(ids) for ids in self.ids)
+
+    @property
+    def public_ids(self) -> tuple[Any, ...]:
+        """Names of the records of each source on pages and in messages: ids, or ``row 17``."""
+        if not self.private_ids:
+            return self.ids
+        return tuple(rows_as_ids(len(ids)).combine_chunks() for ids in self.ids)
 
 
 class RecordSource(NamedTuple):

@@ -547,14 +547,14 @@ class LinkCounts(RecordPart):
 
 class LinkThreshold(RecordPart):
     value: float
-    kind: Literal["index", "valley", "shoulder", "default", "few", "matches"]
+    kind: Literal["index", "valley", "none", "few", "matches"]
     bottom: float | None
     modes: tuple[float, float] | None
     histogram: list[Count]
 
 
-class Probability(RecordPart):
-    probability: float
+class PairsFrom(RecordPart):
+    score: float
     pairs: Count
 
 
@@ -585,25 +585,29 @@ class ModelView(RecordPart):
             agree("typical", [len(column) for column in self.typical] == classes, "m")
 
 
+class ByLabels(RecordPart):
+    factor: float
+    shift: float
+    fields: list[float]
+
+
 class LinkModel(RecordPart):
     views: list[ModelView]
     foot: float | None
-    shift: float
-    factor: float
     swapped: list[tuple[Count, Count]]
-    by_labels: bool
+    by_labels: ByLabels | None
 
 
 class LinkRecord(Record):
     spec: LinkSettings
     counts: LinkCounts
     threshold: LinkThreshold
-    probabilities: list[Probability]
+    scores: list[PairsFrom]
     model: LinkModel
-    dependent: list[str]
     notes: list[str]
     names: list[str]
     id: str | None
+    placeholders: list[tuple[Count, str]]
     private_ids: bool
     id_types: list[str]
 

@@ -178,7 +178,7 @@ class LinkRun(Run[LinkTable]):
         counts = self.summary["counts"]
         return (
             f"<LinkRun: {counts['records']:,} records, {counts['candidates']:,} candidates, "
-            f"{counts['pairs']:,} pairs from probability {self.decide_at:g} on, "
+            f"{counts['pairs']:,} pairs from a score of {self.decide_at:g} on, "
             f"{counts['clusters']:,} clusters>"
         )
 
@@ -186,10 +186,11 @@ class LinkRun(Run[LinkTable]):
     def pairs(self) -> pa.Table:
         """A row for each pair of records that are one.
 
-        Columns: ``id_a``, ``id_b``; ``probability`` of a match, ``log_odds`` (natural logarithm)
-        and ``similarity``, float64; ``present``, the fields that both have; ``similarity_FIELD``
-        float32, null where a value is missing. The probability is called ``score`` where fields
-        depend on one another, which makes it too high; a note has their names.
+        Columns: ``id_a``, ``id_b``; ``score``, ``log_odds`` (its natural logarithm) and
+        ``similarity``, float64; ``present``, the fields that both have; ``similarity_FIELD``
+        float32, null where a value is missing. The score is the probability of a match where fields
+        are independent, as those of persons are, and too high where they are not. That of a pair
+        whose answer is known is 1 or 0.
         """
         return self._table("pairs")
 
@@ -214,7 +215,7 @@ class LinkRun(Run[LinkTable]):
 
     @property
     def decide_at(self) -> float:
-        """Probability from which on two records are one."""
+        """Score from which on two records are one."""
         return float(self.summary["spec"]["decide_at"])
 
     @property
@@ -223,14 +224,14 @@ class LinkRun(Run[LinkTable]):
         return self._linked.decision.threshold
 
     def thresholds(self) -> list[dict[str, Any]]:
-        """Return how many pairs there are from each of some probabilities on."""
-        found: list[dict[str, Any]] = self.summary["probabilities"]
+        """Return how many pairs there are from each of some scores on."""
+        found: list[dict[str, Any]] = self.summary["scores"]
         return found
 
     def pairs_with_records(self) -> pa.Table:
         """Return the pairs with the values of both records next to one another.
 
-        Columns: ``id_a``, ``id_b``, ``probability`` (or ``score``, see `pairs`), then ``FIELD_a``
+        Columns: ``id_a``, ``id_b``, ``score``, then ``FIELD_a``
         and ``FIELD_b``, strings.
         """
         return self._table("pairs_with_records")
@@ -246,7 +247,7 @@ class LinkRun(Run[LinkTable]):
         return self._table("weights")
 
     def at(self, decide_at: float) -> LinkRun:
-        """Return the same linkage from another probability on; nothing is compared again.
+        """Return the same linkage from another score on; nothing is compared again.
 
         Raises:
             SpecError: It is not in (0, 1].
@@ -268,7 +269,7 @@ class LinkRun(Run[LinkTable]):
         """
         if decide_at is None:
             raise SpecError(
-                "a linkage is decided again at another probability", "give it with `decide_at`"
+                "a linkage is decided again at another score", "give it with `decide_at`"
             )
         found = self.at(decide_at)
         return found if out is None else found.save(out, overwrite=overwrite)
@@ -313,7 +314,7 @@ class LinkRun(Run[LinkTable]):
             if not records.private_ids:
                 raise
             # Pairs that were marked on a page have the rows instead.
-            scores = evaluate_links(replace(found, ids=tables.public_ids(records)), truth, **asked)
+            scores = evaluate_links(replace(found, ids=records.public_ids), truth, **asked)
         return LinkEvaluation(scores)
 
     def explain(
@@ -331,10 +332,11 @@ class LinkRun(Run[LinkTable]):
         Returns:
             ``fields``: ``values``, ``similarity``, ``bits`` (match weight, base 2),
             ``frequency`` of equal values, and whether they are ``swapped``; ``prior``,
-            ``dependences`` and ``veto`` in bits, which add up to ``total``; ``probability``,
-            ``similarity`` and ``match``; ``candidate``, and
+            ``dependences`` and ``veto`` in bits, which add up to ``total``; ``score``,
+            ``similarity`` and ``match``; ``known``, ``"marked"`` or ``"must agree"`` where the
+            answer is known; ``candidate``, and
             the probability of being one. Of one record its ``cluster``, ``size`` and ``members``,
-            and ``pairs`` with other records, most likely first: ``probability``, ``match``,
+            and ``pairs`` with other records, most likely first: ``score``, ``match``,
             ``same_cluster``, ``total`` and ``bits`` of each of the ``fields``.
 
         Raises:
@@ -445,7 +447,7 @@ def _record_of(linked: Linked, id: object, source: int) -> int:
     records = linked.blocked.records
     ids = records.ids[source]
     if records.private_ids and str(id).startswith("row "):
-        ids = tables.public_ids(records)[source]
+        ids = records.public_ids[source]
     row = -1
     with suppress(pa.ArrowException, TypeError, ValueError):
         number = not isinstance(id, str) and pa.types.is_large_string(ids.type)

@@ -159,6 +159,23 @@ class RecordIndex:
         with ids_left_out(how.private_ids), Pool() as pool:
             return LinkRun._of(link_new(self._store, given, pool, replace=True))
 
+    def unmark(self, pairs: Iterable[tuple[int | str, int | str]]) -> int:
+        """Take back marks of pairs, which the index has from the `labels` of its linkage.
+
+        Records keep their clusters; the next ones that come, and `relink`, know nothing of the
+        marks.
+
+        Args:
+            pairs: Two ids each.
+
+        Returns:
+            How many of the pairs were marked.
+        """
+        spelled = {frozenset(self._spelled(list(pair))) for pair in pairs}
+        with self._store.core.writing():
+            self._store.refresh()
+            return self._store.unmark(spelled)
+
     def relink(self) -> Relinked:
         """Return the changes by one linkage of all records; the index stays as it is.
 

@@ -25,7 +25,7 @@ _CHANGED = ("threshold", "cluster", "tree_threshold", "keep", "pairs")
     LinkSpec,
     "decide_at",
     group=o.KEPT,
-    help="Of a linkage: minimum probability. [default: as in RUN]",
+    help="Of a linkage: minimum score. [default: as in RUN]",
 )
 @o.output_options
 @o.shared(Writing, "resume", "work")

@@ -42,7 +42,7 @@ _ALIKE = 0.5
 _PAIRED = 8
 #: Values of a field that are drawn to estimate the number of its pairs: a share of them, at least
 #: and at most so many; and how many times too many that number has to be.
-_DRAWN_SHARE, _DRAWN_LEAST, _DRAWN_MOST, _FAR = 8, 1000, 20_000, 2
+_DRAWN_SHARE, _DRAWN_LEAST, _DRAWN_MOST, _FAR = 8, 1000, 20_000, 4
 #: Fields whose pairs are made before they are looked at.
 _AHEAD = 2
 #: For fields that are known to be asked for.

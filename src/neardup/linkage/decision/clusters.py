@@ -19,6 +19,8 @@ from neardup.kernels.merging_clusters import Between, add_between, merge_by_mean
 _FAR, _NEAR = 3.0, 5.0
 #: Log odds are summed as integers in this unit: the order does not matter.
 _UNIT = 2.0**-20
+#: Sum of two units that are known not to be one: no others make up for it.
+_NEVER = -(1 << 50)
 
 
 class Scored(NamedTuple):
@@ -27,7 +29,8 @@ class Scored(NamedTuple):
     Attributes:
         a: int32[pairs].
         b: int32[pairs], ``a < b``.
-        margin: float64[pairs]: log odds above those from which on two records are one.
+        margin: float64[pairs]: log odds above those from which on two records are one; infinite
+            where the answer is known.
     """
 
     a: np.ndarray
@@ -45,7 +48,7 @@ def matches(pairs: Scored, one_to_one: bool) -> np.ndarray:
     Args:
         pairs: The candidates.
         one_to_one: Of each record only one pair: the most likely pairs first, ties by the numbers
-            of the records.
+            of the records. Pairs that are known to be one stay.
     """
     reach = np.flatnonzero(pairs.margin >= 0)
     if not one_to_one:
@@ -54,8 +57,9 @@ def matches(pairs: Scored, one_to_one: bool) -> np.ndarray:
     left = np.lexsort((b, a, -margin))
     used: set[int] = set()
     found = []
+    known = (margin == np.inf).tolist()
     for k, x, y in zip(left.tolist(), a[left].tolist(), b[left].tolist(), strict=True):
-        if x not in used and y not in used:
+        if known[k] or (x not in used and y not in used):
             used.update((x, y))
             found.append(k)
     return reach[np.sort(np.array(found, np.int64))]
@@ -65,6 +69,9 @@ def cluster_records(
     pairs: Scored, ranks: np.ndarray, method: str, empty: Allocate = np.empty
 ) -> np.ndarray:
     """Group the records that are one.
+
+    Pairs that are known to be one are merged first, and those that are known to be none are in no
+    cluster together.
 
     Args:
         pairs: All candidates.
@@ -101,7 +108,7 @@ def cluster_records(
         one = components[pairs.a[rows]]
         within = (one == components[pairs.b[rows]]) & ~done[one]
         if method == "average":
-            within &= _above(pairs.margin[rows]) > 0
+            within &= _above(pairs.margin[rows]) != 0
         loose.append(rows.start + np.flatnonzero(within))
     labels = np.where(done[components], components, np.arange(n))
     record = np.argsort(ranks, kind="stable")
@@ -216,6 +223,16 @@ def _clustered(
         empty: Makes large arrays.
     """
     average = method == "average"
+    known = _known(pairs, fixed)
+    if known is not None:
+        of_known, named = np.unique(known, return_inverse=True)
+        named = named.reshape(-1)
+        x, y = named[pairs.a], named[pairs.b]
+        size, fixed = np.bincount(named, size).astype(np.int64), np.bincount(named, fixed) > 0
+        others = Scored(np.minimum(x, y), np.maximum(x, y), np.minimum(pairs.margin, _NEAR))
+        found = _clustered(others, size, fixed, method, empty)[named]
+        # A fixed unit names its cluster, if there is one.
+        return np.asarray(of_known[found])
     # Pairs that are as far as others that are no candidates make no difference.
     count = sum(int(np.count_nonzero(_useful(pairs, rows, average))) for rows in _rows(pairs))
     a, b, margin = (empty(count, dtype) for dtype in (np.int32, np.int32, np.float64))
@@ -239,6 +256,23 @@ def _clustered(
     return of.astype(np.int64)
 
 
+def _known(pairs: Scored, fixed: np.ndarray) -> np.ndarray | None:
+    """Return int64[units]: one unit of those that are known to be one; None if no pair is known.
+
+    It is a fixed one if there is any. Two fixed ones are not merged.
+    """
+    rows = np.flatnonzero(pairs.margin == np.inf)
+    if not len(rows):
+        return None
+    of = np.arange(len(fixed))
+    a, b = pairs.a[rows], pairs.b[rows]
+    for k in np.lexsort((b, a)).tolist():
+        x, y = sorted((int(of[a[k]]), int(of[b[k]])), key=lambda unit: (not fixed[unit], unit))
+        if not (fixed[x] and fixed[y]):
+            of[of == y] = x
+    return of
+
+
 def _rows(pairs: Scored) -> Iterator[slice]:
     return batches(len(pairs.a))
 
@@ -246,14 +280,15 @@ def _rows(pairs: Scored) -> Iterator[slice]:
 def _useful(pairs: Scored, rows: slice, average: bool) -> np.ndarray:
     margin = pairs.margin[rows]
     return np.asarray(
-        (_above(margin) > 0 if average else margin >= 0) & (pairs.a[rows] != pairs.b[rows])
+        (_above(margin) != 0 if average else margin >= 0) & (pairs.a[rows] != pairs.b[rows])
     )
 
 
 def _above(margin: np.ndarray) -> np.ndarray:
     """Return int64[]: how far log odds are above those of a pair that is no candidate."""
     far = -round(_FAR / _UNIT)
-    return np.asarray(np.round(np.clip(margin, -_FAR, _NEAR) / _UNIT).astype(np.int64) - far)
+    above = np.round(np.clip(margin, -_FAR, _NEAR) / _UNIT).astype(np.int64) - far
+    return np.where(margin == -np.inf, _NEVER, above)
 
 
 def _between(

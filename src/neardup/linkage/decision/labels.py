@@ -1,4 +1,4 @@
-"""Pairs that a person has marked: they set the shares of matches, and where the threshold is."""
+"""Pairs that a person has marked: their answers stay, and many of them also set the weights."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.cluster.methods import connected
 from neardup.linkage.blocks.record_blocks import Candidates
-from neardup.linkage.decision.weights.agreement_classes import counted, shares
-from neardup.linkage.decision.weights.model import Model, probability
+from neardup.linkage.decision.weights.model import Differing, Model, probability
 
-#: Matches that labels need to set m; the weight of seeds next to them.
-_ENOUGH, _SEEDS = 10, 10.0
-#: Steps of Newton's method, and what keeps the calibration near that without labels.
-_STEPS, _KEPT = 50, 1.0
+#: Marked pairs from which on weights are fitted to them.
+ENOUGH = 50
+#: Standard deviations of factor, shift, and the part of each field that differs.
+_FACTOR, _SHIFT, _DIFFER = 0.3, 1.5, 3.0
+#: Least factor: marked pairs are doubtful ones, and others are not.
+_LEAST = 0.5
+#: Steps of Newton's method.
+_STEPS = 50
 
 
 class Labels(NamedTuple):
@@ -29,81 +33,78 @@ class Labels(NamedTuple):
     b: np.ndarray
     match: np.ndarray
 
+    def rows(self, found: Candidates) -> np.ndarray:
+        """Return int64[pairs]: which candidates they are; -1 for none."""
+        rows = np.full(len(self.a), -1, np.int64)
+        if not len(found.a):
+            return rows
+        bounds = (np.searchsorted(found.a, self.a, side) for side in ("left", "right"))
+        for k, (low, high) in enumerate(zip(*(of.tolist() for of in bounds), strict=True)):
+            row = low + int(np.searchsorted(found.b[low:high], self.b[k]))
+            if row < high and found.b[row] == self.b[k]:
+                rows[k] = row
+        return rows
 
-class Marked(NamedTuple):
-    """Candidates that are known.
 
-    Attributes:
-        rows: int64[known]: which candidates.
-        match: bool[known].
+def contradiction(labels: Labels) -> tuple[int, int, int] | None:
+    """Return three records of which the first and last are none, and one by the second; or None.
+
+    >>> contradiction(Labels(np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([1, 1, 0]) > 0))
+    (0, 1, 2)
     """
-
-    rows: np.ndarray
-    match: np.ndarray
-
-    def put(self, weights: np.ndarray) -> np.ndarray:
-        """Return float64[candidates]: weights of seeds, replaced by labels."""
-        found = weights.copy()
-        found[self.rows] = self.match
-        return found
-
-
-def marked(labels: Labels, found: Candidates) -> Marked:
-    """Return the candidates that are known; others of the labels teach nothing."""
-    if not len(found.a) or not len(labels.a):
-        return Marked(np.empty(0, np.int64), np.empty(0, np.bool_))
-    rows = np.full(len(labels.a), -1, np.int64)
-    bounds = (np.searchsorted(found.a, labels.a, side) for side in ("left", "right"))
-    for k, (low, high) in enumerate(zip(*(of.tolist() for of in bounds), strict=True)):
-        row = low + int(np.searchsorted(found.b[low:high], labels.b[k]))
-        if row < high and found.b[row] == labels.b[k]:
-            rows[k] = row
-    there = rows >= 0
-    return Marked(rows[there], labels.match[there])
+    docs, at = np.unique(np.concatenate([labels.a, labels.b]), return_inverse=True)
+    a, b = np.split(at.reshape(-1), 2)
+    of = connected(a[labels.match], b[labels.match], len(docs))
+    wrong = np.flatnonzero(~labels.match & (of[a] == of[b]))
+    if not len(wrong):
+        return None
+    x, z = int(a[wrong[0]]), int(b[wrong[0]])
+    near: dict[int, list[int]] = {}
+    for one, two in zip(a[labels.match].tolist(), b[labels.match].tolist(), strict=True):
+        near.setdefault(one, []).append(two)
+        near.setdefault(two, []).append(one)
+    # The last record before z on a shortest way from x.
+    before, reached = {x: x}, [x]
+    for doc in reached:
+        for other in near.get(doc, ()):
+            if other not in before:
+                before[other] = doc
+                reached.append(other)
+    return int(docs[x]), int(docs[before[z]]), int(docs[z])
 
 
-def learn_m(
-    known: Marked, classes: np.ndarray, m: tuple[np.ndarray, ...]
-) -> tuple[np.ndarray, ...]:
-    """Return m of each field from the marked matches, if they are enough; else that of the seeds.
+def fitted(model: Model, log_odds: np.ndarray, classes: np.ndarray, match: np.ndarray) -> Model:
+    """Fit factor and shift of log odds, and a part of each field that differs, to marked pairs.
+
+    Too few of them, or those of one kind, leave the model as it is: they would be separated by any
+    field, and say nothing about others.
 
     Args:
-        known: Candidates that are known.
-        classes: int8[candidates, fields].
-        m: By the seeds; it counts as some more matches.
+        model: Match weights.
+        log_odds: float64[marked]: by these.
+        classes: int8[marked, fields]: classes of agreement.
+        match: bool[marked]: the answers.
     """
-    if known.match.sum() < _ENOUGH:
-        return m
-    rows = known.rows[known.match]
-    one = np.ones(len(rows))
-    return tuple(
-        shares(counted(column[rows], one) + _SEEDS * of)
-        for column, of in zip(classes.T, m, strict=True)
-    )
-
-
-def calibrated(model: Model, log_odds: np.ndarray, known: Marked) -> Model:
-    """Fit factor and shift of log odds to labels, by logistic regression.
-
-    Without labels of both kinds the model stays.
-    """
-    if known.match.all() or not known.match.any():
+    if len(match) < ENOUGH or match.all() or not match.any():
         return model
-    x, y = log_odds[known.rows], known.match.astype(np.float64)
-    # Log odds far from 0 would change only probabilities near 0 and 1.
-    x = np.clip(x, -20, 20)
-    rows = np.column_stack([x, np.ones(len(x))])
-    start = np.array([1.0, 0.0])
-    fitted = start
+    differing = Differing(1.0, 0.0, (0.0,) * classes.shape[1])
+    differ = differing.of(classes)
+    rows = np.column_stack([differing.clipped(log_odds), np.ones(len(match)), differ])
+    start = np.append([1.0, 0.0], np.zeros(classes.shape[1]))
+    kept = 1 / np.append([_FACTOR, _SHIFT], np.full(classes.shape[1], _DIFFER)) ** 2
+    # That a field differs is never evidence for a match, whatever the pairs that were marked.
+    lowest = np.append([_LEAST, -np.inf], np.full(classes.shape[1], -np.inf))
+    highest = np.append([np.inf, np.inf], np.zeros(classes.shape[1]))
+    found, y = start, match.astype(np.float64)
     for _ in range(_STEPS):
-        p = probability(rows @ fitted)
-        # A weak prior at factor 1: labels that separate fully would ask for an infinite one.
-        gradient = rows.T @ (y - p) - _KEPT * np.array([1.0, 0.0]) * (fitted - start)
-        weight = np.maximum(p * (1 - p), 1e-9)
-        hessian = (rows * weight[:, None]).T @ rows + np.diag([_KEPT, 1e-6])
-        step = np.linalg.solve(hessian, gradient)
-        fitted = fitted + np.clip(step, -1.0, 1.0)
-        if np.abs(step).max() < 1e-9:
+        p = probability(rows @ found)
+        gradient = rows.T @ (y - p) - kept * (found - start)
+        hessian = (rows * np.maximum(p * (1 - p), 1e-9)[:, None]).T @ rows + np.diag(kept)
+        stays = ((found <= lowest) & (gradient < 0)) | ((found >= highest) & (gradient > 0))
+        free, step = np.flatnonzero(~stays), np.zeros(len(found))
+        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
+        before, found = found, np.clip(found + np.clip(step, -1.0, 1.0), lowest, highest)
+        if np.abs(found - before).max() < 1e-9:
             break
-    factor = max(float(fitted[0]), 0.05)
-    return model._replace(factor=round(factor, 9), shift=round(float(fitted[1]), 9))
+    factor, shift, *parts = (round(float(of), 9) for of in found)
+    return model._replace(by_labels=Differing(factor, shift, tuple(parts)))

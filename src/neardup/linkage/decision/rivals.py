@@ -20,7 +20,9 @@ _DRIFT = 0.01
 RIVALS, BOTH = 3, 2
 
 
-def rivals(a: np.ndarray, b: np.ndarray, similarity: np.ndarray, records: int) -> np.ndarray:
+def rivals(
+    a: np.ndarray, b: np.ndarray, similarity: np.ndarray, records: int, ties: bool = False
+) -> np.ndarray:
     """Return int8[pairs]: how many of the two are the other's best, which must be the only one.
 
     Args:
@@ -28,6 +30,7 @@ def rivals(a: np.ndarray, b: np.ndarray, similarity: np.ndarray, records: int) -
         b: int32[pairs].
         similarity: float64[pairs].
         records: Number of records.
+        ties: Another one may be as good.
 
     Examples:
         >>> a, b = np.array([0, 0, 1]), np.array([2, 3, 3])
@@ -47,7 +50,7 @@ def rivals(a: np.ndarray, b: np.ndarray, similarity: np.ndarray, records: int) -
     for rows in batches(len(a)):
         found[rows] = 0
         for count, docs in zip(times, (a[rows], b[rows]), strict=True):
-            found[rows] += (similarity[rows] == best[docs]) & (count[docs] == 1)
+            found[rows] += (similarity[rows] == best[docs]) & (ties | (count[docs] == 1))
     return found
 
 
@@ -85,7 +88,13 @@ def best_pairs(pairs: Agreements, bottom: float | None, pool: Pool) -> Best:
     return Best(is_best, pool.filled(seeds, len(is_best)), begin)
 
 
-def learn_two(pairs: Agreements, values: ValueCounts, best: Best, pool: Pool) -> Model:
+def learn_two(
+    pairs: Agreements,
+    values: ValueCounts,
+    best: Best,
+    random: tuple[np.ndarray, ...],
+    pool: Pool,
+) -> Model:
     """Learn the weights of two files from the pairs that are each other's best.
 
     A second step gathers what few seeds missed. It is not taken where it finds more pairs that are
@@ -95,12 +104,13 @@ def learn_two(pairs: Agreements, values: ValueCounts, best: Best, pool: Pool) ->
         pairs: Agreements of the candidates; the last column is `rivals`.
         values: Records by value.
         best: Those that are each other's best.
+        random: Shares of the random pairs in each class, of each field.
         pool: Threads.
     """
     is_best = best.is_best
-    one = _step(pairs, values, best.seeds, pool)
+    one = _step(pairs, values, best.seeds, random, pool)
     first = one.log_odds(pairs, values, pool)
-    two = _step(pairs, values, _likely(first, pool), pool)
+    two = _step(pairs, values, _likely(first, pool), random, pool)
     of_best, outside = _found(first, is_best)
     more = _found(two.log_odds(pairs, values, pool), is_best)[1] - outside
     return one if more > _DRIFT * of_best else two
@@ -116,11 +126,17 @@ def _likely(log_odds: np.ndarray, pool: Pool) -> np.ndarray:
     return pool.filled(lambda low, high: exact(probability(log_odds[low:high])), len(log_odds))
 
 
-def _step(pairs: Agreements, values: ValueCounts, matches: np.ndarray, pool: Pool) -> Model:
+def _step(
+    pairs: Agreements,
+    values: ValueCounts,
+    matches: np.ndarray,
+    random: tuple[np.ndarray, ...],
+    pool: Pool,
+) -> Model:
     of = tally(pairs.classes, matches, pool)
     m = (*of.shares()[:-1], shares(of.single[-1, :RIVALS]))
     others = pool.filled(lambda low, high: 1 - matches[low:high], len(matches))
-    view = candidates_view(tally(pairs.classes, others, pool), m, columns=len(m) - 1)
+    view = candidates_view(tally(pairs.classes, others, pool), m, random)
     view = _with_share(view, float(matches.sum()), len(matches))
     found = _likely(Model((view,), None).log_odds(pairs, values, pool), pool)
     return Model((_with_share(view, float(found.sum()), len(matches)),), None)

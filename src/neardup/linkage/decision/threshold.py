@@ -33,11 +33,10 @@ class Threshold:
     """The similarity that separates records that differ from others, and where it comes from.
 
     Attributes:
-        value: The threshold: at the foot of the valley.
-        kind: ``"index"``, that of an index; ``"valley"``; ``"shoulder"`` where the histogram has
-            one mode and a bend above it; ``"default"`` where it has no such bend; ``"few"`` where
-            there are too few pairs for a histogram; ``"matches"`` where its one mode is above the
-            default, as if all candidates were matches.
+        value: The threshold: at the foot of the valley; without one that of nearly all seeds.
+        kind: ``"index"``, that of an index; ``"valley"``; ``"none"`` where the histogram has no
+            valley; ``"few"`` where there are too few pairs for a histogram; ``"matches"`` where its
+            one mode is above the default, as if all candidates were matches.
         bottom: Similarity at the bottom of the valley; None without one.
         modes: Similarities of the modes below and above it; None without a valley.
         counts: int64[40]: candidates by similarity, in classes of 0.025.
@@ -112,14 +111,7 @@ def find_valley(similarity: np.ndarray, lowest: float, empty: Allocate = np.empt
     density = _density(unequal)
     if density.argmax() >= _DEFAULT * _CLASSES:
         return Threshold(_DEFAULT, "matches", None, None, drawn)
-    top = max(begin, int(density.argmax())) + 1
-    slope = np.gradient(np.log1p(density))[top:]
-    highest = np.quantile(unequal, 0.99, overwrite_input=True)
-    slope = slope[: max(int(highest * _CLASSES) - top, 0)]
-    foot = _foot(density, top + int(slope.argmax())) if len(slope) else 0
-    if foot < begin:
-        return Threshold(_DEFAULT, "default", None, None, drawn)
-    return Threshold(foot / _CLASSES, "shoulder", None, None, drawn)
+    return Threshold(_DEFAULT, "none", None, None, drawn)
 
 
 def _below(values: np.ndarray, limit: float, empty: Allocate) -> np.ndarray:

@@ -29,6 +29,7 @@ from neardup.linkage.blocks.record_blocks import (
 )
 from neardup.linkage.deciding import agreements_of, by_known_weights
 from neardup.linkage.decision.clusters import Scored, follow_clusters, join_clusters, matches
+from neardup.linkage.decision.labels import Labels
 from neardup.linkage.decision.weights.learning import rescaled
 from neardup.linkage.features import make_features
 from neardup.linkage.field_notes import empty_notes
@@ -43,7 +44,9 @@ from neardup.linkage.link_steps import (
     candidates_of,
     decide,
     use_memory,
+    with_labels,
 )
+from neardup.linkage.placeholders import without_placeholders
 from neardup.linkage.record_files import Records, RecordSource, read_records
 from neardup.match.verifying import similarities
 from neardup.memory_plan import plan_records
@@ -124,13 +127,16 @@ def linking_new(
         records = read_records(given, spec, pool, check)
     use_memory(records, pool, memory)
     features = store.features(records.columns, pool)
+    records, missing = without_placeholders(records, features, store.placeholders, spec)
+    if missing:
+        features = store.features(records.columns, pool)
     with pool.stage("make keys"):
         keys = store.keys(features, records.columns, pool)
     among = find_candidates(features, spec, len(records), pool, store.bands)
     if store.blocks:
         asked = BlockSettings(spec, len(records), store.blocks)
         among = add_field_blocks(among, features, records.columns, asked, pool)
-    notes = block_notes(records, features, among, spec)
+    notes = block_notes(records, features, among, spec) + missing
     if not len(records):
         notes += tuple(empty_notes(records))
     with store.core.writing() as state:
@@ -144,9 +150,10 @@ def linking_new(
             state = store.core.catalogue.state()
         store.require_new(ids, records.names[0])
         changed = store.refresh()
-        again = _learn_again(store, records, numbers, state.documents + len(records), pool)
+        again = _learn_again(store, records, ids, numbers, pool)
         with pool.stage("search the index"):
             docs, found = store.candidates(keys)
+            docs = np.union1d(docs, store.marked_with(ids))
             old, against = store.fetch(docs), Against(state.documents, len(docs))
         every = _together(old, ids, records)
         if len(docs) or changed or again is not None:
@@ -162,6 +169,10 @@ def linking_new(
         blocked = Blocked(every, spec, features, among, notes, against)
         with pool.stage("join candidates"):
             blocked = _with_pairs(blocked, store, pairs, pool)
+            labels = _labels(blocked, store)
+            if labels is not None:
+                found_all = with_labels(blocked, labels, pool)
+                blocked = dataclasses.replace(blocked, candidates=found_all)
         linked = _decided(blocked, store, again, (old.clusters, numbers), pool)
         with pool.stage("insert"):
             store.insert(StoredRecords(ids, records.columns, linked.clusters[blocked.new :]), keys)
@@ -181,37 +192,41 @@ def _grown(store: RecordStore, records: int, again: bool) -> tuple[str, ...]:
 
 
 def _learn_again(
-    store: RecordStore, new: Records, numbers: np.ndarray, records: int, pool: Pool
+    store: RecordStore,
+    new: Records,
+    ids: list[Id],
+    numbers: np.ndarray,
+    pool: Pool,
 ) -> _Again | None:
     """Learn weights from all records, if they are half as many again as the last time or more.
 
     New records then join the clusters into which one linkage of all puts them; but two records of a
     complete cluster have to match, and those of an old one and of a new one may not.
 
-    Weights that labels have changed stay, as the labels are not stored. So do weights where all
-    records have too few candidates to learn from. Within a transaction, before the new records are
-    inserted.
+    Weights stay where all records have too few candidates to learn from. Within a transaction,
+    before the new records are inserted.
 
     Args:
         store: The index.
         new: The new records.
+        ids: Theirs.
         numbers: Numbers for them, int64[new].
-        records: How many there will be.
         pool: Threads.
 
     Returns:
         None where the weights stay.
     """
-    model = store.model
-    if not len(new) or model.by_labels or records < _AGAIN * store.counted:
+    model, records = store.model, store.core.catalogue.state().documents + len(new)
+    if not len(new) or records < _AGAIN * store.counted:
         return None
     old = store.everything()
     columns = tuple(pa.concat_arrays(parts) for parts in zip(old.columns, new.columns, strict=True))
-    ids: tuple[pa.Array[Any], ...] = (array_of(np.arange(records)),)
-    every = Records(new.names, ids, columns, records)
+    rows: tuple[pa.Array[Any], ...] = (array_of(np.arange(records)),)
+    every = Records(new.names, rows, columns, records)
     features = make_features(columns, store.spec, pool)
     found = candidates_of(every, features, store.spec, pool)
-    linked = decide(Blocked(every, store.spec, features, found, ()), pool)
+    labels = store.labels([*old.ids, *ids])
+    linked = decide(Blocked(every, store.spec, features, found, ()), pool, labels)
     if model.views and not linked.decision.model.views:
         return None
     store.learn(features, linked.decision)
@@ -274,6 +289,15 @@ def _with_pairs(
         blocks=_sum(tuple(blocks), among.blocks),
     )
     return dataclasses.replace(blocked, candidates=found)
+
+
+def _labels(blocked: Blocked, store: RecordStore) -> Labels | None:
+    """Return the marks of new records; those of old ones decide nothing more."""
+    labels = store.labels(blocked.records.ids[0].to_pylist())
+    if labels is None:
+        return None
+    new = labels.b >= blocked.new
+    return Labels(*(column[new] for column in labels)) if new.any() else None
 
 
 def _keys(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -352,6 +376,7 @@ def _joined(
         model = rescaled(model, agreements, values, found.possible)
         store.note_batch(numbers, model)
     decision = by_known_weights(compared, agreements, values, model, store.threshold, pool)
+    decision = decision.answered(spec, found, _labels(blocked, store))
     scored = Scored(found.a, found.b, decision.margin(spec.decide_at))
     if again is None or again.clusters is None:
         sizes = store.sizes(old)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,8 @@ def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[s
         full = len(keys.rows) == 2
         collide = full and bool(((keys.values[0] == keys.values[1]) & (keys.values[0] != 0)).any())
         compared = compare(features, store.spec, a, b, pool)
-        one = np.flatnonzero([collide])
+        labels = store.labels(found.ids)
+        one = np.flatnonzero([collide or labels is not None])
         candidates = Candidates(
             a[one],
             b[one],
@@ -63,6 +65,7 @@ def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[s
         agreements = Agreements(a, b, compared.classes, compared.similarity)
         model, values = _decided_with(store, docs, features, pool)
         decision = by_known_weights(compared, agreements, values, model, store.threshold)
+        decision = decision.answered(store.spec, replace(candidates, a=a, b=b), labels)
         pairs = np.flatnonzero(decision.margin(store.spec.decide_at)[: len(one)] >= 0)
         against = Against(total, len(docs))
         blocked = Blocked(records, store.spec, features, candidates, (), against)

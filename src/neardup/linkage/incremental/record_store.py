@@ -27,11 +27,13 @@ from neardup.index.storing.snapshot import BucketPairs, bucket_names
 from neardup.index.storing.transactions import Core
 from neardup.linkage.blocks.record_blocks import block_at, common_shingles, record_keys
 from neardup.linkage.deciding import MatchDecision
+from neardup.linkage.decision.labels import Labels
 from neardup.linkage.decision.weights.model import Model
 from neardup.linkage.features import RECORD, Features, make_features
 from neardup.linkage.fields import LinkSpec
 from neardup.linkage.incremental.field_keys import KnownValues, field_keys, known_values
 from neardup.linkage.link_steps import Linked
+from neardup.linkage.placeholders import Placeholder
 from neardup.recipe import Recipe
 from neardup.result_record import INDEX, RECORD_INDEX
 from neardup.sketch.bands import Bands, candidate_probability
@@ -122,6 +124,11 @@ class RecordStore:
     def counted(self) -> int:
         """Records that the weights were learnt from."""
         return int(self._about["counted"])
+
+    @property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """Values that are taken for missing ones."""
+        return tuple(Placeholder(k, int(value)) for k, value in self._about["placeholders"])
 
     def close(self) -> None:
         """Wait for merges of segments, and let go of the files; every later call is refused."""
@@ -336,6 +343,42 @@ class RecordStore:
         gone = [(name,) for name, size in sizes.items() if not size]
         catalogue.insert("DELETE FROM sizes WHERE cluster = ?", gone)
 
+    @property
+    def marks(self) -> list[tuple[Id, Id, bool]]:
+        """Pairs of ids that are known, and whether they match."""
+        return [(a, b, match) for a, b, match in json.loads(self._read("marks"))]
+
+    def unmark(self, pairs: set[frozenset[Id]]) -> int:
+        """Take back marks; within a transaction. Return how many there were."""
+        marks = self.marks
+        kept = [mark for mark in marks if frozenset(mark[:2]) not in pairs]
+        self._write("marks", json.dumps(kept).encode())
+        # Other processes read them again, then.
+        self.core.catalogue.describe({**self._about, "marked": self._about["marked"] + 1})
+        self.refresh()
+        return len(marks) - len(kept)
+
+    def marked_with(self, ids: Sequence[Id]) -> np.ndarray:
+        """Return int64[]: numbers of the records that are marked with new ones."""
+        new, found = {*ids}, set[Id]()
+        for a, b, _ in self.marks:
+            found |= {b} if a in new else set()
+            found |= {a} if b in new else set()
+        return np.array(sorted(self.core.numbers(sorted(found, key=str)).values()), np.int64)
+
+    def labels(self, ids: Sequence[Id]) -> Labels | None:
+        """Return the marks of some records, by their positions; None without any."""
+        rows = {id_: k for k, id_ in enumerate(ids)}
+        known = [
+            (*sorted((rows[a], rows[b])), match)
+            for a, b, match in self.marks
+            if a in rows and b in rows
+        ]
+        if not known:
+            return None
+        a, b, match = np.array(sorted(known), np.int64).T
+        return Labels(a, b, match > 0)
+
     def require_learnt(self) -> None:
         """Read the learnt values from the disk.
 
@@ -343,7 +386,7 @@ class RecordStore:
             StoreError: It is damaged.
         """
         self._learnt.clear()
-        for name in ("weights", "model", "values", *self._about["rows"]):
+        for name in ("weights", "model", "values", "marks", *self._about["rows"]):
             self._read(name)
 
     def require_new(self, ids: Sequence[Id], name: str = "the records") -> None:
@@ -415,6 +458,13 @@ def make_store(linked: Linked, folder: GivenPath | None) -> RecordStore:
     return open_store(folder)
 
 
+def _marks_of(labels: Labels | None, ids: Sequence[Id]) -> list[tuple[Id, Id, bool]]:
+    if labels is None:
+        return []
+    rows = zip(labels.a.tolist(), labels.b.tolist(), labels.match.tolist(), strict=True)
+    return [(ids[a], ids[b], match) for a, b, match in rows]
+
+
 def open_store(folder: GivenPath, readonly: bool = False) -> RecordStore:
     """Open an index of records.
 
@@ -466,7 +516,9 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
         "recipe": recipe.as_dict(),
         "link": spec.as_dict(),
         "id": records.id,
+        "placeholders": [[field, str(value)] for field, value in records.placeholders],
         "rows": [],
+        "marked": 0,
         **_counted_in(features, decision),
         "blocks": [list(block.fields) for block in blocked.candidates.blocks if block.fields],
     }
@@ -479,6 +531,7 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
             catalogue.execute(statement)
         for name, data in _learnt_of(features, decision).items():
             store._write(name, data)
+        store._write("marks", json.dumps(_marks_of(decision.labels, ids)).encode())
         store.require_new(ids)
         keys = store.keys(features, records.columns, pool)
         for low in range(0, len(records), _STORED):

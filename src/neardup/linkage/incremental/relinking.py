@@ -10,11 +10,10 @@ import pyarrow as pa
 from neardup.arrays import array_of
 from neardup.cluster.agreement import pair_counts
 from neardup.index.answers import id_values
-from neardup.linkage.deciding import agreements_of, by_known_weights
+from neardup.index.storing.bodies import Id
 from neardup.linkage.features import make_features
-from neardup.linkage.field_similarity import compare
 from neardup.linkage.incremental.record_store import RecordStore
-from neardup.linkage.link_steps import Blocked, candidates_of, decide, grouped
+from neardup.linkage.link_steps import Blocked, candidates_of, decide
 from neardup.linkage.record_files import Records
 from neardup.threads import Pool
 from neardup.values.readable import labelled
@@ -29,7 +28,6 @@ class Relinked(NamedTuple):
         then: The same after one linkage of all.
         both: Those that are in one cluster both times.
         agreement: F1 of one against the other; 1 where nothing changes.
-        by_labels: Whether labels had set the weights: then these decide about all records.
         changed: A row for each record whose cluster would have other records: ``id``, ``cluster``,
             and ``then``, the cluster after it, by the number of its first record.
     """
@@ -39,7 +37,6 @@ class Relinked(NamedTuple):
     then: int
     both: int
     agreement: float
-    by_labels: bool
     changed: pa.Table
 
     def as_dict(self) -> dict[str, Any]:
@@ -53,8 +50,6 @@ class Relinked(NamedTuple):
             ("in both", f"{self.both:,}, agreement (F1) {self.agreement:.4f}"),
             ("records changed", f"{self.changed.num_rows:,}"),
         ]
-        if self.by_labels:
-            lines.append(("weights", "those by labels, as the index has them"))
         return labelled(lines, 20)
 
 
@@ -64,7 +59,7 @@ def relinked(store: RecordStore, pool: Pool) -> Relinked:
         found = store.everything()
         ids = id_values(found.ids, state.ids)
     records = Records(("the index",), (ids,), found.columns, len(found.ids), store.id)
-    then = _at_once(store, records, pool)
+    then = _at_once(store, records, found.ids, pool)
     now = np.unique(found.clusters, return_inverse=True)[1].reshape(-1)
     counts = pair_counts(now, then)
     f1 = counts.scores()["f1"]
@@ -75,23 +70,15 @@ def relinked(store: RecordStore, pool: Pool) -> Relinked:
     )
     agreement = 1.0 if f1 is None else f1
     pairs = counts.given, counts.true, counts.shared
-    return Relinked(len(now), *pairs, agreement, store.model.by_labels, table)
+    return Relinked(len(now), *pairs, agreement, table)
 
 
-def _at_once(store: RecordStore, records: Records, pool: Pool) -> np.ndarray:
+def _at_once(store: RecordStore, records: Records, ids: list[Id], pool: Pool) -> np.ndarray:
     """Return int64[records]: clusters of one linkage of all records."""
-    spec, by_labels = store.spec, store.model.by_labels
-    columns = records.columns
-    features = store.features(columns, pool) if by_labels else make_features(columns, spec, pool)
-    found = candidates_of(records, features, spec, pool)
-    blocked = Blocked(records, spec, features, found, ())
-    if not by_labels:
-        return decide(blocked, pool).clusters
-    compared = compare(features, spec, found.a, found.b, pool)
-    agreements = agreements_of(found, compared, two_files=False, pool=pool)
-    values = store.values.of(features, len(records))
-    decision = by_known_weights(compared, agreements, values, store.model, store.threshold, pool)
-    return grouped(blocked, decision).clusters
+    features = make_features(records.columns, store.spec, pool)
+    found = candidates_of(records, features, store.spec, pool)
+    blocked = Blocked(records, store.spec, features, found, ())
+    return decide(blocked, pool, store.labels(ids)).clusters
 
 
 def _differ(one: np.ndarray, two: np.ndarray) -> np.ndarray:

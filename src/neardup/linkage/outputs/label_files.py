@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neardup.errors import ColumnError, SpecError, UnknownIdError, hint_instead
+from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError, hint_instead
 from neardup.io.frames import are_records
-from neardup.linkage.decision.labels import Labels
-from neardup.linkage.outputs.link_tables import public_ids
+from neardup.linkage.decision.labels import Labels, contradiction
 from neardup.linkage.record_files import Records
 from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
 
@@ -34,7 +33,7 @@ def read_labels(given: Any, records: Records) -> Labels:
         records: The records.
 
     Raises:
-        InputError: It can't be read, or names ids that no record has.
+        InputError: It can't be read, names ids that no record has, or contradicts itself.
         SpecError: A list has other items.
     """
     if isinstance(given, list | tuple | set) and not are_records(given):
@@ -53,7 +52,7 @@ def read_labels(given: Any, records: Records) -> Labels:
             if not records.private_ids:
                 raise
             # Pairs that were marked on a page have the rows instead.
-            known = _read(public_ids(records), given)
+            known = _read(records.public_ids, given)
     except ColumnError as error:
         raise ColumnError(_of_labels(error), error.hint) from error
     except UnknownIdError as error:
@@ -61,7 +60,25 @@ def read_labels(given: Any, records: Records) -> Labels:
     a, b = known.docs, known.others
     if len(records.ids) > 1:
         b = b + records.first
-    return Labels(np.minimum(a, b), np.maximum(a, b), known.right)
+    marked = np.column_stack([np.minimum(a, b), np.maximum(a, b), known.right])
+    marked = marked[(a != b) | ~known.right]  # that a record is itself says nothing
+    a, b, match = np.unique(marked, axis=0).T
+    labels = Labels(a, b, match > 0)
+    _require_consistent(labels, records)
+    return labels
+
+
+def _require_consistent(labels: Labels, records: Records) -> None:
+    """Refuse labels by which two records are one and are not."""
+    wrong = contradiction(labels)
+    if wrong is None:
+        return
+    ids = [id for part in records.public_ids for id in part.to_pylist()]
+    x, y, z = (repr(ids[doc]) for doc in wrong)
+    said = f"{x} and {z} are marked as a match and as none"
+    if len({*wrong}) == 3:
+        said = f"{x} is {y}, and {y} is {z}, by other marks, and {x} and {z} are marked as none"
+    raise InputError(f"`labels` contradict each other: {said}", "take back one of these marks")
 
 
 def _read(ids: Sequence[Any], given: Any) -> GroundTruth:

@@ -52,9 +52,13 @@ def _candidates(linked: Linked, each: Each) -> Iterator[pa.Table]:
     found = linked.blocked.candidates
     match = np.zeros(len(found.a), np.bool_)
     match[linked.pairs] = True
+    labels, marked = linked.decision.labels, np.zeros(len(found.a), np.int8)
+    if labels is not None:
+        at = labels.rows(found)
+        marked[at[at >= 0]] = np.where(labels.match[at >= 0], 1, -1)
     for rows in parts_of(len(found.a)):
         table = tables.scored_table(linked, rows)
-        more = found.a, found.b, match, found.similarity
+        more = found.a, found.b, match, found.similarity, marked
         for name, column in zip(tables.STORED, more, strict=True):
             table = table.append_column(name, array_of(column[rows]))
         yield table

@@ -14,6 +14,7 @@ from neardup.frame.storage import Storage
 from neardup.linkage.blocks.large_groups import find_copies
 from neardup.linkage.blocks.record_blocks import Block, Candidates, common_of
 from neardup.linkage.deciding import MatchDecision, agreements_of, counts_of
+from neardup.linkage.decision.labels import Labels
 from neardup.linkage.decision.threshold import Threshold
 from neardup.linkage.decision.weights.model import Model
 from neardup.linkage.features import make_features
@@ -91,13 +92,13 @@ def _linked(storage: Storage) -> Linked:
         Model.from_dict(record["model"]),
         threshold,
         stored.log_odds,
+        labels=stored.labels,
     )
     clusters = storage.table("clusters")
     labels, sizes = (numbers(clusters.column(c).combine_chunks()) for c in ("cluster", "size"))
     notes = tuple(record["notes"])
     blocked = Blocked(records, spec, features, candidates, notes)
-    matches, dependent = np.flatnonzero(stored.match), tuple(record["dependent"])
-    return Linked(blocked, decision, matches, labels, sizes, notes, dependent)
+    return Linked(blocked, decision, np.flatnonzero(stored.match), labels, sizes, notes)
 
 
 class _Stored(NamedTuple):
@@ -109,13 +110,23 @@ class _Stored(NamedTuple):
     similarity: np.ndarray
     log_odds: np.ndarray
     match: np.ndarray
+    marked: np.ndarray
     by_field: np.ndarray
+
+    @property
+    def labels(self) -> Labels | None:
+        """Pairs that are marked; None without any."""
+        rows = np.flatnonzero(self.marked)
+        if not len(rows):
+            return None
+        a, b = (column[rows].astype(np.int64) for column in (self.a, self.b))
+        return Labels(a, b, self.marked[rows] > 0)
 
 
 def _stored(storage: Storage, rows: int, spec: LinkSpec, pool: Pool) -> _Stored:
     """Read the candidates, some at a time."""
-    names = ["row_a", "row_b", "block_similarity", "similarity", "log_odds", "match"]
-    dtypes = [np.int32, np.int32, np.float64, np.float64, np.float64, np.bool_]
+    names = ["row_a", "row_b", "block_similarity", "similarity", "log_odds", "match", "marked"]
+    dtypes = [np.int32, np.int32, np.float64, np.float64, np.float64, np.bool_, np.int8]
     columns: list[np.ndarray] = [pool.empty(rows, dtype) for dtype in dtypes]
     by_field = pool.empty((rows, len(spec.names)), np.float32)
     of_fields, end = [f"similarity_{name}" for name in spec.names], 0
@@ -152,6 +163,7 @@ def _records(storage: Storage, spec: LinkSpec) -> Records:
         record["id"],
         private_ids=bool(record.get("private_ids")),
         skipped=record["counts"]["skipped"],
+        placeholders=tuple((field, int(value)) for field, value in record["placeholders"]),
     )
 
 

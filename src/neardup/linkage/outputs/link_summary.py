@@ -10,8 +10,8 @@ import pyarrow as pa
 from neardup.linkage.decision.clusters import Scored, matches
 from neardup.linkage.link_steps import Blocked, Linked
 
-#: Probabilities for which pairs are counted.
-PROBABILITIES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+#: Scores for which pairs are counted.
+SCORES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 
 def about_link(linked: Linked) -> dict[str, Any]:
@@ -37,12 +37,12 @@ def about_link(linked: Linked) -> dict[str, Any]:
             "modes": None if threshold.modes is None else list(threshold.modes),
             "histogram": threshold.counts.tolist(),
         },
-        "probabilities": _probabilities(linked),
+        "scores": _scores(linked),
         "model": linked.decision.model.as_dict(),
-        "dependent": list(linked.dependent),
         "notes": list(linked.notes),
         "names": list(records.names),
         "id": records.id,
+        "placeholders": [[field, str(value)] for field, value in records.placeholders],
         "private_ids": records.private_ids,
         "id_types": [_alias(ids.type) for ids in records.ids],
     }
@@ -53,15 +53,15 @@ def _alias(kind: pa.DataType) -> str:
     return "large_string" if pa.types.is_large_string(kind) else str(kind)
 
 
-def _probabilities(linked: Linked) -> list[dict[str, Any]]:
-    """Return how many pairs there are from each of some probabilities on."""
+def _scores(linked: Linked) -> list[dict[str, Any]]:
+    """Return how many pairs there are from each of some scores on."""
     found = linked.blocked.candidates
     pairs = Scored(found.a, found.b, np.empty(0))
     lines = []
-    for at in PROBABILITIES:
+    for at in SCORES:
         scored = pairs._replace(margin=linked.decision.margin(at))
         count = len(matches(scored, linked.blocked.spec.one_to_one))
-        lines.append({"probability": at, "pairs": count})
+        lines.append({"score": at, "pairs": count})
     return lines
 
 

@@ -20,8 +20,6 @@ from neardup.io.columns import string_scalar
 from neardup.linkage.decision.weights.agreement_classes import CLASSES, EDGES
 from neardup.linkage.decision.weights.model import probability
 from neardup.linkage.link_steps import Blocked, Linked
-from neardup.linkage.record_files import Records
-from neardup.results.results import rows_as_ids
 
 if TYPE_CHECKING:
     import pandas
@@ -46,7 +44,7 @@ class DecidedPairs:
         log_odds: float64[candidates]: what decides; None where nothing was decided.
         match: bool[candidates]: whether the two are one record; None where nothing was decided.
         labels: int64[records]: label of each one's cluster; None where nothing was decided.
-        decide_at: Minimum probability of a match; None where nothing was decided.
+        decide_at: Minimum score of a match; None where nothing was decided.
         one_to_one: Whether a record is in one pair at most.
     """
 
@@ -92,13 +90,6 @@ def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
     return ids[0].take(array_of(docs))
 
 
-def public_ids(records: Records) -> tuple[Any, ...]:
-    """Return what pages and messages call the records of each source: ids, or ``row 17``."""
-    if not records.private_ids:
-        return records.ids
-    return tuple(rows_as_ids(len(ids)).combine_chunks() for ids in records.ids)
-
-
 def candidate_table(blocked: Blocked, rows: slice = slice(None)) -> pa.Table:
     """Return ``id_a``, ``id_b`` and ``similarity`` (Jaccard of hashed shingles) of candidates."""
     found = blocked.candidates
@@ -136,7 +127,7 @@ def label_table(blocked: Blocked, name: str) -> pa.Table:
 
 
 def scored_table(linked: Linked, rows: np.ndarray | slice) -> pa.Table:
-    """Return ids, probabilities and similarities of candidates.
+    """Return ids, scores and similarities of candidates.
 
     Args:
         linked: The linkage.
@@ -148,7 +139,7 @@ def scored_table(linked: Linked, rows: np.ndarray | slice) -> pa.Table:
     columns = {
         "id_a": ids_of(blocked, found.a[rows], second=False),
         "id_b": ids_of(blocked, found.b[rows], second=True),
-        linked.named: array_of(probability(linked.decision.log_odds[rows])),
+        "score": array_of(probability(linked.decision.log_odds[rows])),
         "log_odds": array_of(linked.decision.log_odds[rows]),
         "similarity": array_of(compared.similarity[rows]),
         "present": _present(by_field, spec.names),
@@ -185,11 +176,11 @@ def record_table(blocked: Blocked) -> pa.Table:
 def pairs_with_records(linked: Linked) -> pa.Table:
     """Return the pairs that are one record with the values of both, field by field.
 
-    Columns: ``id_a``, ``id_b``, ``probability`` or ``score``, then ``FIELD_a`` and ``FIELD_b``; for
+    Columns: ``id_a``, ``id_b``, ``score``, then ``FIELD_a`` and ``FIELD_b``; for
     a field named ``id``, ``id_field_a`` and ``id_field_b``.
     """
     blocked, found = linked.blocked, linked.blocked.candidates
-    scored = scored_table(linked, linked.pairs).select(["id_a", "id_b", linked.named])
+    scored = scored_table(linked, linked.pairs).select(["id_a", "id_b", "score"])
     columns: dict[str, Any] = {name: scored.column(name) for name in scored.column_names}
     for name, values in zip(blocked.spec.names, blocked.records.columns, strict=True):
         # A field of that name would replace the ids.
@@ -300,4 +291,4 @@ MADE: dict[str, Callable[[Linked], pa.Table]] = {
     "pairs_with_records": pairs_with_records,
 }
 #: Columns more that a folder has of the candidates, by which it is opened.
-STORED = ("row_a", "row_b", "match", "block_similarity")
+STORED = ("row_a", "row_b", "match", "block_similarity", "marked")

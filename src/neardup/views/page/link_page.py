@@ -15,7 +15,7 @@ from neardup.linkage.decision.weights.model import logit
 from neardup.linkage.explaining import explain_pair
 from neardup.linkage.link_steps import Blocked, Linked
 from neardup.linkage.outputs.link_tables import cluster_table, ids_of, weight_table
-from neardup.values.readable import counted, day, percent
+from neardup.values.readable import day, percent
 from neardup.views.page.page_model import (
     Bars,
     ComparedFields,
@@ -29,7 +29,7 @@ from neardup.views.page.page_model import (
     PageBar,
     SmallTable,
 )
-from neardup.views.text.link_text import about_threshold
+from neardup.views.text.link_text import about_threshold, found_words
 from neardup.views.view import PageOptions, Row
 
 if TYPE_CHECKING:
@@ -68,9 +68,8 @@ def link_page(run: LinkRun, options: PageOptions) -> Page:
     return Page(
         title=f"Records of {' and '.join(names)}",
         date=f"Run of {day(summary['date'])}" if "date" in summary else "",
-        verdict=f"{counted(counts['pairs'], 'pair')} of probability {summary['spec']['decide_at']} "
-        f"or more, and {counted(counts['clusters'], 'cluster')} of two records and more. "
-        f"Similarities: {about_threshold(summary['threshold'])}.",
+        verdict=f"{found_words(counts)}. {counts['entities']:,} different ones are there, if each "
+        "group counts once.".capitalize(),
         numbers=list(_numbers(counts)),
         remarks=summary["notes"],
         figures=Figures(
@@ -92,18 +91,17 @@ def _numbers(counts: dict[str, Any]) -> Iterator[Row]:
     if counts["against"] is not None:
         against = f"against {counts['against']:,} of an index"
     yield Row("Records", f"{counts['records']:,}", against)
-    each = f"{counts['candidates_per_record']:.1f} per record"
-    yield Row("Candidates", f"{counts['candidates']:,}", f"pairs that were compared; {each}")
-    says = f"of the pairs of similarity {counts['block_at']} are candidates"
-    yield Row("Recall", percent(counts["recall"]), says)
-    says = "of all pairs were not compared"
-    yield Row("Reduction ratio", percent(counts["reduction_ratio"]), says)
+    yield Row("Pairs", f"{counts['pairs']:,}", "of records that are the same")
+    says = f"of two or more; the largest has {counts['largest']:,}"
+    yield Row("Groups", f"{counts['clusters']:,}", says)
+    yield Row("Different", f"{counts['entities']:,}", "if each group counts once")
 
 
 def _figures(
     linked: Linked, summary: dict[str, Any], evaluation: dict[str, Any] | None
 ) -> Iterator[Bars | Histogram | SmallTable]:
-    says = "In bits; the scale of the bars is logarithmic. From the line on, two records are one."
+    says = "In bits; the scale of the bars is logarithmic. From the line on, two records are one. "
+    says += f"Similarities: {about_threshold(summary['threshold'])}."
     bars = [(f"from {low:g} bits on", count) for low, count in odds_histogram(linked)]
     ticks = [str(at) for at in (-_WIDEST, 0, _WIDEST)]
     yield Histogram("Candidates by log odds", says, bars, ticks, 0.5)
@@ -115,16 +113,22 @@ def _figures(
         )
     if evaluation is not None and (decision := evaluation.get("decision")):
         yield _reliability(decision)
+    counts = summary["counts"]
     rows: list[list[str | int]] = [
-        [block["name"], block["pairs"], block["added"]] for block in summary["counts"]["blocks"]
+        [block["name"], block["pairs"], block["added"]] for block in counts["blocks"]
     ]
-    yield SmallTable("Candidates by block", "", ["block", "candidates", "added"], rows)
-    lines = summary["probabilities"]
+    says = (
+        f"{counts['candidates']:,} pairs were compared, {counts['candidates_per_record']:.1f} per "
+    )
+    says += f"record: {percent(counts['recall'])} of those of similarity {counts['block_at']}. "
+    says += f"{percent(counts['reduction_ratio'])} of all pairs were not compared."
+    yield SmallTable("Candidates by block", says, ["block", "candidates", "added"], rows)
+    lines = summary["scores"]
     yield SmallTable(
-        "Other probabilities",
+        "Other scores",
         "Pairs that there would be at another one.",
-        ["probability", "pairs"],
-        [[str(line["probability"]), line["pairs"]] for line in lines],
+        ["score", "pairs"],
+        [[str(line["score"]), line["pairs"]] for line in lines],
     )
 
 
@@ -149,7 +153,7 @@ def _reliability(decision: dict[str, Any]) -> SmallTable:
         for line in decision["reliability"]
         if line["pairs"]
     ]
-    heads = ["probability", "candidates", "predicted", "true"]
+    heads = ["score", "candidates", "predicted", "true"]
     return SmallTable("Reliability", says, heads, rows)
 
 
@@ -185,7 +189,7 @@ def _pair(pair: dict[str, Any], group: int) -> Item:
     if not any("values" in field for field in pair["fields"]):
         heads, numbers = ["field", "similarity", "bits"], (1, 2)
         rows = [[row[0], *row[3:]] for row in rows]
-    says = f"probability {pair['probability']:.3f}, similarity {pair['similarity']:.3f}"
+    says = f"score {pair['score']:.3f}, similarity {pair['similarity']:.3f}"
     first = [field["values"] for field in pair["fields"] if "values" in field]
     text = " / ".join(" ".join(values) for values in zip(*first, strict=True))
     about = f"{_GROUPS[group]}: {says}."

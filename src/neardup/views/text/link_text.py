@@ -20,22 +20,43 @@ _BAR = 40
 
 def render_blocks(counts: dict[str, Any]) -> str:
     """Return the summary of candidates as text."""
-    return _labelled([*_blocks(counts)])
+    records = Row("records", f"{counts['records']:,} {_files(counts)}")
+    return _labelled([records, *_blocks(counts)])
 
 
 def render(summary: dict[str, Any], histogram: bool = True) -> str:
     """Return the summary of a linkage as text."""
     counts, threshold = summary["counts"], summary["threshold"]
-    lines = [*_blocks(counts), Row("similarities", about_threshold(threshold))]
-    at = f"{summary['spec']['decide_at']:g}"
-    lines.append(Row("pairs", f"{counts['pairs']:,} of probability {at} or more"))
-    clusters = f"{counts['clusters']:,} of two records and more; the largest has"
-    lines.append(Row("clusters", f"{clusters} {counts['largest']:,}"))
-    lines += [Row("note", note) for note in summary["notes"]]
-    shown = [_labelled(lines)]
+    shown = [_labelled([*_found(counts), *(Row("note", note) for note in summary["notes"])])]
+    at = f"two records are the same from a score of {summary['spec']['decide_at']:g} on"
+    how = [*_blocks(counts), Row("decision", at), Row("similarities", about_threshold(threshold))]
+    shown.append("How it was decided\n" + _labelled(how))
     if histogram and counts["candidates"]:
         shown.append(draw_histogram(threshold["histogram"], threshold["value"]))
     return "\n\n".join(shown)
+
+
+def _found(counts: dict[str, Any]) -> Iterator[Row]:
+    yield Row("records", f"{counts['records']:,} {_files(counts)}")
+    yield Row("found", found_words(counts))
+    yield Row("different", f"{counts['entities']:,}, if each group counts once")
+
+
+def _files(counts: dict[str, Any]) -> str:
+    if counts["against"] is not None:
+        return f"against {counts['against']:,} of the index"
+    return "of two files" if counts["sources"] > 1 else "of one file"
+
+
+def found_words(counts: dict[str, Any]) -> str:
+    """Return the result in words that need no knowledge of the method."""
+    if not counts["pairs"]:
+        return "no two records that are the same"
+    pairs = counted(counts["pairs"], "pair")
+    groups = f"{counted(counts['clusters'], 'group')} of two or more"
+    return (
+        f"{pairs} of records that are the same, in {groups}; the largest has {counts['largest']:,}"
+    )
 
 
 def _labelled(lines: list[Row]) -> str:
@@ -64,10 +85,6 @@ def draw_histogram(counts: Sequence[int], threshold: float) -> str:
 
 
 def _blocks(counts: dict[str, Any]) -> Iterator[Row]:
-    files = "of two files" if counts["sources"] > 1 else "of one file"
-    if counts["against"] is not None:
-        files = f"against {counts['against']:,} of the index"
-    yield Row("records", f"{counts['records']:,} {files}")
     if counts["skipped"]:
         yield Row("left out", f"{counts['skipped']:,} larger than allowed")
     each = f"{counts['candidates_per_record']:.1f} per record"
@@ -86,8 +103,7 @@ def about_threshold(threshold: dict[str, Any]) -> str:
     """Return a threshold and where it comes from."""
     words = {
         "valley": "in the valley of the histogram",
-        "shoulder": "at the bend of the histogram, which has no valley",
-        "default": "a guess, as the histogram has no valley",
+        "none": "a guess, as the histogram has no valley",
         "few": "a guess, as there are too few pairs",
         "matches": "a guess, as nearly all pairs are similar",
         "index": "that of the index",
@@ -129,7 +145,7 @@ def _decision(decision: dict[str, Any]) -> str:
     best = decision["best"]
     if best is None:
         return shown
-    at = f"{percent(best['f1'])}, is at probability {best['probability']:g}"
+    at = f"{percent(best['f1'])}, is at a score of {best['score']:g}"
     shown += f"\nThe best F1 of the pairs, {at}."
     if decision["brier"] is not None:  # of no candidate
         shown += f" Brier score: {decision['brier']:.4f}."
@@ -147,7 +163,7 @@ def _reliability(lines: list[dict[str, Any]]) -> str:
         for line in lines
         if line["pairs"]
     ]
-    return aligned(["probability", "candidates", "predicted", "true"], rows, left=1)
+    return aligned(["score", "candidates", "predicted", "true"], rows, left=1)
 
 
 def render_pair(found: dict[str, Any]) -> str:
@@ -185,8 +201,13 @@ def _verdict(found: dict[str, Any]) -> Iterator[Row]:
     sure = f"{'a' if found['match'] else 'no'} match at {found['decide_at']:g}"
     if not found["candidate"]:
         sure = "no match, as they were no candidates"
-    at = f"{found['probability']:.6g}, {sure}"
-    yield Row(("score" if found["score"] else "probability"), at)
+    if found["known"] is not None:
+        sure = "a match" if found["match"] else "no match"
+        sure += (
+            ", as marked" if found["known"] == "marked" else ", as fields differ that must agree"
+        )
+    at = f"{found['score']:.6g}, {sure}"
+    yield Row("score", at)
     yield Row("similarity", f"{found['similarity']:.3f}")
     yield Row("cluster", "the same" if found["same_cluster"] else "different ones")
     is_one = "yes" if found["candidate"] else "no, so they were not compared"
@@ -204,12 +225,11 @@ def _cut(value: str) -> str:
 
 def render_record(found: dict[str, Any]) -> str:
     """Return a record with its cluster and its candidates."""
-    what = "score" if found["score"] else "probability"
-    head = ["record", what, "match", "cluster", "bits", *map(name, found["fields"])]
+    head = ["record", "score", "match", "cluster", "bits", *map(name, found["fields"])]
     rows = [
         [
             name(str(line["id"])),
-            f"{line['probability']:.4f}",
+            f"{line['score']:.4f}",
             "yes" if line["match"] else "no",
             "the same" if line["same_cluster"] else "",
             f"{line['total']:+.2f}",

@@ -19,6 +19,11 @@ from neardup.linkage.decision.weights.frequencies import ValueCounts
 from neardup.linkage.decision.weights.tallies import COARSE, LEVELS, STEP
 from neardup.threads import Pool
 
+#: Log odds of a pair whose answer is known; those of evidence are nearer to 0.
+KNOWN, _MOST = 1000.0, 999.0
+#: Log odds from here on count alike where weights are fitted to labels; classes of agreement in
+#: which values have hardly anything in common.
+_CLIP, _LOW = 60.0, 3
 #: Steepness of the scalar similarity, as a logistic function: of seeds, of the veto.
 STEEP = 40.0
 
@@ -85,53 +90,80 @@ class Agreements(NamedTuple):
         return Agreements(self.a[rows], self.b[rows], self.classes[rows], self.similarity[rows])
 
 
+class Differing(NamedTuple):
+    """How labels have changed log odds.
+
+    Attributes:
+        factor: The log odds are multiplied with it.
+        shift: Is added to them.
+        fields: Is added where the values of a field have hardly anything in common, for each one.
+    """
+
+    factor: float
+    shift: float
+    fields: tuple[float, ...]
+
+    @staticmethod
+    def clipped(log_odds: np.ndarray) -> np.ndarray:
+        """Return float64[pairs]: log odds as they are multiplied."""
+        return np.asarray(np.clip(log_odds, -_CLIP, _CLIP))
+
+    @staticmethod
+    def of(classes: np.ndarray) -> np.ndarray:
+        """Return bool[pairs, fields]: where values have hardly anything in common."""
+        return np.asarray((classes >= 0) & (classes < _LOW))
+
+    def changed(self, log_odds: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """Return float64[pairs]: the log odds by labels, of int8[pairs, columns] classes."""
+        parts = self.of(classes[:, : len(self.fields)]) @ np.array(self.fields)
+        return np.asarray(self.factor * self.clipped(log_odds) + (self.shift + parts))
+
+
 class Model(NamedTuple):
     """How log odds are made of agreements.
 
     Attributes:
         views: Their log odds are averaged; none where the scalar similarity decides.
         foot: Similarity below which the scalar says no, more and more; None for no veto.
-        shift: Added to the log odds, by labels.
-        factor: The log odds are multiplied with it before, by labels.
         swapped: Pairs of fields whose values are swapped in some records.
-        by_labels: Whether it was learnt from labels.
+        by_labels: How labels have changed the log odds, if they have.
     """
 
     views: tuple[KindWeights, ...]
     foot: float | None
-    shift: float = 0.0
-    factor: float = 1.0
     swapped: tuple[tuple[int, int], ...] = ()
-    by_labels: bool = False
+    by_labels: Differing | None = None
 
     def log_odds(
         self, pairs: Agreements, values: ValueCounts, pool: Pool | None = None
     ) -> np.ndarray:
         """Return float64[pairs]: log odds of a match, to nine decimals."""
         every = [view_log_odds(view, pairs, values, pool) for view in self.views]
-        if pool is None:
-            return self._together(every, pairs.similarity)
-        return self.together(every, pairs.similarity, pool)
+        return self.together(every, pairs, pool)
 
     def together(
-        self, of_views: Sequence[np.ndarray], similarity: np.ndarray, pool: Pool
+        self, of_views: Sequence[np.ndarray], pairs: Agreements, pool: Pool | None = None
     ) -> np.ndarray:
         """Return float64[pairs]: the same, of the log odds by each view."""
 
         def part(low: int, high: int) -> np.ndarray:
-            return self._together([of[low:high] for of in of_views], similarity[low:high])
+            of_part = pairs.take(slice(low, high))
+            return self._together([of[low:high] for of in of_views], of_part)
 
-        return pool.filled(part, len(similarity))
+        count = len(pairs.a)
+        return np.asarray(pool.filled(part, count) if pool else part(0, count))
 
-    def _together(self, of_views: Sequence[np.ndarray], similarity: np.ndarray) -> np.ndarray:
-        total = np.zeros(len(similarity))
+    def _together(self, of_views: Sequence[np.ndarray], pairs: Agreements) -> np.ndarray:
+        total = np.zeros(len(pairs.a))
         for of_view in of_views:
             total += of_view
         total /= max(len(self.views), 1)
         if self.foot is not None:
-            apart = STEEP * (similarity - self.foot)
+            apart = STEEP * (pairs.similarity - self.foot)
             total += np.minimum(apart, 0.0) if self.views else apart
-        return np.round(self.factor * total + self.shift, 9)
+        if self.by_labels is not None:
+            total = self.by_labels.changed(total, pairs.classes)
+        return np.clip(np.round(total, 9), -_MOST, _MOST)
 
     def parts(self, pairs: Agreements, values: ValueCounts) -> dict[str, Any]:
         """Return the parts of the log odds of one pair, in bits.
@@ -165,12 +197,14 @@ class Model(NamedTuple):
             apart = STEEP * (float(pairs.similarity[0]) - self.foot) / np.log(2)
             found["veto"] = min(0.0, apart) if self.views else apart
         named = prior * bits + fields.sum() * bits + dependences * bits + found["veto"]
-        found["labels"] = total - named if (self.factor, self.shift) != (1.0, 0.0) else 0.0
+        found["labels"] = total - named if self.by_labels is not None else 0.0
         return found
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return {**self._asdict(), "views": [view.as_dict() for view in self.views]}
+        labels = None if self.by_labels is None else self.by_labels._asdict()
+        views = [view.as_dict() for view in self.views]
+        return {**self._asdict(), "views": views, "by_labels": labels}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Model:
@@ -185,7 +219,10 @@ class Model(NamedTuple):
                 "link the records again, or make the index again",
             )
         views = tuple(map(KindWeights.from_dict, values["views"]))
-        return cls(**{**values, "views": views, "swapped": tuple(map(tuple, values["swapped"]))})
+        of = values["by_labels"]
+        labels = None if of is None else Differing(of["factor"], of["shift"], tuple(of["fields"]))
+        swapped = tuple(map(tuple, values["swapped"]))
+        return cls(views, values["foot"], swapped, labels)
 
 
 def view_log_odds(
