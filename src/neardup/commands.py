@@ -56,7 +56,11 @@ NOT_TAKEN = (
         "plan, against, index, stream, decontaminate, link, blocks, compare",
         "dedup and passages find it, and write it for `stop_passages`",
     ),
-    ("encoding escape skip_bad", "spark", "Spark reads the files"),
+    (
+        "encoding escape skip_bad delimiter sheet header_row encoding_errors skip_large",
+        "spark",
+        "Spark reads the files",
+    ),
     ("escape skip_bad", "compare", "a file is one text, without records"),
     (
         "nfkc strip_accents keep_case join_hyphens signs",

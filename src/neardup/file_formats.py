@@ -1,4 +1,4 @@
-"""The formats of files, each once: its endings, its codecs, and the code that reads it."""
+"""The formats of files, and how they are compressed, each once: endings, codecs, who reads it."""
 
 from itertools import chain
 from typing import NamedTuple
@@ -25,12 +25,39 @@ class FileFormat(NamedTuple):
     text: tuple[str, ...] = ("text",)
 
     @property
+    def is_text(self) -> bool:
+        """Whether its bytes are text, which has an encoding."""
+        return not self.packed
+
+    @property
     def has_entries(self) -> bool:
         """Whether a record is some lines of text, which are written as they were read."""
         return self.reader == _ENTRIES
 
 
-_OF_LINES = ("gzip", "zstd", "none")
+class Compression(NamedTuple):
+    """How the bytes of a file are compressed.
+
+    Attributes:
+        ending: Of the names of files, behind that of the format.
+        magic: First bytes.
+        tool: Decompresses to standard output.
+        name: In messages.
+    """
+
+    ending: str
+    magic: bytes
+    tool: str
+    name: str
+
+
+COMPRESSIONS = {
+    "gzip": Compression(".gz", b"\x1f\x8b", "zcat", "gzip"),
+    "zstd": Compression(".zst", b"\x28\xb5\x2f\xfd", "zstdcat", "zstd"),
+    "bz2": Compression(".bz2", b"BZh", "bzcat", "bzip2"),
+    "xz": Compression(".xz", b"\xfd7zXZ\0", "xzcat", "xz"),
+}
+_OF_LINES = (*COMPRESSIONS, "none")
 _OF_CITATIONS = ("title", "abstract")
 _OF_PARQUET = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
 FORMATS = {
@@ -42,6 +69,7 @@ FORMATS = {
         (".arrow", ".feather", ".ipc"), "arrow_tables", ("lz4", "zstd", "none"), packed=True
     ),
     "text": FileFormat((".txt",), "text_files"),
+    "lines": FileFormat((), "line_texts"),
     "excel": FileFormat((".xlsx", ".xls", ".xlsb", ".xlsm", ".ods"), "excel", packed=True),
     "ris": FileFormat((".ris",), _ENTRIES, text=_OF_CITATIONS),
     "nbib": FileFormat((".nbib",), _ENTRIES, text=_OF_CITATIONS),
@@ -50,7 +78,14 @@ FORMATS = {
     "vcard": FileFormat((".vcf",), _ENTRIES),
 }
 #: Options of reading that are for files of some formats.
-APPLIES_TO = {"delimiter": ("csv", "tsv"), "sheet": ("excel",), "header_row": ("excel",)}
+_CSV, _SHEETS = ("csv", "tsv"), ("excel",)
+APPLIES_TO = {
+    "delimiter": _CSV,
+    "escape": _CSV,
+    "sheet": _SHEETS,
+    "header_row": _SHEETS,
+    "encoding": tuple(name for name, of in FORMATS.items() if of.reader and of.is_text),
+}
 #: Names of those that are read, and of those that a corpus can be converted to.
 READ = tuple(name for name, of in FORMATS.items() if of.reader)
 WRITTEN = tuple(name for name, of in FORMATS.items() if of.codecs)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from common import SECRET, some_rows, write_lines
 
-REPLACE = "use --encoding-errors replace"
+REPLACE = "--encoding-errors replace compares"
 #: From a folder to the arguments of ``neardup dedup``, its exit code, and parts of what it says.
 Case = tuple[list[Any], int, list[str]]
 Make = Callable[[Path], Case]
@@ -151,13 +151,13 @@ def an_open_quote(d: Path) -> Case:
 @case
 def bad_utf8_in_json(d: Path) -> Case:
     (d / "a.jsonl").write_bytes(f'{{"text":"a"}}\n{{"text":"{SECRET} \xe4"}}\n'.encode("latin-1"))
-    return [d / "a.jsonl"], 1, ["a.jsonl: line 2: column 'text' is not valid UTF-8", REPLACE]
+    return [d / "a.jsonl"], 1, ["a.jsonl: not valid UTF-8 (line 2, byte ", REPLACE]
 
 
 @case
 def bad_utf8_in_csv(d: Path) -> Case:
     (d / "a.csv").write_bytes(f"id,text\n1,a\n2,{SECRET} \xe4\n".encode("latin-1"))
-    return [d / "a.csv"], 1, ["a.csv: line 3: column 'text' is not valid UTF-8", REPLACE]
+    return [d / "a.csv"], 1, ["a.csv: not valid UTF-8 (line 3, byte ", REPLACE]
 
 
 @case
@@ -170,13 +170,15 @@ def bad_utf8_in_parquet(d: Path) -> Case:
 @case
 def bad_utf8_in_a_text(d: Path) -> Case:
     (d / "a.txt").write_bytes(f"{SECRET} \xe4".encode("latin-1"))
-    return [d / "a.txt"], 1, ["a.txt: not valid UTF-8"]
+    (d / "b.txt").write_text(SECRET)
+    return [d / "a.txt", d / "b.txt"], 1, ["a.txt: not valid UTF-8"]
 
 
 @case
 def utf16(d: Path) -> Case:
-    (d / "a.csv").write_bytes(f"id,text\n1,{SECRET}\n".encode("utf-16"))
-    return [d / "a.csv"], 1, ["a.csv: the file is UTF-16"]
+    (d / "a.csv").write_bytes(f"id,text\n1,{SECRET}\n".encode("utf-16-le"))
+    said = "a.csv: UTF-16 without a byte order mark"
+    return [d / "a.csv"], 1, [said, "--encoding utf-16-le"]
 
 
 @case

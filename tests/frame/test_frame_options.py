@@ -260,6 +260,21 @@ def _source(option: str) -> tuple[Path, dict[str, Any], dict[str, Any]]:
         lines = [";".join(rows[0]), *(";".join(row.values()) for row in rows)]
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return path, {option: ";"}, {}
+    if option == "escape":
+        rows[0]["text"] += ' "a", b'
+        path = Path("notes.csv")
+        lines = [",".join(f'"{v}"' for v in row.values()) for row in rows[1:]]
+        first = json.dumps(rows[0]["text"]).join((f'"{rows[0]["id"]}","n0",', ',"x","x"'))
+        path.write_text("\n".join([",".join(rows[0]), first, *lines]) + "\n", encoding="utf-8")
+        return path, {option: "\\"}, {}
+    if option == "encoding":
+        rows[0]["text"] += " größe"
+        data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        path.write_bytes(data.encode("cp1252"))
+        return path, {option: "cp1252"}, {}
+    if option == "skip_bad":
+        _lines(path, rows).write_text(path.read_text("utf-8") + "nothing\n", encoding="utf-8")
+        return path, {option: True}, {}
     if option in ("sheet", "header_row"):
         return _workbook(rows, option)
     if option == "encoding_errors":

@@ -98,7 +98,7 @@ def test_open_quote(tmp_path: Path, name: str, size: int) -> None:
 @cut
 def test_invalid_utf8(tmp_path: Path, size: int) -> None:
     path = made(tmp_path, b"id,text\n" + b'1,"a\nb"\n' * 30 + b"\xff,SECRET\xff\n2,x\n")
-    with pytest.raises(EncodingError, match="line 62: column 'text' is not valid UTF-8"):
+    with pytest.raises(EncodingError, match=r"not valid UTF-8 \(line 62, byte 9: 0xFF\)"):
         texts_of(opened(path, size))
     source = opened(path, size, encoding_errors="replace")
     assert texts_of(source)[-2:] == ["SECRET\ufffd", "x"]
@@ -115,10 +115,9 @@ def test_header(tmp_path: Path) -> None:
         read("id,body\n1,b\n")
     with pytest.raises(ColumnError, match="there is body"):
         read("body")
-    with pytest.raises(EncodingError, match="header"):
+    with pytest.raises(EncodingError, match=r"not valid UTF-8 \(line 1, byte 6: 0xFF\)"):
         read(b"text,\xff\na,b\n")
-    with pytest.raises(EncodingError, match="UTF-16"):
-        read("text\na\n".encode("utf-16"))
+    assert read("text\na\n".encode("utf-16")) == ["a"]
     for odd in "\x0b\x0c\x85\u2028":  # no line ends
         assert read(f"a{odd}b,text\n1,2\n") == ["2"]
     for raw in ("", "text\n", "text", "\n\ntext\r\n\r\n"):

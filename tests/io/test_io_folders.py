@@ -182,8 +182,8 @@ def test_compressions(tmp_path: Path, name: str, compression: str | None, expect
 @pytest.mark.parametrize(
     ("name", "format", "compression", "says"),
     [
-        ("a.jsonl", None, "snappy", "jsonl has gzip, zstd, none"),
-        ("a.jsonl", "csv", "lz4", "csv has gzip, zstd, none"),
+        ("a.jsonl", None, "snappy", "jsonl has gzip, zstd, bz2, xz, none"),
+        ("a.jsonl", "csv", "lz4", "csv has gzip, zstd, bz2, xz, none"),
         ("a.parquet", "arrow", "gzip", "arrow has lz4, zstd, none"),
         ("a.txt", None, "gzip", "plain texts stay as they are"),
     ],

@@ -69,12 +69,12 @@ def test_folder_of_tables(tmp_path: Path) -> None:
 def test_folder_of_texts(tmp_path: Path, size: int) -> None:
     names = ["b.txt", "a/z.md", "c", "a/nul.txt"]
     for name in names:
-        put(tmp_path / name, name + "\x00\r\n" + "é" * 40)
+        put(tmp_path / name, name + "\x01\r\n" + "é" * 40)
     (tmp_path / "empty.txt").touch()
     source = opened(tmp_path, size)
     rows = rows_of(source, ("path", "text"))
     assert [row["path"] for row in rows] == sorted([*names, "empty.txt"])
-    assert texts_of(source)[0] == "a/nul.txt\x00\r\n" + "é" * 40 == rows[0]["text"]
+    assert texts_of(source)[0] == "a/nul.txt\x01\r\n" + "é" * 40 == rows[0]["text"]
     assert source.id_column == "path" and names_of(source) == ("path", "text")
     assert sum(part.size for part in source.partitions()) == source.total_bytes
     with pytest.raises(ColumnError, match="there are path, text"):
@@ -88,7 +88,7 @@ def test_text_files_and_their_encoding(tmp_path: Path) -> None:
     both = opened([tmp_path / "x", tmp_path / "y"])
     assert rows_of(both, ("path",)) == [{"path": "x/a.txt"}, {"path": "y/a.txt"}]
     one.write_bytes(b"\xef\xbb\xbfbad \xff")
-    with pytest.raises(EncodingError, match=r"a\.txt: not valid UTF-8 \(byte 5\)"):
+    with pytest.raises(EncodingError, match=r"a\.txt: not valid UTF-8 \(line 1, byte 5: 0xFF\)"):
         texts_of(opened(one))
     source = opened(one, encoding_errors="replace")
     assert texts_of(source) == ["bad \ufffd"]

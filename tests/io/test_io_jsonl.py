@@ -128,7 +128,7 @@ def test_types_of_needed_columns(tmp_path: Path) -> None:
         (b'{"text":"x","n":' + b"[" * 300_000, FormatError, "levels deep"),
         (b'{"text":["SECRET"]}', ColumnError, "'text' is an array, expected a string"),
         (b'{"text":7}', ColumnError, "'text' is a number"),
-        (b'{"text":"SECRET\xff"}', EncodingError, "column 'text' is not valid UTF-8"),
+        (b'{"text":"SECRET\xff"}', EncodingError, "not valid UTF-8 (line 43, byte 16: 0xFF)"),
         (b'{"text":"SECRET\\ud800"}', EncodingError, "surrogate"),
         (b'{"text":"SECRET\\uDC00"}', EncodingError, "surrogate"),
     ],

@@ -77,11 +77,12 @@ def nesting(value: Any) -> int:
 
 
 def csv_records(
-    data: bytes, delimiter: bytes
+    data: bytes, delimiter: bytes, escape: bytes = b'"'
 ) -> tuple[list[tuple[Span, list[bytes | None]]], int | None]:
     """Records byte by byte, with their fields; None for an empty field that is not quoted.
 
-    A field in which text comes after the closing quote is left as it is, with its quotes.
+    A field in which text comes after the closing quote is left as it is, with its quotes. In
+    quotes, an escape (none if it is a quote) takes a quote or itself behind it as text.
 
     Returns:
         (records, position of a quote that is not closed or None).
@@ -108,6 +109,9 @@ def csv_records(
                         return records, first
                     if data[i : i + 2] == b'""':
                         value += b'"'
+                        i += 2
+                    elif escape != b'"' and data[i : i + 2] in (escape + b'"', 2 * escape):
+                        value += data[i + 1 : i + 2]
                         i += 2
                     elif data[i : i + 1] == b'"':
                         i += 1

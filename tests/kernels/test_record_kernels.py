@@ -57,12 +57,18 @@ def fields_of(data: bytes, names: list[str], every: bool = False) -> Any:
     return values, kinds, ended
 
 
-def gathered(data: bytes, values: np.ndarray, kinds: np.ndarray, columns: list[int]) -> Any:
+def gathered(
+    data: bytes,
+    values: np.ndarray,
+    kinds: np.ndarray,
+    columns: list[int],
+    escape: int = kernels.NO_ESCAPE,
+) -> Any:
     count = kinds.shape[1]
     size = int((values[columns, :, 1] - values[columns, :, 0]).sum()) + count * len(columns)
     out = np.empty(size + PAD, np.uint8)
     ends, lone = np.empty(count + 1, np.int64), np.empty(count, np.uint8)
-    kernels.gather_values(padded(data), values, kinds, np.array(columns), out, ends, lone)
+    kernels.gather_values(padded(data), values, kinds, np.array(columns), escape, out, ends, lone)
     raw = out.tobytes()
     return [raw[a:b] for a, b in pairwise(ends)], lone.astype(bool).tolist()
 
@@ -188,30 +194,34 @@ def test_columns_are_joined_with_a_space() -> None:
     assert gathered(data, values, kinds, [1, 0])[0] == [b"1\n x", b"2 ", b" "]
 
 
-def scanned(data: bytes, final: bool, fields: int, expected: int) -> Any:
+def scanned(
+    data: bytes, final: bool, fields: int, expected: int, escape: int = kernels.NO_ESCAPE
+) -> Any:
     most = len(data) // 2 + 1
     lines = np.empty((most, 3), np.int32)
     values, kinds = np.empty((fields, most, 2), np.int32), np.zeros((fields, most), np.uint8)
     count, why, position, found = kernels.csv_records(
-        padded(data), len(data), np.uint8(44), final, np.arange(fields), expected, lines, values,
-        kinds,
+        padded(data), len(data), np.uint8(44), np.uint8(escape), final, np.arange(fields), expected,
+        lines, values, kinds,
     )  # fmt: skip
     return lines[:count], values[:, :count], kinds[:, :count], why, position, found
 
 
-CSV = st.text(st.sampled_from('",\n\rab é\ufeff'), max_size=70).map(str.encode)
+CSV = st.text(st.sampled_from('",\n\r\\ab é\ufeff'), max_size=70).map(str.encode)
+ESCAPES = st.sampled_from([b'"', b"\\"])
 
 
-@given(CSV)
-@example(b'a,"x\ny",c\r\n\r\nd\ne,f')
-@example(b'"ab cd" ef,1\n')
-@example(b'"a""b","",\n"" ""x,y')
-@example(b'a,b\n\xef\xbb\xbf\xef\xbb\xbf"c\n",d\n\xef\xbb\xbf\n\xef\xbb')
-@example(b'a,"' + b"x" * 31 + b'""' + b"y" * 64 + b'"')
+@given(CSV, ESCAPES)
+@example(b'a,"x\ny",c\r\n\r\nd\ne,f', b'"')
+@example(b'"ab cd" ef,1\n', b'"')
+@example(b'"a""b","",\n"" ""x,y', b'"')
+@example(b'a,b\n\xef\xbb\xbf\xef\xbb\xbf"c\n",d\n\xef\xbb\xbf\n\xef\xbb', b'"')
+@example(b'a,"' + b"x" * 31 + b'""' + b"y" * 64 + b'"', b'"')
+@example(b'"a\\"b","c\\\\",\\"\n"d\\e"', b"\\")
 @settings(max_examples=100 if SLOW else tries(125, 500), deadline=None)
-def test_csv_records_and_fields(data: bytes) -> None:
-    expected, open_quote = reference.csv_records(data, b",")
-    lines, values, kinds, why, position, _ = scanned(data, True, 3, 0)
+def test_csv_records_and_fields(data: bytes, escape: bytes) -> None:
+    expected, open_quote = reference.csv_records(data, b",", escape)
+    lines, values, kinds, why, position, _ = scanned(data, True, 3, 0, escape[0])
     assert [tuple(line) for line in lines.tolist()] == [span for span, _ in expected]
     assert (why == kernels.OPEN_QUOTE) == (open_quote is not None)
     if open_quote is not None:
@@ -222,20 +232,20 @@ def test_csv_records_and_fields(data: bytes) -> None:
             if k >= len(fields):
                 kinds_k[k, number] = kernels.ABSENT
                 values_k[k, number] = 0
-        found, _ = gathered(data, values_k, kinds_k, [k])
+        found, _ = gathered(data, values_k, kinds_k, [k], escape[0])
         for (_, fields), value, kind in zip(expected, found, kinds_k[k].tolist(), strict=True):
             field = fields[k] if k < len(fields) else None
             assert value == (field or b"")
             assert (kind == kernels.ABSENT) == (field is None)
 
 
-@given(CSV, st.integers(1, 9))
+@given(CSV, st.integers(1, 9), ESCAPES)
 @settings(max_examples=80 if SLOW else tries(75, 300), deadline=None)
-def test_csv_is_cut_in_blocks_where_records_end(data: bytes, size: int) -> None:
+def test_csv_is_cut_in_blocks_where_records_end(data: bytes, size: int, escape: bytes) -> None:
     """A scan that does not see the end of the file gives the first of the same records."""
-    every, _ = reference.csv_records(data, b",")
+    every, _ = reference.csv_records(data, b",", escape)
     for end in range(0, len(data), size):
-        lines, _, _, why, _, _ = scanned(data[:end], False, 0, 0)
+        lines, _, _, why, _, _ = scanned(data[:end], False, 0, 0, escape[0])
         assert not why
         found = [tuple(line) for line in lines.tolist()]
         assert found == [span for span, _ in every][: len(found)]

@@ -415,7 +415,7 @@ def _counts(found: Decided, corpus: InputCorpus) -> dict[str, int]:
     counts = {
         **counts_of(np.where(kept, -1, 0), cluster),
         "documents": len(kept),
-        "skipped": corpus.skipped,
+        **corpus.skipped.counts(),
         "similar_to_old": int(np.count_nonzero(table.column("in_old").to_numpy())),
         "old_documents": found.old_documents,
         **counts_of_kinds(found.how),

@@ -26,6 +26,7 @@ from neardup.frame.run import Run
 from neardup.io.opening import accepted, given_paths
 from neardup.io.outputs import check_output
 from neardup.options.arguments import by_preset, expanded, is_given, of_specs
+from neardup.options.how_read import how_read
 from neardup.options.option_groups import (
     CallOptions,
     FormatOptions,
@@ -189,7 +190,8 @@ def decontaminate(
         if writing.removed:
             check_added(corpus, writing.format, CLOSEST)
         with naming("test_"):
-            items = InputCorpus.open(against, how_items, state=state, name="test-inputs")
+            how = how_read(how_items).of_another(against, "delimiter", "sheet", "header_row")
+            items = InputCorpus.open(against, how, state=state, name="test-inputs")
         return ContainSteps(corpus, items, asked, mask, resources, writing)
 
     given = given_paths(train) or []

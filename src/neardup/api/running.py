@@ -12,9 +12,10 @@ from typing import Any
 
 from neardup.deduplication.beginning import drop_store
 from neardup.deduplication.clock import Clock
+from neardup.deduplication.documents.text_notes import ONE_TEXT
 from neardup.deduplication.job import Job, needed_columns
 from neardup.deduplication.local import Outcome, run, sketch_shard
-from neardup.errors import SpecError
+from neardup.errors import InputError, SpecError
 from neardup.frame.command import Made, Means, Request, Saving, Steps
 from neardup.frame.execute import execute
 from neardup.frame.storage import Storage
@@ -59,7 +60,15 @@ class DedupRequest:
             asked = dataclasses.replace(self, writing=Writing(clean=False))
 
         def steps(state: RunState | None) -> Steps:
-            return DedupSteps(asked.job(state), asked.writing)
+            job = asked.job(state)
+            if job.source.format == "text" and len(job.source.files) == 1:
+                raise InputError(
+                    f"{job.source.files[0].path}: {ONE_TEXT}, and there is nothing to compare it "
+                    "with",
+                    "if each line is a document: `input_format`='lines'; to compare parts of one "
+                    "text: `neardup passages`",
+                )
+            return DedupSteps(job, asked.writing)
 
         given = given_paths(self.source) or []
         return execute(Request(DEDUP, given, asked.writing, self.clock, steps))

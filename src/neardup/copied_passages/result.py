@@ -177,7 +177,7 @@ def make(
     counts = tables.counts_of(found, ~dropped, bool(spec.boilerplate))
     counts |= {
         "old_documents": old,
-        "skipped": inputs.new.skipped,
+        **inputs.new.skipped.counts(),
         "cut_words": st.words_of_kept(stretches, dropped, old),
         "dropped": int(dropped.sum()),
     }

@@ -34,7 +34,9 @@ def step_before(inputs: Inputs) -> dict[str, Any] | None:
     if record is None or record["command"] not in _COMMANDS:
         return None
     counts = record["counts"]
-    if counts["kept"] != inputs.new.documents + inputs.new.skipped:  # a part of it, or changed
+    if counts["kept"] != inputs.new.documents + sum(
+        inputs.new.skipped[:2]
+    ):  # a part of it, or changed
         return None
     about = {"folder": str(folder), "command": record["command"], "date": record["date"]}
     return {**about, **{name: counts[name] for name in ("documents", "removed", "kept")}}

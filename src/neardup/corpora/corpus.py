@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from neardup.deduplication.documents.identifiers import Ids, check_ids, id_array, joined_ids
 from neardup.deduplication.documents.metadata import CorpusMetadata, joined
-from neardup.deduplication.documents.text_notes import text_notes
+from neardup.deduplication.documents.text_notes import ONE_TEXT, text_notes
 from neardup.deduplication.reading import Reader
 from neardup.errors import NeardupError
 from neardup.files.scratch import Scratch
 from neardup.frame.inputs import Input
-from neardup.io.source import Documents, Partition, Source
+from neardup.io.source import NONE_SKIPPED, Documents, Partition, Skipped, Source
+from neardup.io.streams import input_notes
 from neardup.memory_plan import Workload
 from neardup.options.how_read import OpenInput
 from neardup.output.clean import CleanCorpus, Form
@@ -52,14 +53,14 @@ class InputCorpus(OpenInput):
         reader: Goes through it.
         partitions: File and start of each partition that was read.
         counts: Documents of each.
-        skipped: Documents that were left out for their size.
+        skipped: Documents that were left out.
         missing: Documents of each partition without text.
         check: Refuses a number of documents that the memory does not suffice for.
     """
 
     partitions: list[tuple[int, int]] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-    skipped: int = 0
+    skipped: Skipped = NONE_SKIPPED
     missing: list[int] = field(default_factory=list)
     check: Callable[[int], None] | None = None
     _documents: int = 0
@@ -97,7 +98,7 @@ class InputCorpus(OpenInput):
         """Estimate the corpus, see `workload_of`."""
         return workload_of(self.source, self._columns_read, threads, shingle)
 
-    def about(self, partition: Partition, documents: Documents) -> tuple[list[int], pa.Table]:
+    def about(self, partition: Partition, documents: Documents) -> tuple[list[Any], pa.Table]:
         """Return what `enter` takes of a partition that was read; for any thread."""
         sizes = len(documents.text), documents.skipped, documents.missing
         about = [partition.file, partition.start, *sizes]
@@ -108,7 +109,7 @@ class InputCorpus(OpenInput):
         columns |= {name: documents.columns.column(name) for name in self.extra}
         return about, pa.table(columns)
 
-    def enter(self, about: list[int], table: pa.Table) -> None:
+    def enter(self, about: list[Any], table: pa.Table) -> None:
         """Note that a partition was read; in the order of the input."""
         file, start, count, skipped, missing = about
         self.partitions.append((file, start))
@@ -116,7 +117,7 @@ class InputCorpus(OpenInput):
         self._documents += count
         if self.check is not None:
             self.check(self._documents)
-        self.skipped += skipped
+        self.skipped = Skipped.total([self.skipped, Skipped.of(skipped)])
         self.missing.append(missing)
         if self.id_column:
             self._ids.append(table.column(_ID))
@@ -128,7 +129,7 @@ class InputCorpus(OpenInput):
         self.partitions = [(file, start) for file, start, _ in metadata.partitions[partitions]]
         self.counts = np.diff(metadata.ends, prepend=0)[partitions].tolist()
         self._documents = sum(self.counts)
-        self.skipped = sum(metadata.skipped[partitions])
+        self.skipped = Skipped.total(metadata.skipped[partitions])
         self.missing = metadata.missing[partitions]
         if self.id_column in columns.column_names:
             self._ids = [id_array(columns.column(self.id_column), self.id_column)]
@@ -175,10 +176,14 @@ class InputCorpus(OpenInput):
         return f"{where}record {position - begin + 1}"
 
     def text_notes(self, name: str = "") -> list[str]:
-        """Return notes on files without texts, see `neardup.deduplication.documents.text_notes`."""
+        """Return notes on records that were left out, and on files without texts."""
         files = [file for file, _ in self.partitions]
         parts = zip(files, self.counts, self.missing, strict=True)
-        return text_notes(self.source.files, parts, name)
+        notes = input_notes(self.skipped, self.source.files)
+        if self.source.format == "text" and len(self.source.files) == 1:
+            lines = "if each line is a document: `input_format`='lines'"
+            notes.append(f"{self.source.files[0].path}: {ONE_TEXT}; {lines}")
+        return notes + text_notes(self.source.files, parts, name)
 
     def column(self, name: str) -> pa.ChunkedArray[Any]:
         """Return one of the ``extra`` columns of all documents."""

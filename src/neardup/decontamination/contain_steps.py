@@ -119,7 +119,7 @@ class ContainSteps(Steps):
         corpus, items, writing = self.corpus, self.items, self.writing
         counts = {
             "documents": len(kept),
-            "skipped": corpus.skipped,
+            **corpus.skipped.counts(),
             "kept": int(kept.sum()),
             "removed": int(len(kept) - kept.sum()),
             "contaminated": found.counts.contaminated,

@@ -14,6 +14,7 @@ from neardup.deduplication.keys import BandKeys
 from neardup.deduplication.reading import Reader, SetBuilder
 from neardup.deduplication.warming import Warming
 from neardup.files.scratch import Scratch
+from neardup.io.source import Skipped
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
 from neardup.match import bucketing
@@ -103,7 +104,7 @@ class Comparing:
                 "shingles": int(corpus.shingles.sum(dtype=np.int64)),
                 "equal_tokens": int((first != np.arange(documents, dtype=np.int32)).sum()),
                 "encoding_replaced": corpus.replaced,
-                "skipped": sum(corpus.skipped),
+                **Skipped.total(corpus.skipped).counts(),
             },
         )
         if self.recipe.num_bands:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -25,6 +26,8 @@ from neardup.options.how_read import HowRead, OpenInput, how_given, inputs_diges
 from neardup.threads import Pool
 
 A = TypeVar("A")
+#: A member of a zip archive, and the archive.
+_MEMBER = re.compile(r"(.*?\.zip)[/\\]", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -223,6 +226,10 @@ class RecordedInput:
         assert self.about is not None
         directory = self.about["directory"]
         (path,) = again([name], directory)
-        if isinstance(path, Url) or self.here == directory:
+        if isinstance(path, Url):
             return path
-        return GivenPath(os.path.normpath(path))
+        archive = _MEMBER.match(path.name)
+        if archive and not os.path.lexists(path):
+            member = replace(path, name=archive[1])
+            path = member if member.path.is_file() else path
+        return path if self.here == directory else GivenPath(os.path.normpath(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from abc import ABC, abstractmethod
@@ -246,8 +247,14 @@ class FolderStorage(Storage):
             assert written is not None
             given, about = self.location / written, self.record["frame"]
             if about is None:  # written in another format, perhaps
-                about = {**self.record["source"], "partition_bytes": None, "input_format": None}
-            return Input.counted(HowRead.of(about).of_another(given).open(given))
+                about = {**self.record["source"], "partition_bytes": None}
+                if about["input_format"] != "lines" or self.record["output"].get("format"):
+                    about["input_format"] = None
+            how = HowRead.of(about).of_another(given)
+            opened = how.open(given)
+            if opened.format != "text":  # the others are UTF-8 now
+                opened = dataclasses.replace(how, encoding=None).open(given)
+            return Input.counted(opened)
         if input == OLD:
             return self._recorded(self.record[OLD]).open()
         if self.source is None:

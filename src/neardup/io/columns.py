@@ -314,6 +314,16 @@ def string_offsets(array: pa.LargeStringArray) -> np.ndarray:
     return offsets[array.offset : array.offset + len(array) + 1]
 
 
+def with_replacement(texts: pa.LargeStringArray) -> int:
+    """Return how many texts, decoded from another encoding, have a character that replaces bytes.
+
+    (One that was there before counts as well.)
+    """
+    import pyarrow.compute as pc
+
+    return int(cast(Any, pc.match_substring)(texts, "\ufffd").true_count)
+
+
 def string_scalar(value: str) -> Any:
     """A string as Arrow's compute functions take it; `pyarrow.scalar` imports pandas."""
     return strings_of([value.encode()])[0]

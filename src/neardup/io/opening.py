@@ -2,10 +2,11 @@
 
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 from neardup.errors import InputError, SpecError
 from neardup.file_formats import APPLIES_TO, FORMATS
@@ -16,18 +17,33 @@ from neardup.io.reading_ahead import ReadAhead
 from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source, SourceFile
 from neardup.io.streams import STDIN, copied
+from neardup.io.unpacking.encodings import check_encoding
+from neardup.io.unpacking.first_bytes import MarkedEncodingError
 from neardup.memory_plan import memory_of_machine
 from neardup.tuning import TUNING
 
+A = TypeVar("A")
 _FIRST_BYTES = 1 << 16  # searched for columns that are names of folders too
 _MINIMUM_BYTES = 64  # the first block must contain a byte order mark
+
+
+class Characters(NamedTuple):
+    """How files of text are written, as a user names it: None for what their format has."""
+
+    delimiter: str | None = None
+    escape: str | None = None
+    encoding: str | None = None
+
+
+#: What each format has.
+USUAL = Characters()
 
 
 def open_source(
     source: object,
     columns: Columns,
     input_format: str | None = None,
-    delimiter: str | None = None,
+    characters: Characters = USUAL,
     partition_bytes: int | None = None,
     copy_folder: Path | None = None,
 ) -> Source:
@@ -45,25 +61,28 @@ def open_source(
         raise SpecError(
             f"`partition_bytes` is {partition_bytes}, expected at least {_MINIMUM_BYTES}"
         )
-    for_formats = {"delimiter": delimiter, "sheet": columns.sheet, "header_row": columns.header_row}
+    of_sheets = {"sheet": columns.sheet, "header_row": columns.header_row}
+    for_formats = {**characters._asdict(), **of_sheets}
     paths = given_paths(source)
     if paths is None:
         for name, value in {"input_format": input_format, **for_formats}.items():
             if value is not None:
                 raise SpecError(f"`{name}` is {value!r} for a frame; it is for files only")
-        if columns.skip_large:
-            raise SpecError("`skip_large` is given for a frame; it is for files only")
+        for name in ("skip_large", "skip_bad"):
+            if getattr(columns, name):
+                raise SpecError(f"`{name}` is given for a frame; it is for files only")
         from neardup.io.frames import FrameSource
 
         return FrameSource(source, replace(columns, skip_large=None), partition_bytes)
     files = find_files(paths, input_format)
     for name, value in for_formats.items():
         if value is not None and not any(file.format in APPLIES_TO[name] for file in files):
-            what = "CSV" if name == "delimiter" else "of Excel or LibreOffice"
+            what = {"excel": "of Excel or LibreOffice", "csv": "CSV"}.get(
+                APPLIES_TO[name][0], "text"
+            )
             hint = f"leave it out, or set `input_format`={APPLIES_TO[name][0]!r}"
             raise SpecError(f"`{name}` is given, and no input is {what}", hint)
-    if delimiter is not None:
-        files = _delimited(files, delimiter)
+    files = _as_csv(_encoded(files, characters.encoding, columns), characters)
     if copy_folder is not None:
         files = [
             copied(file, copy_folder / f"input-{number}") if file.size is None else file
@@ -89,14 +108,31 @@ def _read_ahead(files: list[SourceFile]) -> list[SourceFile]:
     ]
 
 
-def _delimited(files: list[SourceFile], delimiter: str) -> list[SourceFile]:
-    delimiter = "\t" if delimiter == "\\t" else delimiter
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
-        raise SpecError(
-            f"`delimiter` is {delimiter!r}; expected one ASCII character", "such as ';' or '\\t'"
-        )
-    applies = APPLIES_TO["delimiter"]
-    return [replace(f, delimiter=delimiter) if f.format in applies else f for f in files]
+def _as_csv(files: list[SourceFile], named: Characters) -> list[SourceFile]:
+    delimiter = "\t" if named.delimiter == "\\t" else named.delimiter
+    for name, value, example in (
+        ("delimiter", delimiter, "such as ';' or '\\t'"),
+        ("escape", named.escape, "such as '\\'"),
+    ):
+        if value is not None and (len(value) != 1 or not value.isascii() or value in '"\r\n\0'):
+            raise SpecError(f"`{name}` is {value!r}; expected one ASCII character", example)
+    if delimiter is not None and delimiter == named.escape:
+        raise SpecError(f"`delimiter` and `escape` are both {delimiter!r}")
+    how, applies = (delimiter or "", named.escape or ""), APPLIES_TO["delimiter"]
+    return [
+        replace(file, delimiter=how[0], escape=how[1]) if file.format in applies else file
+        for file in files
+    ]
+
+
+def _encoded(files: list[SourceFile], encoding: str | None, columns: Columns) -> list[SourceFile]:
+    named = check_encoding(encoding)
+    named = "" if named == "utf-8" else named
+    how = "mark" if columns.skip_bad and not columns.replaces else columns.encoding_errors
+    return [
+        replace(file, encoding=named, decoding=how) if FORMATS[file.format].is_text else file
+        for file in files
+    ]
 
 
 def accepted(source: Any) -> Any:
@@ -176,11 +212,21 @@ class FileSource(Source):
             yield from self._cut[number]
             return
         # Partitions without bytes and rows are cached.
+        values = self._values(number)
+        columns, first = self._columns_of(number), list[Partition]()
+
+        def begun(file: SourceFile) -> Iterator[Partition]:
+            every: Iterator[Partition] = iter(
+                _of(file.format).cut(number, file, columns, self._partition_bytes)
+            )
+            first.extend(islice(every, 1))
+            return every
+
+        rest = self._decoded(number, begun)
+        file = self.files[number]
         light = file.is_plain and file.format != "arrow"
         found = []
-        cut = _of(file.format).cut
-        values = self._values(number)
-        for partition in cut(number, file, self._columns_of(number), self._partition_bytes):
+        for partition in chain(first, rest):
             if values:
                 partition = HivePartition(partition, values)
             if light:
@@ -203,9 +249,21 @@ class FileSource(Source):
         return self._hive[number]
 
     def present(self, file: int, names: Sequence[str]) -> list[str]:
-        found, columns = self.files[file], replace(self._of_format(file), extra=())
-        first = next(_of(found.format).cut(file, found, columns, _FIRST_BYTES), None)
+        columns = replace(self._of_format(file), extra=())
+
+        def begun(found: SourceFile) -> Partition | None:
+            return next(_of(found.format).cut(file, found, columns, _FIRST_BYTES), None)
+
+        first = self._decoded(file, begun)
         return [] if first is None else first.present(names)
+
+    def _decoded(self, number: int, read: Callable[[SourceFile], A]) -> A:
+        """Read a file, once more where it has the mark of UTF-16."""
+        try:
+            return read(self.files[number])
+        except MarkedEncodingError as mark:
+            self.files[number] = replace(self.files[number], encoding=mark.encoding)
+            return read(self.files[number])
 
     def _columns_of(self, number: int) -> Columns:
         extra = [name for name in self.columns.extra if name not in self._values(number)]
@@ -219,8 +277,10 @@ class FileSource(Source):
 
     def layout(self, file: int) -> Layout:
         if file not in self._layouts:
-            found = self.files[file]
-            self._layouts[file] = _of(found.format).layout(found, self._columns_of(file))
+            columns = self._columns_of(file)
+            self._layouts[file] = self._decoded(
+                file, lambda found: _of(found.format).layout(found, columns)
+            )
         return self._layouts[file]
 
 

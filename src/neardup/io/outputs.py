@@ -10,14 +10,14 @@ from typing import Any, cast
 import pyarrow as pa
 
 from neardup.errors import FormatError, SpecError
-from neardup.file_formats import FORMATS, WRITTEN
+from neardup.file_formats import COMPRESSIONS, FORMATS, WRITTEN
 from neardup.io.columns import called, check_new, plain_schema
 from neardup.io.paths import unique_name
 from neardup.io.source import Layout, Source
 from neardup.io.writers import open_writer
 from neardup.tuning import TUNING
 
-_COMPRESSIONS = {None: "", "gzip": ".gz", "zstd": ".zst"}
+_ENDINGS = tuple(of.ending for of in COMPRESSIONS.values())
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def check_output(
     """
     if format is not None and format not in WRITTEN:
         raise SpecError(f"no output format {format!r}", f"known are {', '.join(WRITTEN)}")
-    if added is not None and source.format == "text" and format is None:
+    if added is not None and source.format in ("text", "lines") and format is None:
         what = "plain texts have no fields, and some are to be added"
         raise SpecError(what, "write records, with format='jsonl'")
     formats = {file.format for file in source.files} or {"parquet"}
@@ -67,6 +67,8 @@ def check_output(
             there = fields.names if layout.schema else source.present(number, added.names)
             check_new(name, there, added.names)
         target = format or layout.format
+        if target == "lines":
+            continue
         for index, field in enumerate(fields):
             if target in WRITTEN and (str(field.type), target) not in checked:
                 _check_field(f"{name}: {called(field.name, index)}", field, target)
@@ -185,8 +187,9 @@ def _layout(
 
 
 def _ending(layout: Layout) -> str:
-    packed = "" if FORMATS[layout.format].packed else _COMPRESSIONS[layout.compression]
-    return f"{FORMATS[layout.format].endings[0]}{packed}"
+    of = FORMATS[layout.format]
+    packed = COMPRESSIONS[layout.compression].ending if layout.compression and of.is_text else ""
+    return f"{'.txt' if layout.format == 'lines' else of.endings[0]}{packed}"
 
 
 def _output_name(name: str, same: bool, layout: Layout) -> str:
@@ -194,6 +197,6 @@ def _output_name(name: str, same: bool, layout: Layout) -> str:
     path = PurePosixPath(name)
     if path.suffix and same:
         return name
-    if path.suffix.lower() in (".gz", ".zst") and len(path.suffixes) > 1:
+    if path.suffix.lower() in _ENDINGS and len(path.suffixes) > 1:
         path = path.with_suffix("")
     return path.with_suffix("").as_posix() + _ending(layout)

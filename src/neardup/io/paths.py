@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from neardup.errors import FormatError, InputError, InputNotFoundError, SpecError
-from neardup.file_formats import FORMATS, READ
+from neardup.file_formats import COMPRESSIONS, FORMATS, READ
 from neardup.files.given_path import GivenPath
 from neardup.io.formats.unread import unread
 from neardup.io.remote import Url, find_remote, is_stored_file, located, short_name
@@ -20,7 +20,7 @@ from neardup.io.streams import STDIN
 from neardup.result_record import INDEX, RECORD, RECORD_INDEX, read_record
 
 _ENDINGS = {ending: name for name in READ for ending in FORMATS[name].endings}
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_COMPRESSIONS = {of.ending: name for name, of in COMPRESSIONS.items()}
 
 
 def find_files(
@@ -102,11 +102,30 @@ def _local(given: GivenPath) -> _Group:
     path = Path(given.name)
     try:
         if not stat.S_ISDIR(given.path.stat().st_mode):
-            return _Group("", [_described(given, path.name)])
+            file = _described(given, path.name)
+            return _Group(str(given), _members(file)) if _is_zip(file) else _Group("", [file])
         top = replace(given, name="" if path == Path() else str(path))
-        return _Group(str(given), [_described(top / name, name) for name in _walk(given)])
+        files = [_described(top / name, name) for name in _walk(given)]
+        inner = (_members(file, f"{file.name}/") if _is_zip(file) else [file] for file in files)
+        return _Group(str(given), list(chain.from_iterable(inner)))
     except OSError as error:
         raise unreadable(given.shown(str(error.filename or given)), error) from error
+
+
+def _is_zip(file: SourceFile) -> bool:
+    return file.size is not None and file.name.lower().endswith(".zip")
+
+
+def _members(archive: SourceFile, top: str = "") -> list[SourceFile]:
+    """The members of a zip archive, which is read as a folder; without hidden ones."""
+    from neardup.io.unpacking.zip_members import check_member, members
+
+    found, taken = [], set[str]()
+    for file in members(archive):
+        if not _is_hidden(file.name):
+            check_member(file)
+            found.append(replace(file, name=top + unique_name(file.name, taken)))
+    return found
 
 
 def _walk(given: GivenPath) -> list[str]:
@@ -189,6 +208,7 @@ def _check_once(files: list[SourceFile]) -> None:
         if counts[file.size, file.mtime_ns] > 1:
             is_local = file.path != STDIN and not file.is_remote
             key = os.path.realpath(file.given) if is_local else file.path
+            key += f"/{file.member}" if file.archive else ""
             if key in seen:
                 hint, both = "name each input once", (file.given, seen[key])
                 links = [given for given in both if given.path.is_symlink()]
@@ -216,8 +236,11 @@ def _named(files: list[SourceFile]) -> list[SourceFile]:
 
 
 def _absolute(file: SourceFile) -> str:
-    """A path as `os.path` compares it; each URL has a root folder."""
-    return f"{os.sep}{file.path}" if file.is_remote else os.path.normpath(file.given)
+    """A path as `os.path` compares it; each URL has a root folder, an archive is one."""
+    if file.is_remote:
+        return f"{os.sep}{file.path}"
+    inner = f"{os.sep}{file.name.removeprefix(file.archive.name + '/')}" if file.archive else ""
+    return os.path.normpath(file.given) + inner
 
 
 def unique_name(name: str, taken: set[str]) -> str:

@@ -6,7 +6,7 @@ the data that it needs: texts and a few columns, texts of some documents, or rec
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -27,14 +27,19 @@ class SourceFile:
 
     path: str  # as the user named it, or below the folder that the user named; "-"; or a URL
     name: str  # Posix name that no other file of the source has; the name of its output
-    format: str  # jsonl, csv, tsv, parquet, arrow or text
-    compression: str | None  # gzip or zstd
+    format: str  # of `neardup.file_formats.FORMATS`
+    compression: str | None  # of `neardup.file_formats.COMPRESSIONS`
     size: int | None  # bytes on disk; None for a pipe that was not copied
     mtime_ns: int  # time of the last change, in nanoseconds since 1970; 0 for pipes
     copy: str | None = None  # the copy of a pipe, which is read instead
     content: bytes | None = field(default=None, repr=False)  # all bytes of a pipe
     delimiter: str = ""  # of CSV and TSV, where it is another one than by the format
+    escape: str = ""  # of CSV and TSV: takes the quote behind it, or itself, as text
+    encoding: str = ""  # of a text that is not UTF-8
+    decoding: str = "strict"  # what becomes of bytes that are not in this encoding
     directory: str = ""  # that a relative path is relative to
+    archive: "SourceFile | None" = None  # the zip archive that it is in
+    member: str = ""  # its name there
     #: Remarks from reading it, a sentence each; and tables that stay in memory once they were read.
     notes: list[str] = field(default_factory=list, repr=False, compare=False)
     decoded: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -48,8 +53,8 @@ class SourceFile:
 
     @property
     def given(self) -> GivenPath:
-        """Its local path."""
-        return GivenPath(self.path, self.directory)
+        """Its local path, or that of its archive."""
+        return GivenPath(self.path if self.archive is None else self.archive.path, self.directory)
 
     @property
     def location(self) -> Url | GivenPath:
@@ -63,7 +68,12 @@ class SourceFile:
     @property
     def is_plain(self) -> bool:
         """Whether any range of its records can be read at any time."""
-        return self.size is not None and self.compression is None
+        return self.is_seekable and self.compression is None and not self.encoding
+
+    @property
+    def is_seekable(self) -> bool:
+        """Whether its bytes are on the disk as they are, to be read from anywhere."""
+        return self.size is not None and self.archive is None
 
 
 #: Bytes of one document and of one record, unless another limit is given, and the largest limit:
@@ -82,6 +92,7 @@ class Columns:
     max_document: int = MAX_DOCUMENT  # bytes of a text, and of a record of JSON lines or CSV
     #: Leave out larger ones, and count them; else one is refused. None where it can't be chosen.
     skip_large: bool | None = None
+    skip_bad: bool = False  # leave out records that can't be read, and count them
     sheet: str | None = None  # of Excel and LibreOffice; the first one without it
     header_row: int | None = None  # of such a sheet, from 1; the first with a cell without it
     items: bool = False  # texts are baskets: lists of items, see `neardup.sketch.baskets`
@@ -112,6 +123,47 @@ class Columns:
         return tuple(dict.fromkeys((*self.text, *ids, *extra)))
 
 
+class BadRecord(NamedTuple):
+    """A record that can't be read."""
+
+    file: int  # index into `Source.files`
+    start: int  # decompressed bytes of the file before it
+    line: int | None  # from 1; 0 for a complete file, None where nothing has counted lines
+    what: str  # why
+
+
+class Skipped(NamedTuple):
+    """Records that were left out, and are not among the documents."""
+
+    large: int = 0  # for their size
+    bad: int = 0  # since they can't be read
+    first: tuple[BadRecord, ...] = ()  # the first few of these
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> "Skipped":
+        """Take it from JSON."""
+        large, bad, first = values
+        return cls(large, bad, tuple(BadRecord(*record) for record in first))
+
+    @classmethod
+    def total(cls, every: "Iterable[Skipped]") -> "Skipped":
+        """Add several, in order."""
+        large = bad = 0
+        first: list[BadRecord] = []
+        for one in every:
+            large, bad, first = large + one.large, bad + one.bad, [*first, *one.first][:LISTED_BAD]
+        return cls(large, bad, tuple(first))
+
+    def counts(self) -> dict[str, int]:
+        """Return the members of counts in a record."""
+        return {"skipped": self.large, "skipped_bad": self.bad}
+
+
+#: Records that can't be read of which a note is made, at most.
+LISTED_BAD = 10
+NONE_SKIPPED = Skipped()
+
+
 @dataclass(frozen=True)
 class Documents:
     """The ``n`` documents of a partition, in input order."""
@@ -120,7 +172,7 @@ class Documents:
     columns: pa.Table  # those asked for, n rows
     replaced: int  # documents with invalid UTF-8 that was replaced by U+FFFD
     unchanged: str | None = None  # the column whose values the texts are, as they were read
-    skipped: int = 0  # documents that were left out for their size, and are not among the ``n``
+    skipped: Skipped = NONE_SKIPPED
     missing: int = 0  # documents whose text is null, NaN or empty
 
 
@@ -232,12 +284,13 @@ class Partition(ABC):
 class Layout:
     """All that a writer has to know of an output file; picklable."""
 
-    format: str  # jsonl, csv, tsv, parquet, arrow or text
-    compression: str | None = None  # gzip, zstd; for Parquet and Arrow the codec, in Arrow's words
+    format: str  # jsonl, csv, tsv, parquet, arrow, lines or text
+    compression: str | None = None  # of bytes; for Parquet and Arrow the codec, in Arrow's words
     header: bytes = b""  # first bytes of a file of CSV, TSV or entries, with the line end
     schema: pa.Schema | None = None  # of the records as a table; None for JSON lines
     text: tuple[str, ...] = ()  # columns of long texts: Parquet does not try a dictionary
     delimiter: str = ""  # see `SourceFile`
+    escape: str = ""  # see `SourceFile`
     views: pa.Schema | None = None  # the same as the input has it, if that has views of strings
     footer: bytes = b""  # last bytes of a file of entries
 
@@ -275,7 +328,8 @@ class Source(ABC):
         return self.layout(0 if self.files else -1).schema
 
     def check_unchanged(self) -> None:
-        known = [file for file in self.files if file.copy is None and file.size is not None]
+        every = dict.fromkeys(file.archive or file for file in self.files)
+        known = [file for file in every if file.copy is None and file.size is not None]
         remote = dict(stamps([file.path for file in known if file.is_remote]))
         for file in known:
             now = remote[file.path] if file.is_remote else _stamp(file.local_path)

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,29 +15,19 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import PAD
-from neardup.errors import EncodingError, FormatError, InputError
+from neardup.errors import FormatError, InputError
+from neardup.file_formats import COMPRESSIONS, FORMATS
 from neardup.files.private_files import replacing
 from neardup.io.formats.large_records import RecordLimit, leave_out, too_blank, too_large
 from neardup.io.remote import last_name, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
-from neardup.io.source import SourceFile, changed, unreadable
+from neardup.io.source import Skipped, SourceFile, changed, unreadable
+from neardup.io.unpacking.decompressed import decompressed
+from neardup.io.unpacking.encodings import Utf8Stream
+from neardup.io.unpacking.first_bytes import HEAD
 
 STDIN = "-"
 
-_BOM = b"\xef\xbb\xbf"
-#: First bytes of compressed data that is read, its name, its ending, and its decompressor.
-_PACKED = ((b"\x1f\x8b", "gzip", ".gz", "zcat"), (b"\x28\xb5\x2f\xfd", "zstd", ".zst", "zstdcat"))
-#: First bytes of other data that is no text, its name, and a remedy.
-_BINARY = (
-    (b"BZh91AY&SY", "bzip2", "decompress it: bunzip2"),
-    (b"\xfd7zXZ\0", "xz", "decompress it: unxz"),
-    (b"7z\xbc\xaf\x27\x1c", "7z", "unpack it"),
-    (b"PK\3\4", "zip", "unpack it; of a file of Word or Excel, convert its text or its table"),
-    (b"PAR1", "Parquet", "give it the ending .parquet, or `input_format`='parquet'"),
-    (b"ARROW1\0", "Arrow", "give it the ending .arrow, or `input_format`='arrow'"),
-    (b"%PDF-", "PDF", "convert it to text"),
-    (b"SQLite format 3\0", "SQLite", "export a table as CSV"),
-)
 _KEPT = 64 << 20  # bytes of a thread's buffer that stay where they are not needed
 _BLOCK = 1 << 16
 _AHEAD = 4  # partitions that the system is asked to read before they are wanted
@@ -84,6 +74,10 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
             raw: Any = sys.stdin.buffer
             if file.content is not None:
                 raw = io.BytesIO(file.content)
+            elif file.archive is not None:
+                from neardup.io.unpacking.zip_members import open_member
+
+                raw = stack.enter_context(open_member(file))
             elif file.is_remote:
                 in_order = file.compression is not None
                 raw = stack.enter_context(open_remote(file.path, in_order, file.size is None))
@@ -91,8 +85,11 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
                 raw = stack.enter_context(Path(file.local_path).open("rb", buffering=0))
             stream = raw
             if file.compression:
-                packed = pa.CompressedInputStream(raw, cast(Any, file.compression))
-                stream = stack.enter_context(packed)
+                stream = stack.enter_context(decompressed(raw, file.compression))
+            # Plain files are read by ranges, and looked at when these are cut.
+            is_text = file.format in FORMATS and FORMATS[file.format].is_text
+            if file.format == "text" or (is_text and not file.is_plain):
+                stream = Utf8Stream(stream, file.path, file.encoding, file.decoding)
             yield raw, stream
     except OSError as error:
         if isinstance(error, InputError):  # one of them is an OSError as well
@@ -107,16 +104,16 @@ def _reading(file: SourceFile) -> Iterator[tuple[Any, Any]]:
 
 def _not_unpacked(file: SourceFile) -> FormatError:
     """Return the error for a file that can't be decompressed as its name says."""
+    codec = COMPRESSIONS[file.compression or ""]
     # A pipe gives its bytes once.
     is_pipe = file.size is None and file.content is None
-    head = b"" if is_pipe else next(_blocks(replace(file, compression=None)), b"")
-    magic = next(magic for magic, kind, _, _ in _PACKED if kind == file.compression)
-    if head[: len(magic)] == magic[: len(head)]:
-        what = f"the {file.compression} data is cut off or damaged"
+    head = b"" if is_pipe else next(_raw_blocks(file), b"")
+    if head[: len(codec.magic)] == codec.magic[: len(head)]:
+        what = f"the {codec.name} data is cut off or damaged"
         return FormatError(f"{file.path}: {what}", "fetch or compress the file again")
     plain = last_name(file.path).rpartition(".")[0]
-    packed = next((ending for magic, _, ending, _ in _PACKED if head.startswith(magic)), "")
-    what = f"not compressed by {file.compression}, though its name says so"
+    packed = next((of.ending for of in COMPRESSIONS.values() if head.startswith(of.magic)), "")
+    what = f"not compressed by {codec.name}, though its name says so"
     return FormatError(f"{file.path}: {what}", f"rename it to {plain}{packed}")
 
 
@@ -139,14 +136,31 @@ def _blocks(file: SourceFile) -> Iterator[bytes]:
             yield block
 
 
+def _raw_blocks(file: SourceFile) -> Iterator[bytes]:
+    with _reading(replace(file, compression=None)) as (raw, _):
+        while block := raw.read(1 << 20):
+            yield block
+
+
+def as_it_is(file: SourceFile) -> bytes:
+    """All bytes of a file, which are neither decompressed nor decoded."""
+    return b"".join(_raw_blocks(file))
+
+
+def read_head(file: SourceFile) -> bytes:
+    """Some first bytes of a text, decompressed, and as they are encoded."""
+    with _reading(replace(file, format="")) as (_, stream):
+        return bytes(stream.read(HEAD))
+
+
 def read_all(file: SourceFile, limit: RecordLimit | None = None) -> bytes:
-    """All bytes of a file, decompressed; refused if they are more than a text may have."""
+    """All bytes of a file, decompressed, of a text UTF-8; refused if they are too many."""
     blocks, size = [], 0
     for block in _blocks(file):
         blocks.append(block)
         size += len(block)
         if limit is not None and size > limit.size:
-            raise too_large(file.path, "text", limit)
+            raise too_large(file.path, "text" if file.format == "text" else "table", limit)
     return b"".join(blocks)
 
 
@@ -156,23 +170,6 @@ def fits(file: SourceFile, limit: int) -> bool:
         return (file.size or 0) <= limit
     done = 0
     return all((done := done + len(block)) <= limit for block in _blocks(file))
-
-
-def bom_size(name: str, head: bytes) -> int:
-    """Bytes of the mark of UTF-8 at the head of a text; UTF-16 and data of programs are refused."""
-    for magic, kind, ending, tool in _PACKED:
-        if head.startswith(magic):
-            hint = f"decompress it: {tool} FILE | neardup COMMAND -"
-            if name != STDIN:
-                hint = f"rename it to {last_name(name)}{ending}"
-            raise FormatError(f"{name}: this is {kind} data, and was to be text", hint)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        hint = "convert it to UTF-8: iconv -f UTF-16 -t UTF-8"
-        raise EncodingError(f"{name}: the file is UTF-16", hint)
-    for magic, kind, hint in _BINARY:
-        if head.startswith(magic):
-            raise FormatError(f"{name}: this is {kind} data, and was to be text", hint)
-    return len(_BOM) if head.startswith(_BOM) else 0
 
 
 class _ThreadState(threading.local):
@@ -304,7 +301,7 @@ def cut_stream(
                 buffer[:left] = np.frombuffer(out.rest, np.uint8)
                 continue
             # Of a compressed file, the bytes that were used so far: the last extent has the rest.
-            packed = file.compression and file.size is not None  # a pipe does not count them
+            packed = buffered and file.size is not None  # a pipe does not count them
             done = int(raw.tell()) if packed else position + end
             rest = buffer[end:filled].copy()
             if is_empty:  # no extent of its own: they would pile up where records are looked for
@@ -356,11 +353,24 @@ def line_of(file: SourceFile, start: int, line: int | None) -> int:
     return line
 
 
+def input_notes(skipped: Skipped, files: Sequence[SourceFile]) -> list[str]:
+    """Return notes on files, encodings, the first records that can't be read and the others."""
+    notes = [note for file in files for note in file.notes]
+    if found := sorted({f.encoding for f in files if f.encoding and f.format != "text"}):
+        notes.append(f"records are written as UTF-8; they were read as {', '.join(found)}")
+    before = len(notes)
+    for number, start, line, what in skipped.first:
+        file = files[number]
+        where = "" if line == 0 else f"line {line_of(file, start, line):,} "
+        notes.append(f"{file.path}: {where}{what}; left out")
+    if more := skipped.bad - len(notes) + before:
+        notes.append(f"{more:,} more records that can't be read are left out")
+    return notes
+
+
 def copied(file: SourceFile, copy: Path) -> SourceFile:
     """Copy a pipe to a file, which can be read more than once."""
     if not copy.exists():  # it gets its name last, and is complete then
-        # The bytes as they come: compressed ones stay so.
-        packed = replace(file, compression=None)
         with replacing(copy) as target:
-            target.writelines(_blocks(packed))
+            target.writelines(_raw_blocks(file))  # as they come: compressed ones stay so
     return replace(file, copy=str(copy), size=copy.stat().st_size)

@@ -2,7 +2,6 @@
 
 import io
 import os
-import zlib
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from itertools import chain
@@ -16,6 +15,7 @@ from neardup.files.private_files import open_private, sync_folder, system_errors
 from neardup.io.formats.json_text import conform, json_rows
 from neardup.io.source import Layout, Records, TextFiles
 from neardup.io.streams import view_of
+from neardup.io.unpacking.decompressed import compressed
 from neardup.threads import in_threads
 
 _GROUP_BYTES = 32 << 20  # of a row group or record batch, about
@@ -84,16 +84,17 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
 class _LineWriter(RecordWriter):
     """JSON lines, CSV, TSV, entries.
 
-    Of gzip, each write is a separate member, which any thread can make; zstd is one stream, since
-    some readers stop at the end of its first frame.
+    Each write is a separate stream, which any thread can make; but zstd is one stream, since some
+    readers stop at the end of its first frame.
     """
 
     def _opened(self) -> Any:
         sink: Any = self._file
         if self._layout.compression == "zstd":
             sink = pa.CompressedOutputStream(pa.PythonFile(cast(Any, sink), "w"), "zstd")
-        if self._layout.header or self._layout.compression == "gzip":
-            sink.write(self._packed(self._layout.header))
+        header = self._packed(self._layout.header)  # which is not empty where it is compressed
+        if header:
+            sink.write(header)
         return sink
 
     def prepare(self, records: Records) -> object:
@@ -115,10 +116,8 @@ class _LineWriter(RecordWriter):
         super()._end()
 
     def _packed(self, data: bytes | memoryview) -> bytes | memoryview:
-        if self._layout.compression != "gzip":
-            return data
-        packer = zlib.compressobj(wbits=31)
-        return packer.compress(data) + packer.flush()
+        codec = self._layout.compression
+        return compressed(data, None if codec == "zstd" else codec)
 
 
 class _TableWriter(RecordWriter):

@@ -12,7 +12,8 @@ from neardup.arrays import PAD
 from neardup.kernels.bits import copy32, mask32, trailing_zeros
 from neardup.kernels.compiling import inner, kernel
 
-#: Kinds of values. ESCAPED: a JSON string with a backslash; DOUBLED: a CSV field with "" in it.
+#: Kinds of values. ESCAPED: a JSON string with a backslash; DOUBLED: a CSV field with "", or an
+#: escape, in it.
 ABSENT, NULL, PLAIN, ESCAPED, DOUBLED, INTEGER, NUMBER, BOOLEAN, ARRAY, OBJECT = range(10)
 
 #: Errors of a JSON line or a CSV record; 0 is none.
@@ -24,6 +25,7 @@ _VALUE, _FIRST_VALUE, _KEY, _FIRST_KEY, _AFTER = 0, 1, 2, 3, 4
 _TAB, _LF, _CR, _SPACE, _QUOTE, _COMMA = 9, 10, 13, 32, 34, 44
 _COLON, _BACKSLASH, _U = 58, 92, 117
 _OPEN_BRACKET, _CLOSE_BRACKET, _OPEN_BRACE, _CLOSE_BRACE = 91, 93, 123, 125
+NO_ESCAPE = _QUOTE  # of a CSV file without one
 _MARK_SIZE = 3  # bytes of a byte order mark in UTF-8
 
 # The same for `mask32`, whose arguments are bytes.
@@ -355,7 +357,7 @@ def _copy(data, start, stop, out, to):
 
 
 @kernel
-def gather_values(data, values, kinds, columns, out, offsets, lone):
+def gather_values(data, values, kinds, columns, escape, out, offsets, lone):
     """Copy values, concatenated, without escapes; those of several columns with a space.
 
     ``columns`` says which of the ``k`` of `json_fields` or `csv_records`, in which order. ``out``
@@ -366,6 +368,7 @@ def gather_values(data, values, kinds, columns, out, offsets, lone):
         values: int32[k, count or more, 2]: see `json_fields`.
         kinds: uint8[k, count or more]: see `json_fields`.
         columns: int64[c]: rows of both.
+        escape: int: see `csv_records`.
         out: uint8[]: gets the values.
         offsets: int64[count + 1]: gets where they begin.
         lone: uint8[count]: gets whether a lone surrogate was replaced.
@@ -387,16 +390,21 @@ def gather_values(data, values, kinds, columns, out, offsets, lone):
             elif kind == DOUBLED:
                 i = start
                 while i < stop:
-                    out[to] = data[i]
+                    if data[i] == escape and escape != _QUOTE and i + 1 < stop:
+                        i += data[i + 1] == _QUOTE or data[i + 1] == escape
+                        out[to] = data[i]
+                        i += 1
+                    else:
+                        out[to] = data[i]
+                        i += 2 if data[i] == _QUOTE else 1
                     to += 1
-                    i += 2 if data[i] == _QUOTE else 1
             elif kind != ABSENT and kind != NULL:
                 to = _copy(data, start, stop, out, to)
         offsets[r + 1] = to
 
 
 @kernel
-def csv_records(data, size, delimiter, final, row_of, expected, lines, values, kinds):
+def csv_records(data, size, delimiter, escape, final, row_of, expected, lines, values, kinds):
     """Find the records of CSV and some of their fields. A blank line is no record.
 
     Byte order marks before a record, as in files that were put together, are no part of it.
@@ -414,6 +422,7 @@ def csv_records(data, size, delimiter, final, row_of, expected, lines, values, k
         data: uint8[size + PAD]: bytes.
         size: int: how many of them count.
         delimiter: int: a byte.
+        escape: int: a byte, behind which a quote or this byte is text in quotes; a quote for none.
         final: bool: the end of the data is the end of the file.
         row_of: int64[fields]: rows of ``values``.
         expected: int: fields of a record.
@@ -440,11 +449,17 @@ def csv_records(data, size, delimiter, final, row_of, expected, lines, values, k
                 i += 1
                 start = i
                 while i < size:
-                    found = mask32(data, i, _B_QUOTE, _B_QUOTE, _B_QUOTE, _B_NONE)
+                    found = mask32(data, i, _B_QUOTE, escape, escape, _B_NONE)
                     if not found:
                         i += 32
                         continue
                     i += np.int64(trailing_zeros(found))
+                    if data[i] != _QUOTE and i < size:
+                        if data[i + 1] == _QUOTE or data[i + 1] == escape:
+                            kind = DOUBLED
+                            i += 1
+                        i += 1
+                        continue
                     if data[i + 1] != _QUOTE or i + 1 >= size:
                         break
                     kind = DOUBLED

@@ -24,6 +24,8 @@ from neardup.arrays import (
 )
 from neardup.errors import ColumnError, DuplicateIdError, InputError, NeardupError
 from neardup.io.columns import is_valid, repaired, string_scalar
+from neardup.io.source import NONE_SKIPPED, Skipped
+from neardup.io.streams import input_notes
 from neardup.linkage.fields import LinkSpec
 from neardup.options.how_read import OpenInput, how_given, how_read
 from neardup.options.input_tables import open_table, read_counted
@@ -62,7 +64,7 @@ class Records:
         origin: Of one file: a column that seems to say from which of two sources a record is, and
             bool[records], whether it is from the second one; None where there is none.
         private_ids: Whether no message or page may have an id.
-        skipped: Records that were left out for their size.
+        skipped: Records that were left out.
         notes: Remarks from reading the files, a sentence each.
         placeholders: Numbers of fields and hashes of values that are taken for missing ones.
     """
@@ -74,7 +76,7 @@ class Records:
     id: str | None = None
     origin: tuple[str, np.ndarray] | None = None
     private_ids: bool = False
-    skipped: int = 0
+    skipped: Skipped = NONE_SKIPPED
     notes: tuple[str, ...] = ()
     placeholders: tuple[tuple[int, int], ...] = ()
 
@@ -143,7 +145,7 @@ def read_records(
     given = given if given.opened else given.open(spec.names)
     b, reading = given.b, given.reading
     id = reading.id
-    names, tables, skipped = [], [], 0
+    names, tables, skipped, notes = [], [], [], list[str]()
     read = [0, 0]
     total = sum(opened.source.total_bytes or 0 for opened in given.opened)
     with pool.stage("read records", total or None, "bytes") as advance:
@@ -163,7 +165,8 @@ def read_records(
             name = str(source) if is_file else of_two
             names.append(name)
             table, left_out = read_counted(opened.source, name, count)
-            skipped += left_out
+            skipped.append(left_out)
+            notes += input_notes(left_out, opened.source.files)
             tables.append(_checked(table, name, id, spec, reading.encoding_errors))
         sizes = [table.num_rows for table in tables]
         if sum(sizes) > 2**31 - 2:
@@ -175,8 +178,8 @@ def read_records(
         )
     origin = _origin(tables[0], spec) if b is None else None
     private = reading.private_ids
-    notes = tuple(note for of in given.opened for file in of.source.files for note in file.notes)
-    return Records(tuple(names), ids, columns, sizes[0], id, origin, private, skipped, notes)
+    about = id, origin, private, Skipped.total(skipped), tuple(notes)
+    return Records(tuple(names), ids, columns, sizes[0], *about)
 
 
 def _origin(table: pa.Table, spec: LinkSpec) -> tuple[str, np.ndarray] | None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ import numpy as np
 from neardup import __version__
 from neardup.file_formats import APPLIES_TO
 from neardup.files.given_path import GivenPath
-from neardup.io.opening import accepted, given_paths, open_source
+from neardup.io.opening import Characters, accepted, given_paths, open_source
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, again
 from neardup.io.source import Columns, Source, unreadable
@@ -51,20 +51,24 @@ class HowRead(Reading):
         known = {field.name for field in fields(cls)}
         return cls(**{k: v for k, v in values.items() if k in known and v is not None})
 
-    def of_another(self, source: object) -> Self:
+    def of_another(self, source: object, *own: str) -> Self:
         """Return how another source is read: without options for formats that it has not.
+
+        Args:
+            source: The other one.
+            own: Options that were given for it, and stay.
 
         Raises:
             InputError: Its files can't be found, or have formats that are not known.
         """
         paths = given_paths(source)
-        none: dict[str, Any] = dict.fromkeys(APPLIES_TO)
+        none: dict[str, Any] = dict.fromkeys(name for name in APPLIES_TO if name not in own)
         if paths is None:
-            return replace(self, skip_large=False, **none)
-        if all(getattr(self, name) is None for name in APPLIES_TO):
+            return replace(self, skip_large=False, skip_bad=False, **none)
+        if all(getattr(self, name) is None for name in none):
             return self
-        there = {file.format for file in find_files(paths, None)}
-        for name in [name for name, formats in APPLIES_TO.items() if there & {*formats}]:
+        there = {file.format for file in find_files(paths, self.input_format)}
+        for name in [name for name in none if there & {*APPLIES_TO[name]}]:
             del none[name]
         return replace(self, **none)
 
@@ -76,12 +80,21 @@ class HowRead(Reading):
         self, source: object, extra: tuple[str, ...] = (), copy_folder: Path | None = None
     ) -> Source:
         """Open a source; ``extra`` are other columns that the first pass reads."""
-        size, text = parse_size(self.max_document, "max_document"), tuple(self.text)
-        errors, large = self.encoding_errors, self.skip_large
-        of_sheet = self.sheet, self.header_row
-        columns = Columns(text, self.id, errors, extra, size, large, *of_sheet, self.items)
-        how = self.input_format, self.delimiter, self.partition_bytes
-        return open_source(source, columns, *how, copy_folder)
+        columns = Columns(
+            tuple(self.text),
+            self.id,
+            self.encoding_errors,
+            extra,
+            parse_size(self.max_document, "max_document"),
+            self.skip_large,
+            self.skip_bad,
+            self.sheet,
+            self.header_row,
+            self.items,
+        )
+        characters = Characters(self.delimiter, self.escape, self.encoding)
+        how = self.input_format, characters, self.partition_bytes, copy_folder
+        return open_source(source, columns, *how)
 
     def open_sized(
         self, source: object, extra: tuple[str, ...] = (), copy_folder: Path | None = None
@@ -157,6 +170,7 @@ class OpenInput:
         """Path, size, time and checksum of each file, as they are when first asked for."""
         files = self.source.files
         step = -(-len(files) // _MOST) or 1
+        sampled = cache(lambda path: sampled_checksum(Path(path)))  # many may be in one archive
         found: list[list[Any]] = []
         for number, file in enumerate(files):
             time, checksum = file.mtime_ns, 0
@@ -164,7 +178,7 @@ class OpenInput:
                 time, checksum = 0, file_checksum(Path(file.copy))
             elif number % step == 0:
                 try:
-                    checksum = sampled_checksum(Path(file.local_path))
+                    checksum = sampled(file.local_path)
                 except OSError as error:
                     raise unreadable(file.path, error) from error
             found.append([file.path, file.size, time, checksum])

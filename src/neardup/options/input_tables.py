@@ -7,17 +7,17 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from neardup.io.formats.json_text import common_schema, joined_tables
-from neardup.io.opening import open_source
-from neardup.io.source import Columns, Source
+from neardup.io.opening import Characters, open_source
+from neardup.io.source import Columns, Skipped, Source
 from neardup.memory_plan import parse_size
 from neardup.options.option_groups import Reading
 
 
 class Counted(NamedTuple):
-    """A table, and how many records were left out for their size."""
+    """A table, and the records that were left out."""
 
     table: pa.Table
-    skipped: int
+    skipped: Skipped
 
 
 def read_table(source: object, name: str, how: Reading | None = None) -> pa.Table:
@@ -42,9 +42,10 @@ def open_table(
     asked, columns = how or Reading(), Columns((), extra=tuple(needed))
     if how is not None:
         size = parse_size(how.max_document, "max_document")
-        limits = columns.extra, size, how.skip_large, how.sheet, how.header_row
+        limits = columns.extra, size, how.skip_large, how.skip_bad, how.sheet, how.header_row
         columns = Columns((), None, how.encoding_errors, *limits)
-    return open_source(source, columns, asked.input_format, asked.delimiter, copy_folder=folder)
+    characters = Characters(asked.delimiter, asked.escape, asked.encoding)
+    return open_source(source, columns, asked.input_format, characters, copy_folder=folder)
 
 
 def read_counted(
@@ -57,10 +58,11 @@ def read_counted(
         name: Its name, for messages.
         check: Called with each part that was read, and its bytes; it may refuse to go on.
     """
-    tables, skipped = [], 0
+    tables, skipped = [], list[Skipped]()
     for partition in opened.partitions():
         found = partition.read(None)
-        table, skipped = found.columns, skipped + found.skipped
+        table = found.columns
+        skipped.append(found.skipped)
         paths = [n for n in opened.columns.required if n not in table.column_names]
         more = partition.read(tuple(paths)).columns if paths else table
         for path in paths:
@@ -71,5 +73,6 @@ def read_counted(
     # Without rows there are no partitions, but most formats have columns.
     schemas = (opened.layout(file).schema for file in range(len(opened.files)))
     return Counted(
-        joined_tables(tables, lambda: common_schema(filter(None, schemas)), name), skipped
+        joined_tables(tables, lambda: common_schema(filter(None, schemas)), name),
+        Skipped.total(skipped),
     )

@@ -38,15 +38,21 @@ class Reading:
         id: Column with your ids, each once, or a path; positions without it.
         input_format: Format of all files; by the ending of each without it.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
+        escape: Character of CSV files before a quote, or before itself, that is text in a quoted
+            field, such as a backslash; a quote in a field is doubled without it.
         sheet: Sheet of Excel or LibreOffice; the first one by default.
         header_row: Its row with the names of the columns, from 1; the first that is not empty by
             default.
-        encoding_errors: ``"strict"`` refuses text that is not UTF-8; ``"replace"`` repairs and
-            counts it.
+        encoding: Encoding of files of text, such as ``"cp1252"``; UTF-8 without it, or UTF-16 where
+            a file has its mark.
+        encoding_errors: ``"strict"`` refuses text that is not UTF-8, or of the encoding;
+            ``"replace"`` repairs and counts it.
         max_document: Size that a text, or a record of JSON lines or CSV, may have, in bytes or as
             text such as ``"256MB"``; at most 512 MiB.
         skip_large: Leave out documents above ``max_document`` and count them, instead of refusing
             the input. Files only.
+        skip_bad: Leave out lines and records that can't be read, and count them, instead of
+            refusing the input. Files only.
         private_ids: Keep ids out of messages and pages: rows, such as ``row 17``, replace them.
             Tables and clean corpus have them.
 
@@ -58,11 +64,14 @@ class Reading:
     id: str | None = option(None, "NAME")
     input_format: str | None = option(None, one_of(READ))
     delimiter: str | None = option(None, "CHARACTER")
+    escape: str | None = option(None, "CHARACTER")
     sheet: str | None = option(None, "NAME")
     header_row: int | None = option(None, "N")
+    encoding: str | None = option(None, "NAME")
     encoding_errors: str = option("strict", "[strict|replace]")
     max_document: int | str = option("256MB", "SIZE")
     skip_large: bool = option(False)
+    skip_bad: bool = option(False)
     private_ids: bool = option(False)
 
     def __post_init__(self) -> None:
@@ -210,11 +219,14 @@ class FileOptions(TypedDict, total=False):
 
     input_format: str | None
     delimiter: str | None
+    escape: str | None
     sheet: str | None
     header_row: int | None
+    encoding: str | None
     encoding_errors: str
     max_document: int | str
     skip_large: bool
+    skip_bad: bool
     private_ids: bool
     reading: Reading
 

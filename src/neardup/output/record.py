@@ -9,6 +9,8 @@ from neardup.deduplication.clock import Clock
 from neardup.deduplication.documents.order_notes import order_notes
 from neardup.deduplication.documents.text_notes import text_notes
 from neardup.deduplication.local import Outcome
+from neardup.io.source import Skipped
+from neardup.io.streams import input_notes
 from neardup.output.tables import id_type
 from neardup.state.about_work import about_work, bands_of
 
@@ -39,7 +41,9 @@ def _text_notes(outcome: Outcome) -> list[str]:
     corpus = outcome.corpus
     counts: list[int] = np.diff(corpus.ends, prepend=0).tolist()
     files = [file for file, _, _ in corpus.partitions]
-    return text_notes(outcome.job.source.files, zip(files, counts, corpus.missing, strict=False))
+    every = outcome.job.source.files
+    notes = input_notes(Skipped.total(corpus.skipped), every)
+    return notes + text_notes(every, zip(files, counts, corpus.missing, strict=False))
 
 
 def about_clock(clock: Clock) -> dict[str, Any]:

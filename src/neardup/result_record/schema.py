@@ -89,10 +89,13 @@ class InputSource(RecordPart):
     input_format: Format | None
     encoding_errors: Literal["strict", "replace"]
     delimiter: Annotated[str, Meta(max_length=2)] | None
+    escape: Annotated[str, Meta(max_length=1)] | None
     sheet: str | None
     header_row: Count | None
+    encoding: str | None
     max_document: Count
     skip_large: bool
+    skip_bad: bool
     partition_bytes: Count
     items: bool
     private_ids: bool
@@ -221,6 +224,7 @@ class DedupCounts(KeptCounts):
     equal_words: Count
     encoding_replaced: Count
     skipped: Count
+    skipped_bad: Count
     candidates: Count
     compared_documents: Count
     pairs_compared: Count
@@ -283,6 +287,7 @@ class AgainstCounts(KeptCounts):
     clusters_of_two_or_more: Count
     largest_cluster: Count
     skipped: Count
+    skipped_bad: Count
     similar_to_old: Count
     old_documents: Count
     similar_within: Count
@@ -344,6 +349,7 @@ class ContainSettings(RecordPart):
 
 class ContainCounts(KeptCounts):
     skipped: Count
+    skipped_bad: Count
     contaminated: Count
     only_by_short_items: Count
     test_items: Count
@@ -398,6 +404,7 @@ class PassageCounts(RecordPart):
     kept: Count
     old_documents: Count
     skipped: Count
+    skipped_bad: Count
     cut_words: Count
     dropped: Count
     cut_words_left_nowhere: Count | UnsetType = UNSET
@@ -522,6 +529,7 @@ class BlockMembers(RecordPart):
 class LinkCounts(RecordPart):
     records: Count
     skipped: Count
+    skipped_bad: Count
     sources: Count
     against: Count | None
     possible: Count

@@ -115,7 +115,7 @@ def read_truth(
         raise _none_known(name, there.name, lost or list(found))
     right = _verdicts(name, table, kind)
     known = ~unknown
-    skipped = left_out + int(unknown.sum())
+    skipped = left_out.large + left_out.bad + int(unknown.sum())
     truth = GroundTruth(kind, docs[known], numbers[known], skipped, right[known])
     if kind == "groups":
         _check_groups(name, truth, there.ids, secret)
@@ -169,7 +169,7 @@ def _read(source: Any, columns: Sequence[str] | None, how: Reading | None) -> tu
         except (TypeError, ValueError, pa.ArrowException) as error:
             raise InputError(what, hint) from error
     if not is_file:
-        how = None if how is None else replace(how, skip_large=False)
+        how = None if how is None else replace(how, skip_large=False, skip_bad=False)
     paths = [column for column in columns or () if set(column) & set(".[")]
     return name, read_counted(open_table(given, how, paths), name)
 

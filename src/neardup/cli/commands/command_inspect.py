@@ -115,11 +115,18 @@ def _note(text: str) -> None:
 @o.grouped("neardup compare a.txt b.txt --shingle word:3")
 @click.argument("file1", metavar="FILE1")
 @click.argument("file2", metavar="FILE2")
-@o.shared(Reading, "encoding_errors")
+@o.shared(Reading, "encoding", "encoding_errors")
 @o.pair_options
 @o.no_text_option
 @show_options
-def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **options: Any) -> None:
+def compare(
+    file1: str,
+    file2: str,
+    encoding: str | None,
+    encoding_errors: str,
+    no_text: bool,
+    **options: Any,
+) -> None:
     """Show what two texts share, and where they differ.
 
     Each file is one text, of 64 MiB at most; one of them may be - for standard input. Whether they
@@ -133,7 +140,7 @@ def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **optio
     from neardup.sketch.baskets import sorted_lines
     from neardup.views.compared import view_of_pair
 
-    a, b = (_text(name, encoding_errors) for name in (file1, file2))
+    a, b = (_text(name, encoding, encoding_errors) for name in (file1, file2))
     if spec.shingle.unit == "item":  # a line is an item, and lines have no order
         a, b = sorted_lines(a), sorted_lines(b)
     found = compare(a, b, spec)
@@ -144,9 +151,9 @@ def compare(file1: str, file2: str, encoding_errors: str, no_text: bool, **optio
     page.show(view_of_pair(found, shingle, (file1, file2), texts), values)
 
 
-def _text(name: str, encoding_errors: str) -> str:
+def _text(name: str, encoding: str | None, encoding_errors: str) -> str:
     """Return the text of a file, whatever its ending."""
-    from neardup.io.opening import open_source
+    from neardup.io.opening import Characters, open_source
     from neardup.io.source import Columns
 
     path = Path(name)
@@ -155,7 +162,7 @@ def _text(name: str, encoding_errors: str) -> str:
     columns = Columns(encoding_errors=encoding_errors)
     plain = "each file is one plain text"
     with hint_instead(plain, "input_format", "max_document"):
-        source = open_source([path], columns, input_format="text")
+        source = open_source([path], columns, "text", Characters(encoding=encoding))
         if sum(file.size or 0 for file in source.files) > _MOST:
             raise InputError(f"{name}: larger than {_MOST >> 20} MiB, for one text")
         texts = [text for part in source.partitions() for text in part.read().text.to_pylist()]

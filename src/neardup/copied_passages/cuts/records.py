@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.encoder import encode_basestring
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +17,9 @@ from neardup.deduplication.reading import PartitionRows
 from neardup.errors import SpecError
 from neardup.file_formats import FORMATS
 from neardup.io.formats.column_paths import LIST, steps_to
+from neardup.io.formats.csv_tables import in_records
 from neardup.io.formats.jsonl import strings_in
+from neardup.io.formats.text_files import as_before
 from neardup.io.source import Records, Source, TextFiles
 
 #: Halves of surrogate pairs, which are no characters.
@@ -68,11 +68,8 @@ def changer(
         changed: Gives the new texts of some documents, by their numbers among these; only of those
             that change.
     """
+    files = {file.name: file for file in source.files} if source.format == "text" else {}
     (name,) = source.columns.text
-    delimiter = next((file.delimiter for file in source.files if file.delimiter), "")
-    delimiter = delimiter or ("\t" if source.format == "tsv" else ",")
-
-    packed = {file.name: file.compression for file in source.files}
 
     def change(selected: PartitionRows, records: Records) -> Records:
         if source.format == "jsonl" and isinstance(records, memoryview):
@@ -87,11 +84,11 @@ def changer(
         if isinstance(records, TextFiles):
             contents = list(records.contents)
             for row, text in rows.items():
-                contents[row] = _packed(text.encode(), packed[records.names[row]])
+                contents[row] = as_before(text, contents[row], files[records.names[row]])
             return TextFiles(records.names, contents)
-        header = source.layout(0).header.decode("utf-8-sig", "replace")
-        column = next(csv.reader([header], delimiter=delimiter)).index(name)
-        return memoryview(_in_csv(bytes(records), column, delimiter, rows))
+        if source.format == "lines":
+            return memoryview(_in_lines(bytes(records), rows))
+        return memoryview(in_records(source.layout(0), name, bytes(records), rows))
 
     return change
 
@@ -117,15 +114,6 @@ def _in_column(column: Any, members: Sequence[int], rows: Mapping[int, str]) -> 
     if pa.types.is_dictionary(kind):
         new = new.cast(kind.value_type).dictionary_encode()
     return new.cast(kind)
-
-
-def _packed(data: bytes, compression: str | None) -> bytes:
-    if compression is None:
-        return data
-    sink = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(sink, cast(Any, compression)) as stream:
-        stream.write(data)
-    return sink.getvalue().to_pybytes()
 
 
 class _Lines:
@@ -173,22 +161,8 @@ def text_of(raw: bytes) -> str:
     return _HALF.sub("\ufffd", text) if b"\\u" in raw else text
 
 
-def _in_csv(data: bytes, column: int, delimiter: str, rows: Mapping[int, str]) -> bytes:
-    # Not splitlines, which cuts at other characters too.
-    lines = [line + "\n" for line in data.decode("utf-8", "replace").split("\n")]
-    lines[-1] = lines[-1].removesuffix("\n")
-    lines = lines if lines[-1] else lines[:-1]
-    reader = csv.reader(iter(lines), delimiter=delimiter)
-    out, first = [], 0
-    for row, fields in enumerate(reader):
-        last = reader.line_num
-        if row in rows:
-            fields[column] = rows[row]
-            record = io.StringIO()
-            end = "\r\n" if lines[last - 1].endswith("\r\n") else "\n"
-            csv.writer(record, delimiter=delimiter, lineterminator=end).writerow(fields)
-            out.append(record.getvalue())
-        else:
-            out += lines[first:last]
-        first = last
-    return "".join(out).encode()
+def _in_lines(data: bytes, rows: Mapping[int, str]) -> bytes:
+    lines = data.split(b"\n")
+    for row, text in rows.items():
+        lines[row] = text.encode() + b"\r" * lines[row].endswith(b"\r")
+    return b"\n".join(lines)

@@ -85,7 +85,8 @@ class PassageFrames(SparkRun):
         counts["novel_words"] -= counts["boilerplate_words"]
         counts["old_documents"] = self.old_documents
         # Nothing is cut or left out: members that readers of one machine's record look for.
-        counts |= {"kept": counts["documents"], "skipped": 0, "cut_words": 0, "dropped": 0}
+        none = dict.fromkeys(("skipped", "skipped_bad", "cut_words", "dropped"), 0)
+        counts |= {"kept": counts["documents"], **none}
         nothing = {"against": None, "step_before": None, "cut": plain_values(CutSpec())}
         spec = self.about["spec"] | {"by": None}
         return {**self.about, **nothing, "spec": spec, "counts": counts, "notes": self.notes}

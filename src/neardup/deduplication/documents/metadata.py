@@ -13,7 +13,7 @@ from neardup.deduplication.job import Job
 from neardup.errors import ColumnError, StoreError
 from neardup.files.scratch import Scratch, Slabs
 from neardup.io.formats.column_paths import type_at
-from neardup.io.source import Documents, Partition
+from neardup.io.source import Documents, Partition, Skipped
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
 
@@ -30,7 +30,7 @@ class PartitionMetadata(NamedTuple):
     size: int  # bytes of the source that it comes from
     text: int  # bytes of its texts
     replaced: int  # documents whose text was not UTF-8 and was repaired
-    skipped: int  # documents that were left out for their size, besides those here
+    skipped: Skipped
     missing: int  # documents without text
     #: Of each document: the arrays of `Sketches` but the keys; its characters if the longest is
     #: kept; and the columns that the run itself needs, such as ids.
@@ -50,7 +50,8 @@ class PartitionMetadata(NamedTuple):
         try:
             table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
             table.select(_COLUMNS)
-            about: dict[str, int] = json.loads((table.schema.metadata or {})[_ABOUT])
+            about: dict[str, Any] = json.loads((table.schema.metadata or {})[_ABOUT])
+            about["skipped"] = Skipped.of(about["skipped"])
             return cls(**about, table=table.replace_schema_metadata())
         except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as error:
             raise StoreError(f"{where}: the metadata of a partition is damaged") from error
@@ -93,7 +94,7 @@ class CorpusMetadata(NamedTuple):
     partitions: list[tuple[int, int, int]]  # (file, start, size) of each partition
     text: int  # bytes of all texts
     replaced: int  # documents whose text was repaired
-    skipped: list[int]  # of each partition, documents that were left out for their size
+    skipped: list[Skipped]  # of each partition
     missing: list[int]  # of each partition, documents without text
     old_columns: pa.Table | None = None  # columns of the documents of an old corpus
 

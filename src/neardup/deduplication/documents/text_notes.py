@@ -1,10 +1,11 @@
-"""Notes on files: those from reading them, and those whose documents have no text."""
+"""Notes on files whose documents have no text."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 from neardup.io.source import SourceFile
 
+#: Of an input that is one plain text.
+ONE_TEXT = "one plain text is one document"
 _NAMED = 3  # files
 
 
@@ -15,14 +16,13 @@ def _counted(number: int, noun: str) -> str:
 def text_notes(
     files: Sequence[SourceFile], partitions: Iterable[tuple[int, int, int]], name: str = ""
 ) -> list[str]:
-    """Return the remarks from reading files, and a note for each of the first ones without a text.
+    """Return a note for each of the first files without a text, or one for all.
 
     Args:
         files: Of the source.
         partitions: File, documents and documents without text of each partition.
         name: Of the corpus, where there is another one.
     """
-    notes = list(chain.from_iterable(file.notes for file in files))
     documents: dict[int, int] = {}
     missing: dict[int, int] = {}
     for file, count, empty in partitions:
@@ -30,11 +30,11 @@ def text_notes(
         missing[file] = missing.get(file, 0) + empty
     total, of = sum(documents.values()), f" of the {name}" if name else ""
     if total and sum(missing.values()) == total:
-        return [*notes, f"none of the {_counted(total, 'document')}{of} has a text"]
+        return [f"none of the {_counted(total, 'document')}{of} has a text"]
     # A partition of plain texts has several files.
     known = [n for n in sorted(documents) if n >= 0 and files[n].format != "text"]
     without = [n for n in known if documents[n] and missing[n] == documents[n]]
-    notes += [
+    notes = [
         f"{files[n].path}: none of its {_counted(documents[n], 'document')} has a text"
         for n in without[:_NAMED]
     ]

@@ -25,6 +25,7 @@ from neardup.io.columns import (
     views_of,
 )
 from neardup.io.formats.column_paths import select
+from neardup.io.formats.large_records import RecordLimit
 from neardup.io.remote import is_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.io.source import (
@@ -36,6 +37,7 @@ from neardup.io.source import (
     Partition,
     Records,
     Rows,
+    Skipped,
     SourceFile,
     changed,
     unreadable,
@@ -73,7 +75,7 @@ class TablePartition(Partition):
     name: str
     columns: Columns
     # Documents that were left out or repaired when the input was cut.
-    left_out: int = field(default=0, kw_only=True)
+    left_out: Skipped = field(default=Skipped(), kw_only=True)
     replaced: int = field(default=0, kw_only=True)
 
     @abstractmethod
@@ -110,8 +112,8 @@ class TablePartition(Partition):
         asked = tuple(self.schema().names) if columns is None else columns
         table, rows, skipped = self._fitting(list(dict.fromkeys((*self.columns.text, *asked))))
         found = documents_of(table, self.columns, asked, self._where(rows))
-        skipped, replaced = skipped + self.left_out, found.replaced + self.replaced
-        return replace(found, skipped=skipped, replaced=replaced)
+        every = Skipped.total([self.left_out, Skipped(skipped)])
+        return replace(found, skipped=every, replaced=found.replaced + self.replaced)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         table = self._taken(self.load(self.columns.text), rows, count)
@@ -278,10 +280,16 @@ def _batches(opened: Any) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
+def member_limit(file: SourceFile, columns: Columns) -> RecordLimit | None:
+    """Return the limit on the size of a table that is read at once since it is in an archive."""
+    return None if file.archive is None else RecordLimit(columns.max_document, None)
+
+
 @contextmanager
-def _opened(file: SourceFile) -> Iterator[Any]:
+def _opened(file: SourceFile, columns: Columns) -> Iterator[Any]:
     try:
-        source: Any = pa.BufferReader(read_all(file)) if file.size is None else open_at(file)
+        limit = member_limit(file, columns)
+        source: Any = open_at(file) if file.is_seekable else pa.BufferReader(read_all(file, limit))
         is_file = source.read(len(_MAGIC)) == _MAGIC
         source.seek(0)
         with pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source) as opened:
@@ -297,7 +305,7 @@ def cut(
 ) -> Iterator[TablePartition]:
     if file.size == 0:
         return
-    with _opened(file) as opened:
+    with _opened(file, columns) as opened:
         check_schema(file.path, opened.schema, columns)
         batches = _batches(opened)
         yield from in_file(file, cut_batches(batches, index, file.path, columns, partition_bytes))
@@ -320,6 +328,6 @@ def in_file(file: SourceFile, parts: Iterable[MemoryPartition]) -> Iterator[Memo
 def layout(file: SourceFile, columns: Columns) -> Layout:
     schema, views = strings_schema(columns.required), None
     if file.size != 0:
-        with _opened(file) as opened:
+        with _opened(file, columns) as opened:
             schema, views = plain_schema(opened.schema), views_of(opened.schema)
     return Layout("arrow", "lz4", b"", schema, columns.text, views=views)

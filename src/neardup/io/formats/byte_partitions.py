@@ -4,9 +4,9 @@ import copy
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,21 +22,26 @@ from neardup.io.columns import (
     string_offsets,
     string_scalar,
     text_hint,
+    with_replacement,
 )
 from neardup.io.formats.column_paths import LIST, follow, shape_of_values
 from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import (
+    LISTED_BAD,
     Added,
+    BadRecord,
     Cached,
     Columns,
     Documents,
     Partition,
     Rows,
+    Skipped,
     SourceFile,
     changed,
 )
 from neardup.io.streams import Extent, Raw, line_of, read_range, view_of
+from neardup.io.unpacking.first_bytes import not_utf8
 from neardup.kernels import scanning as kernels
 from neardup.sketch.baskets import ItemError, basket_text
 
@@ -49,6 +54,10 @@ _STRINGS = frozenset((kernels.PLAIN, kernels.ESCAPED, kernels.DOUBLED))
 KINDS = {kernels.BOOLEAN: "a boolean", kernels.ARRAY: "an array", kernels.OBJECT: "an object"}
 
 
+#: The start and the end of a record that can't be read, and why.
+Bad: TypeAlias = "tuple[int, int, str | Callable[[], str]]"
+
+
 class Fields(NamedTuple):
     """Where ``k`` columns of ``size`` records are in the bytes, see `neardup.kernels.scanning`."""
 
@@ -56,6 +65,7 @@ class Fields(NamedTuple):
     values: np.ndarray  # int32[k, size or more, 2]: start and end
     kinds: np.ndarray  # uint8[k, size or more]
     size: int
+    escape: int = kernels.NO_ESCAPE  # of CSV
 
 
 class BytePartition(Partition):
@@ -67,6 +77,8 @@ class BytePartition(Partition):
         self.file = index
         self.start, self.size = extent.start - extent.gap, extent.size + extent.gap
         self._file, self._columns, self._extent, self._skip = file, columns, extent, skip
+        self._spans: list[tuple[int, int]] | None = None  # of records that can't be read
+        self._bad: list[BadRecord] = []  # the first of them
 
     @abstractmethod
     def found(self, raw: Raw) -> np.ndarray:
@@ -98,12 +110,12 @@ class BytePartition(Partition):
             raise too_large(self.position(int(found[np.argmax(large), 0])), "record", limit)
         return np.flatnonzero(~large)
 
-    def left_out(self, raw: Raw, records: int) -> int:
-        """Return how many records were left out for their size, besides some that are not."""
+    def skipped(self, raw: Raw, records: int) -> Skipped:
+        """Return which records were left out, besides some that are not."""
         found = self._extent.skipped
         if raw.size > self._columns.max_document:
             found += len(self.found(raw)) - records
-        return found
+        return Skipped(found, len(self._spans or ()), tuple(self._bad))
 
     def limit(self) -> RecordLimit:
         """Return the limit on a record."""
@@ -135,11 +147,14 @@ class BytePartition(Partition):
         text = reader.text(texts)
         arrays = [reader.checked(names.index(name), name) for name in columns]
         table = pa.Table.from_arrays(arrays, list(columns))
-        skipped = self.left_out(raw, len(text))
+        skipped = self.skipped(raw, len(text))
         # Several texts are joined by a space.
         least = 0 if self._columns.items else max(0, len(texts) - 1)
         missing = int((np.diff(string_offsets(text)) == least).sum())
-        return Documents(text, table, int(reader.replaced.sum()), None, skipped, missing)
+        replaced = int(reader.replaced.sum())
+        if self._columns.replaces and self._file.encoding:
+            replaced += with_replacement(text)
+        return Documents(text, table, replaced, None, skipped, missing)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         names = self._columns.text
@@ -182,14 +197,68 @@ class BytePartition(Partition):
             data[: high - low] = every.data[low:high]
             before = int(np.count_nonzero(every.data[:low] == 10))
             half = copy.copy(self)
+            half._spans = None
             half._extent, half._skip = Extent(0, 0, Raw(data, high - low), line + before), 0
             halves.append(half)
         return halves
 
     def raw(self) -> Raw:
-        """The bytes of the records, until this thread asks for others."""
+        """The bytes of the records, until this thread asks for others.
+
+        Records that can't be read are line ends there, if these are left out.
+        """
         data, size = self._all_bytes()
-        return Raw(data[self._skip :], size - self._skip)
+        raw = Raw(data[self._skip :], size - self._skip)
+        if not self._columns.skip_bad:
+            return raw
+        if self._spans is None:
+            self._find_bad(raw)
+        return _blanked(raw, self._spans or [])
+
+    def _find_bad(self, raw: Raw) -> None:
+        found = list(self.malformed(raw))
+        rest = _blanked(raw, [(start, end) for start, end, _ in found])
+        unread = self.unread(rest)
+        bounds = self.bounds(rest) if unread else np.empty((0, 3), np.int32)
+        for row, said in unread.items():
+            found.append((int(bounds[row, 0]), int(bounds[row, 2]), said))
+        found.sort(key=lambda each: each[0])
+        data, bad = self._all_bytes().data, list[BadRecord]()
+        for start, _, what in found[:LISTED_BAD]:
+            line, begin = self._extent.line, self._skip + start
+            if line is not None:
+                line += int(np.count_nonzero(data[:begin] == 10))
+            where = self.file, self._extent.start + begin, line
+            bad.append(BadRecord(*where, what if isinstance(what, str) else what()))
+        self._bad = bad
+        self._spans = [(start, end) for start, end, _ in found]
+
+    def malformed(self, raw: Raw) -> Iterator[Bad]:
+        """Yield the start and the end of each record that is malformed, and what says why."""
+        return iter(())
+
+    def unread(self, raw: Raw) -> dict[int, str]:
+        """Return the rows of records with values that can't be read, and why."""
+        columns = self._columns
+        # Of records without texts all columns are read.
+        every = () if columns.text else self.names(raw, None)
+        names = tuple(dict.fromkeys((*columns.required, *every)))
+        fields = self.fields(raw, names, None, None, False)
+        reader = FieldReader(fields, replace(columns, encoding_errors="replace"), str)
+        found: dict[int, str] = {}
+        for k, name in enumerate(columns.text):
+            found |= reader.no_texts(k, name)
+        if columns.replaces:
+            return found
+        for k, name in enumerate(names):
+            reader.strings(k, name)
+        said = f"is not valid {self._file.encoding or 'UTF-8'}"
+        found |= dict.fromkeys(np.flatnonzero(reader.replaced).tolist(), said)
+        if not self._file.is_plain:  # bytes that were not of the encoding
+            bad = np.flatnonzero(raw.data[: raw.size] == 0xFF)
+            rows = np.searchsorted(self.bounds(raw)[:, 0], bad, "right") - 1
+            found |= dict.fromkeys(np.unique(rows).tolist(), said)
+        return found
 
     def position(self, start: int) -> str:
         before = int(np.count_nonzero(self._all_bytes().data[: self._skip + start] == 10))
@@ -200,23 +269,47 @@ class BytePartition(Partition):
         extent = self._extent
         return extent.content or read_range(self._file, extent.start, extent.size)
 
-    def _lossless_column(self, reader: "_Reader", k: int, name: str) -> Column:
+    def _lossless_column(self, reader: "FieldReader", k: int, name: str) -> Column:
         return reader.exact_column(k, name)
 
     def _reader(
         self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None, exact: bool = False
-    ) -> "_Reader":
+    ) -> "FieldReader":
         def where(record: int) -> str:
             return self.position(int(self.bounds(self.raw(), rows)[record, 0]))
 
-        return _Reader(self.fields(raw, names, rows, count, exact), self._columns, where)
+        fields = self.fields(raw, names, rows, count, exact)
+        return FieldReader(fields, self._columns, where, self._not_utf8)
+
+    def _not_utf8(self, at: int) -> EncodingError:
+        """Return the error for a byte of the records that is not UTF-8."""
+        data, begin = self._all_bytes().data, self._skip + at
+        before = data[:begin].tobytes()
+        line = line_of(self._file, self._extent.start, self._extent.line) + before.count(b"\n")
+        return not_utf8(self._file.path, line, begin - before.rfind(b"\n"), int(data[begin]))
 
 
-class _Reader:
+def _blanked(raw: Raw, spans: Sequence[tuple[int, int]]) -> Raw:
+    """Return bytes with line ends instead of some."""
+    if not spans:
+        return raw
+    data = raw.data.copy()
+    for start, end in spans:
+        data[start:end] = 10
+    return Raw(data, raw.size)
+
+
+class FieldReader:
     """Makes arrays of fields; ``replaced``, bool[n], notes records with invalid UTF-8."""
 
-    def __init__(self, fields: Fields, columns: Columns, where: Callable[[int], str]) -> None:
-        self._fields, self._columns, self._where = fields, columns, where
+    def __init__(
+        self,
+        fields: Fields,
+        columns: Columns,
+        where: Callable[[int], str],
+        refused: Callable[[int], EncodingError] | None = None,
+    ) -> None:
+        self._fields, self._columns, self._where, self._not_utf8 = fields, columns, where, refused
         self.replaced = np.zeros(fields.size, np.bool_)
 
     def text(self, names: Sequence[str]) -> pa.LargeStringArray:
@@ -243,38 +336,58 @@ class _Reader:
 
     def _lines(self, k: int, name: str) -> pa.LargeStringArray:
         """The texts in the lists of a column, joined by line ends."""
-        rest, texts = name[name.index(LIST) :], list[bytes]()
         self._refuse(k, name, kernels.OBJECT, ", expected a list")
-        for row, value in enumerate(self.strings(k, name).to_pylist()):
-            try:
-                is_list = self._kinds(k)[row] == kernels.ARRAY
-                read = json.loads(value or "null", parse_int=float) if is_list else None
-                every = follow(read, rest) if is_list else [value]
-                joined = "\n".join(item for item in every if item is not None)
-            except (TypeError, RecursionError) as error:
-                what = f"{self._where(row)}: column {name!r} has other values than strings"
-                raise ColumnError(what, "name a column of strings in one list") from error
-            texts.append(self._encoded(joined, row))
-        return strings_of(texts)
+        values = enumerate(self.strings(k, name).to_pylist())
+        return strings_of([self._line(value, k, row, name) for row, value in values])
+
+    def _line(self, value: str | None, k: int, row: int, name: str) -> bytes:
+        try:
+            is_list = self._kinds(k)[row] == kernels.ARRAY
+            read = json.loads(value or "null", parse_int=float) if is_list else None
+            every = follow(read, name[name.index(LIST) :]) if is_list else [value]
+            joined = "\n".join(item for item in every if item is not None)
+        except (TypeError, RecursionError) as error:
+            what = f"{self._where(row)}: column {name!r} has other values than strings"
+            raise ColumnError(what, "name a column of strings in one list") from error
+        return self._encoded(joined, row)
 
     def _baskets(self, names: Sequence[str]) -> pa.LargeStringArray:
         texts = [b""] * self._fields.size
         for k, name in enumerate(names):
-            wrong = ~np.isin(self._kinds(k), [kernels.ARRAY, 0, kernels.NULL])
-            if wrong.any():
-                where = self._where(int(np.argmax(wrong)))
-                raise ColumnError(f"{where}: column {name!r} is no array", _ITEMS_HINT)
             for row, value in enumerate(self.strings(k, name).to_pylist()):
-                texts[row] += self._basket(value, row, name)
+                texts[row] += self._basket(value, k, row, name)
         return strings_of(texts)
 
-    def _basket(self, value: str | None, row: int, name: str) -> bytes:
+    def _basket(self, value: str | None, k: int, row: int, name: str) -> bytes:
+        if self._kinds(k)[row] not in (kernels.ARRAY, kernels.ABSENT, kernels.NULL):
+            raise ColumnError(f"{self._where(row)}: column {name!r} is no array", _ITEMS_HINT)
         try:
             text = basket_text(json.loads(value or "[]", parse_float=float, parse_int=str))
         except ItemError as error:
             what = f"an item of column {name!r} is of type {error}"
             raise ColumnError(f"{self._where(row)}: {what}", _ITEMS_HINT) from error
         return self._encoded(text, row)
+
+    def no_texts(self, k: int, name: str) -> dict[int, str]:
+        """Return the rows whose value is no text, or no basket, and why."""
+        found, kinds = dict[int, str](), self._kinds(k)
+        are_lists = self._columns.items or LIST in name
+        if not are_lists or LIST in name:
+            self._leave_out_nan(k)
+            wrong = (kinds >= kernels.INTEGER) & ~(are_lists & (kinds == kernels.ARRAY))
+            if not wrong.all() or len(wrong) <= LISTED_BAD:  # of all, it is the wrong column
+                for row in np.flatnonzero(wrong).tolist():
+                    found[row] = f"column {name!r} is {KINDS.get(int(kinds[row]), 'a number')}"
+        if not are_lists:
+            return found
+        read = self._basket if self._columns.items else self._line
+        for row, value in enumerate(self.strings(k, name).to_pylist()):
+            try:
+                if row not in found:
+                    read(value, k, row, name)
+            except ColumnError as error:
+                found[row] = error.message.partition(": ")[2]
+        return found
 
     def _encoded(self, text: str, row: int) -> bytes:
         """UTF-8 of a text; half a surrogate pair is repaired, or refused."""
@@ -370,16 +483,28 @@ class _Reader:
                     hint = "lists of items need `shingle`='item'; or name another column"
             raise ColumnError(f"{self._where(row)}: column {name!r} is {kind}{why}", hint)
 
+    def _undecoded(self, columns: Sequence[int]) -> EncodingError:
+        """Return the error for the first value that is not UTF-8."""
+        raw, values = self._fields.raw, self._fields.values
+        for row in range(self._fields.size):
+            for start, stop in values[list(columns), row].tolist():
+                try:
+                    raw.data[start:stop].tobytes().decode()
+                except UnicodeDecodeError as error:
+                    assert self._not_utf8 is not None
+                    return self._not_utf8(start + error.start)
+        raise AssertionError("a value is not UTF-8, and all of its bytes are")
+
     def _gathered(
         self, columns: Sequence[int], name: str, valid: pa.Buffer | None = None
     ) -> pa.LargeStringArray:
-        raw, values, kinds, count = self._fields
+        raw, values, kinds, count, escape = self._fields
         chosen = np.array(columns, np.int64)
         sizes = values[chosen, :count, 1] - values[chosen, :count, 0]
         size = int(sizes.sum(dtype=np.int64)) + count * max(0, len(chosen) - 1)
         out = np.empty(size + PAD, np.uint8)
         offsets, lone = np.empty(count + 1, np.int64), np.zeros(count, np.uint8)
-        kernels.gather_values(raw.data, values, kinds, chosen, out, offsets, lone)
+        kernels.gather_values(raw.data, values, kinds, chosen, escape, out, offsets, lone)
         out[offsets[-1] : offsets[-1] + PAD] = 0  # which Arrow writes to files, in part
         if lone.any():
             if not self._columns.replaces:
@@ -393,8 +518,10 @@ class _Reader:
         try:
             strings.validate(full=True)
         except pa.ArrowInvalid:
+            if not self._columns.replaces:
+                raise self._undecoded(columns) from None
             said = called(name, columns[0], self._columns.required)
-            strings, rows = repaired(strings, said, self._columns.replaces, self._where)
+            strings, rows = repaired(strings, said, True, self._where)
             self.replaced[rows] = True
         return strings
 

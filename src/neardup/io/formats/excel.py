@@ -12,7 +12,7 @@ import pyarrow as pa
 from neardup.arrays import array_of
 from neardup.errors import ColumnError, DependencyError, FormatError, InputError
 from neardup.io.columns import Column, called, check_schema, strings_schema
-from neardup.io.formats.arrow_tables import TablePartition, cut_batches, in_file
+from neardup.io.formats.arrow_tables import TablePartition, cut_batches, in_file, member_limit
 from neardup.io.formats.csv_tables import csv_header
 from neardup.io.source import Columns, Layout, SourceFile
 from neardup.io.streams import read_all
@@ -64,7 +64,7 @@ def _decoded(file: SourceFile, columns: Columns) -> pa.Table:
     except ImportError as error:
         what = f"{file.path} needs neardup[office]"
         raise DependencyError(what, "pip install 'neardup[office]'") from error
-    data = read_all(file)
+    data = read_all(file, member_limit(file, columns))
     _check_size(file.path, data)
     try:
         book = fastexcel.read_excel(data)

@@ -7,8 +7,9 @@ become Arrow arrays. The other columns may have any content.
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,13 @@ import pyarrow as pa
 from neardup.arrays import PAD
 from neardup.errors import ColumnError, FormatError
 from neardup.io.columns import check_new, missing_path
-from neardup.io.formats.byte_partitions import KEEP_HINT, KINDS, BytePartition, Fields
+from neardup.io.formats.byte_partitions import KEEP_HINT, KINDS, Bad, BytePartition, Fields
 from neardup.io.formats.column_paths import LIST, follow, heads, shape_of_values, splits
 from neardup.io.formats.json_text import Joined, json_rows
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
-from neardup.io.streams import Extent, Raw, bom_size, cut_lines, cut_stream, read_range
+from neardup.io.streams import Raw, cut_lines, cut_stream, read_range
+from neardup.io.unpacking.first_bytes import HEAD, text_start
 from neardup.kernels.scanning import (
     ABSENT,
     ARRAY,
@@ -35,11 +37,13 @@ from neardup.kernels.scanning import (
     json_lines,
 )
 
-_LINE_HINT = "every line must be one JSON object; correct or drop this line"
+P = TypeVar("P", bound=BytePartition)
+_LINE_HINT = "`skip_bad`=True leaves such lines out and counts them"
 _CONVERTED = "one object a line is expected; convert with: jq -c {} in.json > out.jsonl"
 _ARRAY_HINT = _CONVERTED.format("'.[]'")
 _FORMAT_HINT = (
-    "every line must be one JSON object; if this is another format, name it with `input_format`"
+    "every line must be one JSON object; if this is another format, name it with `input_format`; "
+    f"{_LINE_HINT}"
 )
 #: An object whose first member is a list of objects, such as ``{"data": [{``; and its name.
 _WRAPPED = re.compile(r'\s*\{\s*"(\w+)"\s*:\s*\[\s*\{')
@@ -50,13 +54,14 @@ _DEPTH = 1000  # levels of nesting
 _TOO_DEEP = f"nests more than {_DEPTH} levels deep"
 _LOOKED_AT = 1 << 16  # bytes after the start of a line that is no JSON
 _SHORT = 32  # bytes of a line on average; most have more
+_MOST_KEYS = 10_000  # of lines that are looked at for records that can't be read
 _MOST_CELLS = 1 << 22  # of a table: a key for each record would take quadratic memory
 _KINDS = {bool: "a boolean", float: "a number", list: "an array", str: "a string"}
 
 
 class JsonPartition(BytePartition):
     def found(self, raw: Raw) -> np.ndarray:
-        return _lines_in(raw)
+        return lines_in(raw)
 
     def fields(
         self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None, exact: bool
@@ -65,17 +70,26 @@ class JsonPartition(BytePartition):
         if exact:
             fields, done, why, _ = _find(raw, lines, names)
         else:
-            fields, done, why = _find_paths(raw, lines, names, self._refuse_head)
+            refuse = _leave if self._columns.skip_bad else self._refuse_head
+            fields, done, why = _find_paths(raw, lines, names, refuse)
         if why:
             raise self._refused(raw, lines[done], why, names)
         return fields
 
-    def _refuse_head(self, start: int, kind: int, path: str) -> None:
-        what = "a string" if kind < INTEGER else KINDS.get(kind, "a number")
-        raise ColumnError(
-            f"{self.position(start)}: the way to column {path!r} leads through {what}",
-            "correct the record, or name another column",
-        )
+    def _refuse_head(self, starts: np.ndarray, kinds: np.ndarray, path: str) -> None:
+        where, what = self.position(int(starts[0])), _leads_through(int(kinds[0]), path)
+        raise ColumnError(f"{where}: {what}", "correct the record, or name another column")
+
+    def unread(self, raw: Raw) -> dict[int, str]:
+        found, lines = super().unread(raw), self.bounds(raw)
+
+        def note(starts: np.ndarray, kinds: np.ndarray, path: str) -> None:
+            rows = np.searchsorted(lines[:, 0], starts, "right") - 1
+            for row, kind in zip(rows.tolist(), kinds.tolist(), strict=True):
+                found[row] = _leads_through(kind, path)
+
+        _find_paths(raw, lines, self._columns.required, note)
+        return found
 
     def names(self, raw: Raw, rows: Rows) -> list[str]:
         lines = self.bounds(raw, rows)
@@ -101,6 +115,31 @@ class JsonPartition(BytePartition):
         return FormatError(f"{self.position(int(line[0]))} has {what}", KEEP_HINT)
 
     def _refused(self, raw: Raw, line: np.ndarray, why: int, names: Sequence[str]) -> FormatError:
+        what, hint = self._why(raw, line, why, names)
+        return FormatError(f"{self.position(int(line[0]))} {what}", hint)
+
+    def malformed(self, raw: Raw) -> Iterator[Bad]:
+        lines = self.bounds(raw)
+        names = [name for name in (*self._columns.text, self._columns.id) if name]
+        every = not names
+        first, size = 0, _HEAD_LINES
+        while first < len(lines):
+            part = lines[first : first + size]
+            _, done, why, unknown = _find(raw, part, names, every)
+            if why == UNKNOWN and len(names) < _MOST_KEYS:
+                names.append(json.loads(b'"' + unknown + b'"'))
+            elif why:
+                line = part[done]
+                yield int(line[0]), int(line[2]), partial(self._said, raw, line, why, names)
+                first, size = first + done + 1, _HEAD_LINES
+            else:
+                first, size = first + len(part), 2 * size
+
+    def _said(self, *line: Any) -> str:
+        return self._why(*line)[0]
+
+    def _why(self, raw: Raw, line: np.ndarray, why: int, names: Sequence[str]) -> tuple[str, str]:
+        """Return the error in words for a line, and a remedy."""
         start, last, _ = line.tolist()
         text = raw.data[start : last + 1].tobytes().decode(errors="replace")
         keys: list[str] = []  # of the outermost object, which comes last
@@ -110,7 +149,7 @@ class JsonPartition(BytePartition):
             return dict(found)
 
         if several := _several_lines(raw, start):
-            return FormatError(f"{self.position(start)} {several[0]}", several[1])
+            return several
         what, hint = "is not valid JSON", _LINE_HINT
         try:
             # Numbers may have any number of digits.
@@ -129,7 +168,7 @@ class JsonPartition(BytePartition):
             hint = hint if error.pos else _FORMAT_HINT
         except RecursionError:
             what = _TOO_DEEP
-        return FormatError(f"{self.position(start)} {what}", hint)
+        return what, hint
 
     def present(self, names: Sequence[str]) -> list[str]:
         raw = self.raw()
@@ -160,11 +199,11 @@ def strings_in(records: memoryview, name: str, rows: np.ndarray) -> np.ndarray:
     data = np.zeros(len(records) + PAD, np.uint8)
     data[: len(records)] = records
     raw = Raw(data, len(records))
-    fields = _find_paths(raw, _lines_in(raw)[rows], [name], lambda *_: None)[0]
+    fields = _find_paths(raw, lines_in(raw)[rows], [name], _leave)[0]
     return np.asarray(fields.values[0], np.int64)
 
 
-def _lines_in(raw: Raw) -> np.ndarray:
+def lines_in(raw: Raw) -> np.ndarray:
     """Return the lines of JSON lines, see `json_lines`."""
     for shortest in (_SHORT, 2):  # a table for the shortest lines would be six times the text
         lines = np.empty((raw.size // shortest + 1, 3), np.int32)
@@ -200,13 +239,26 @@ def _find(
     return Fields(raw, values, kinds, len(lines)), done, why, raw.data[start:stop].tobytes()
 
 
+def _leads_through(kind: int, path: str) -> str:
+    what = "a string" if kind < INTEGER else KINDS.get(kind, "a number")
+    return f"the way to column {path!r} leads through {what}"
+
+
+def _leave(starts: np.ndarray, kinds: np.ndarray, path: str) -> None:
+    """Take values that have no members as if they had none of that name."""
+
+
 def _find_paths(
-    raw: Raw, lines: np.ndarray, paths: Sequence[str], refuse: Callable[[int, int, str], object]
+    raw: Raw,
+    lines: np.ndarray,
+    paths: Sequence[str],
+    refuse: Callable[[np.ndarray, np.ndarray, str], object],
 ) -> tuple[Fields, int, int]:
     """Check lines, or objects in them; return (values at paths, first refused, why).
 
-    Of values of a list, that is all of the list. ``refuse`` is called with the start of a record,
-    the kind of a value that has no members, and the path that leads through it.
+    Of values of a list, that is all of the list. ``refuse`` is called with the starts of records
+    or objects in them, the kinds of values there that have no members, and the path that leads
+    through them.
     """
     names = list(dict.fromkeys([*paths, *chain.from_iterable(map(heads, paths))]))
     fields, done, why, _ = _find(raw, lines, names)
@@ -234,8 +286,7 @@ def _find_paths(
                 return fields, int(rows[at]), why
             values[rows], kinds[rows] = inner.values[0], inner.kinds[0]
         if (wrong := (kinds == ABSENT) & (odd != 0)).any():
-            row = int(np.argmax(wrong))
-            refuse(int(lines[row, 0]), int(odd[row]), path)
+            refuse(lines[wrong, 0], odd[wrong], path)
     chosen = slice(len(paths))
     return fields._replace(values=fields.values[chosen], kinds=fields.kinds[chosen]), done, why
 
@@ -254,15 +305,7 @@ def cut(
     index: int, file: SourceFile, columns: Columns, partition_bytes: int
 ) -> Iterator[JsonPartition]:
     """Partitions of a file of JSON lines; one of its first objects must have each column."""
-    limit = RecordLimit(columns.max_document, columns.skip_large)
-    if file.is_plain:
-        extents = cut_lines(file, partition_bytes, limit)
-    else:
-        extents = cut_stream(file, partition_bytes, _last_newline, limit)
-    partitions = (
-        JsonPartition(index, file, columns, extent, 0 if number else _skipped(file, extent))
-        for number, extent in enumerate(extents)
-    )
+    partitions = cut_file(JsonPartition, index, file, columns, partition_bytes)
     first: list[JsonPartition] = []
     missing, seen, looked = set(columns.required), list[dict[str, Any]](), 0
     while missing and looked < _HEAD_BYTES and (partition := next(partitions, None)):
@@ -281,16 +324,31 @@ def cut(
     yield from partitions
 
 
-def _skipped(file: SourceFile, extent: Extent) -> int:
-    """Bytes of the mark of UTF-8 at the start of a file; JSON that is no JSON lines is refused."""
-    raw = extent.content or read_range(file, extent.start, extent.size)
-    head = raw.data[: min(raw.size, 4096)].tobytes()
-    skip = bom_size(file.path, head)
-    if head[skip:].lstrip().startswith(b"["):
+def cut_file(
+    kind: type[P], index: int, file: SourceFile, columns: Columns, partition_bytes: int
+) -> Iterator[P]:
+    """Partitions of a file of lines."""
+    limit = RecordLimit(columns.max_document, columns.skip_large)
+    if file.is_plain:
+        extents = cut_lines(file, partition_bytes, limit)
+    else:
+        extents = cut_stream(file, partition_bytes, _last_newline, limit)
+    for number, extent in enumerate(extents):
+        skip = 0
+        if not number:
+            raw = extent.content or read_range(file, extent.start, extent.size)
+            skip = text_start(file.path, raw.data[: min(raw.size, HEAD)].tobytes())
+            if kind is JsonPartition:
+                _check_lines(file, raw, skip)
+        yield kind(index, file, columns, extent, skip)
+
+
+def _check_lines(file: SourceFile, raw: Raw, skip: int) -> None:
+    """Refuse JSON that is no JSON lines."""
+    if raw.data[skip : min(raw.size, HEAD)].tobytes().lstrip().startswith(b"["):
         raise FormatError(f"{file.path}: line 1 is a JSON array, not an object", _ARRAY_HINT)
     if several := _several_lines(raw, skip):
         raise FormatError(f"{file.path}: line 1 {several[0]}", several[1])
-    return skip
 
 
 def _text_from(raw: Raw, start: int) -> str:
@@ -333,7 +391,7 @@ def _still_missing(
     lines = partition.bounds(raw)
     names_missing = sorted(missing)
     for batch in (lines[:_HEAD_LINES], lines):
-        fields, _, why = _find_paths(raw, batch, names_missing, lambda *_: None)
+        fields, _, why = _find_paths(raw, batch, names_missing, _leave)
         found = np.array([_is_there(fields, k, name) for k, name in enumerate(names_missing)])
         if why or found.all():
             return set()

@@ -17,6 +17,7 @@ class RecordLimit(NamedTuple):
     size: int
     skips: bool | None  # it is left out, else refused; None where that can't be asked for
     delimiter: str | None = None  # of CSV, where a line end may be quoted
+    escape: str = ""  # of CSV: a quote behind it ends no field
 
 
 class LeftOut(NamedTuple):
@@ -34,13 +35,22 @@ def leave_out(stream: Any, head: memoryview, limit: RecordLimit) -> LeftOut:
     stop = re.compile(b"[\n%s]" % ends)
     offset = _BLANK.match(head).end()  # type: ignore[union-attr]
     # Whether quotes are open, and whether one here would open them (once more).
-    quoted, at_edge = False, limit.delimiter is not None
+    quoted, at_edge, escaped = False, limit.delimiter is not None, False
+    escape, quotes = limit.escape.encode(), _QUOTES
+    if escape:
+        quotes = re.compile(b'["%s]' % re.escape(escape))
     size = newlines = 0
     for block in chain((head,), map(memoryview, iter(partial(stream.read, 1 << 20), b""))):
         while offset < len(block):
+            if escaped:
+                offset += block[offset] in (_QUOTE, *escape)
+                escaped, found = False, None
+                continue
             if quoted or (at_edge and block[offset] == _QUOTE):
-                if found := _QUOTES.search(block, offset):
-                    quoted, at_edge = not quoted, quoted
+                if found := quotes.search(block, offset):
+                    escaped = quoted and block[found.start()] in escape
+                    if not escaped:
+                        quoted, at_edge = not quoted, quoted
             else:
                 found = stop.search(block, offset)
                 at_edge = found is not None

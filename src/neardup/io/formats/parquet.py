@@ -14,8 +14,16 @@ import pyarrow.parquet as pq
 from neardup.arrays import numbers
 from neardup.errors import InputError
 from neardup.io.columns import check_schema, plain_schema, plain_types, strings_schema
-from neardup.io.formats.arrow_tables import DAMAGE, TablePartition, bytes_of, check_arrays, damaged
+from neardup.io.formats.arrow_tables import (
+    DAMAGE,
+    TablePartition,
+    bytes_of,
+    check_arrays,
+    damaged,
+    member_limit,
+)
 from neardup.io.formats.column_paths import LIST
+from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Cached, Columns, Layout, SourceFile, changed
 from neardup.io.streams import open_at, read_all
 from neardup.tuning import TUNING
@@ -49,10 +57,10 @@ Names = tuple[str, ...] | None
 class _ParquetFile:
     """A Parquet file and its metadata; shared by its partitions, picklable."""
 
-    def __init__(self, file: SourceFile) -> None:
-        self.file = file
-        # A pipe that was not copied: Parquet is read from its end.
-        self._content = pa.py_buffer(read_all(file)) if file.size is None else None
+    def __init__(self, file: SourceFile, limit: RecordLimit | None) -> None:
+        self.file, self._limit = file, limit
+        # A pipe that was not copied, or in an archive: Parquet is read from its end.
+        self._content = None if file.is_seekable else pa.py_buffer(read_all(file, limit))
         self.size = len(self._content) if self._content is not None else file.size or 0
         self._metadata: pq.FileMetaData | None = None
         #: Whether no column is read with a dictionary, whatever its type.
@@ -73,8 +81,8 @@ class _ParquetFile:
         self._small: dict[tuple[int, tuple[str, ...]], bool] = {}
         self._complete: dict[tuple[int, tuple[str, ...]], pa.Table] = {}
 
-    def __reduce__(self) -> "tuple[type[_ParquetFile], tuple[SourceFile]]":
-        return _ParquetFile, (self.file,)
+    def __reduce__(self) -> "tuple[type[_ParquetFile], tuple[SourceFile, RecordLimit | None]]":
+        return _ParquetFile, (self.file, self._limit)
 
     def opened(self, dictionary: Sequence[str] = ()) -> pq.ParquetFile:
         """Open the file once more: a reader must not be shared by threads."""
@@ -312,7 +320,7 @@ def cut(
 ) -> Iterator[TablePartition]:
     if file.size == 0:
         return
-    opened = _ParquetFile(file)
+    opened = _ParquetFile(file, member_limit(file, columns))
     check_schema(file.path, opened.schema, columns)
     start = first = done = 0
     groups = [opened.metadata.row_group(i) for i in range(opened.metadata.num_row_groups)]
@@ -513,7 +521,7 @@ def layout(file: SourceFile, columns: Columns) -> Layout:
     """How the rows of a file are written: with its schema, metadata and codec."""
     if file.size == 0:
         return Layout("parquet", "zstd", b"", strings_schema(columns.required), columns.text)
-    opened = _ParquetFile(file)
+    opened = _ParquetFile(file, member_limit(file, columns))
     codec, about, name = "", opened.metadata, (*columns.text, "")[0]
     if about.num_row_groups and name in (leaves := _leaves(about)):
         try:

@@ -11,6 +11,7 @@ from neardup.arrays import numbers
 from neardup.errors import FormatError, InputError, SpecError
 from neardup.files.scratch import Scratch
 from neardup.frame.storage import Storage
+from neardup.io.source import Skipped
 from neardup.linkage.blocks.large_groups import find_copies
 from neardup.linkage.blocks.record_blocks import Block, Candidates, common_of
 from neardup.linkage.deciding import MatchDecision, agreements_of, counts_of
@@ -162,7 +163,7 @@ def _records(storage: Storage, spec: LinkSpec) -> Records:
         first,
         record["id"],
         private_ids=bool(record.get("private_ids")),
-        skipped=record["counts"]["skipped"],
+        skipped=Skipped(*(record["counts"][name] for name in ("skipped", "skipped_bad"))),
         placeholders=tuple((field, int(value)) for field, value in record["placeholders"]),
     )
 

@@ -71,7 +71,7 @@ def blocks_of(blocked: Blocked) -> dict[str, Any]:
     candidates, records = len(found.a), len(blocked.records) - blocked.new
     return {
         "records": records,
-        "skipped": blocked.records.skipped,
+        **blocked.records.skipped.counts(),
         "sources": len(blocked.records.ids),
         "against": None if blocked.against is None else blocked.against.records,
         "possible": found.possible,

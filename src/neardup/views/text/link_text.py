@@ -87,6 +87,8 @@ def draw_histogram(counts: Sequence[int], threshold: float) -> str:
 def _blocks(counts: dict[str, Any]) -> Iterator[Row]:
     if counts["skipped"]:
         yield Row("left out", f"{counts['skipped']:,} larger than allowed")
+    if counts["skipped_bad"]:
+        yield Row("left out", f"{counts['skipped_bad']:,} that can't be read")
     each = f"{counts['candidates_per_record']:.1f} per record"
     yield Row("candidates", f"{counts['candidates']:,}, {each}")
     yield Row("reduction ratio", percent(counts["reduction_ratio"]))

@@ -105,6 +105,8 @@ def _of_input(counts: dict[str, Any]) -> Iterator[Row]:
         yield Row("replaced", f"{counts['encoding_replaced']:,}", what)
     if counts.get("skipped"):
         yield Row("left out", f"{counts['skipped']:,}", "documents above --max-document")
+    if counts.get("skipped_bad"):
+        yield Row("left out", f"{counts['skipped_bad']:,}", "records that can't be read")
     if many := counts.get("equal_words"):
         has = "document has" if many == 1 else "documents have"
         yield Row("note", "", f"{many:,} removed {has} {EQUAL_WORDS}")

@@ -1,5 +1,6 @@
 """Partitions of files of entries: found in the bytes, read by their syntax, copied as they are."""
 
+import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
@@ -8,21 +9,24 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import PAD
-from neardup.errors import DependencyError, FormatError
+from neardup.errors import DependencyError, EncodingError, FormatError
 from neardup.io.columns import Column, check_new, check_schema, strings_schema
-from neardup.io.formats.byte_partitions import BytePartition, Fields
+from neardup.io.formats.byte_partitions import Bad, BytePartition, Fields
 from neardup.io.formats.entries.entry_syntax import Entry, Syntax
 from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
-from neardup.io.streams import Extent, Raw, bom_size, cut_stream
+from neardup.io.streams import Extent, Raw, cut_stream
+from neardup.io.unpacking.first_bytes import HEAD, text_start
 from neardup.kernels.scanning import ABSENT, PLAIN
 from neardup.tuning import TUNING
 
 #: The modules of the formats.
 _MODULES = {"ris": "ris", "nbib": "ris", "bibtex": "bibtex", "endnote": "endnote", "vcard": "vcard"}
 _HEAD = 4096  # bytes of a file that are checked
-_BAD_HINT = "correct the record, or remove it"
+_BAD_HINT = "`skip_bad`=True leaves such records out and counts them"
+#: It says how the file was encoded, and may be followed by another one.
+_DECLARATION = re.compile(rb"^\s*<\?xml .*?\?>")
 
 
 class EntryPartition(BytePartition):
@@ -47,6 +51,19 @@ class EntryPartition(BytePartition):
         if wrong is not None:
             raise FormatError(f"{self.position(wrong.start)}: {wrong.wrong}", _BAD_HINT)
         return found
+
+    def malformed(self, raw: Raw) -> Iterator[Bad]:
+        for entry in self._syntax.entries(_bytes(raw)):
+            if entry.wrong:
+                yield entry.start, entry.end, entry.wrong
+
+    def _not_utf8(self, at: int) -> EncodingError:
+        # Values have bytes of their own.
+        try:
+            _bytes(self.raw()).decode()
+        except UnicodeDecodeError as error:
+            at = error.start
+        return super()._not_utf8(at)
 
     def fields(
         self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None, exact: bool
@@ -110,9 +127,10 @@ def cut(
     def last_end(raw: Raw, final: bool, position: int, line: int | None) -> int:
         nonlocal skip, context, seen, blank
         data = _bytes(raw)
-        skip = 0 if position else bom_size(file.path, data[:8])
+        skip = 0 if position else text_start(file.path, data[:HEAD])
         data = data[skip:]
-        wrong = "" if position or not data.strip() else syntax.check(data[:_HEAD])
+        head = _DECLARATION.sub(b"", data[:_HEAD]) if file.encoding else data[:_HEAD]
+        wrong = "" if position or not data.strip() else syntax.check(head)
         end = len(data) if final else syntax.complete(data)
         if end:
             context += syntax.context(data[:end])

@@ -1,0 +1,1 @@
+"""From the bytes of a file to its text as UTF-8: its kind, decompressed, out of archives."""
