@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.deduplication.local import Outcome
+from neardup.deduplication.reading import as_compared
 from neardup.match.bucketing import group
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.sketcher import Sketcher
@@ -33,8 +34,10 @@ def check(outcome: Outcome) -> None:
     documents = len(answer.duplicate_of)
     if documents > LIMIT or spec.max_bucket is not None:
         return
+    columns = () if recipe.within is None else (recipe.within,)
+    read = (partition.read(columns) for _, partition in outcome.reader.partitions())
     texts = pa.chunked_array(
-        [partition.read().text for _, partition in outcome.reader.partitions()], pa.large_string()
+        [as_compared(found, recipe.within) for found in read], pa.large_string()
     ).combine_chunks()
     assert len(texts) == documents
     sketcher = Sketcher(recipe)

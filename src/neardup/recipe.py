@@ -37,6 +37,7 @@ class Recipe:
         num_bands: Bands; 0 for an exact join, which has none.
         rows: Signature entries in a band; 0 without bands.
         versions: Versions of libraries that the keys depend on, by name.
+        within: Column of the groups: only documents with equal values have equal keys.
         threshold: Of a run or an index: its threshold, which `neardup.Index.create` takes over. It
             is not compared, not stored, and no part of the digest.
     """
@@ -47,10 +48,12 @@ class Recipe:
     num_bands: int = 0
     rows: int = 0
     versions: tuple[tuple[str, str], ...] = ()
+    within: str | None = None
     threshold: float | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        Spec(self.shingle, self.scheme, self.seed)  # which raises SpecError for values out of range
+        # Which raises SpecError for values out of range.
+        Spec(self.shingle, self.scheme, self.seed, within=self.within)
         check_integer("`num_bands`", self.num_bands, 0, 2**31 - 1)
         check_integer("`rows`", self.rows, 0, 2**31 - 1)
         if not self.versions:

@@ -68,6 +68,15 @@ def check_integer(name: str, value: int, low: int, high: int) -> None:
     )
 
 
+def check_boilerplate(documents: int) -> None:
+    """Refuse a number of documents from which on runs of words are boilerplate."""
+    valid = isinstance(documents, int) and not isinstance(documents, bool) and documents >= 0
+    _check(
+        valid and documents != 1,
+        f"`boilerplate` is {spelled(documents)}; expected 2 documents or more, or 0 for none",
+    )
+
+
 def option(default: Any, word: str = "") -> Any:
     """Return a field; ``word`` is that of its value on the command line, or its choices."""
     return field(default=default, metadata={"word": word})
@@ -275,9 +284,12 @@ def without_effect(name: str) -> tuple[str, str]:
 
 
 def check_similarity(spec: Spec, what: str) -> None:
-    """Refuse settings that compare bytes only, where similar documents are searched for."""
+    """Refuse settings of a run of dedup: to compare bytes only, and to look for boilerplate."""
     message = f"`only_same` is for a run of dedup, and {what} searches for similar documents"
     _check(not spec.only_same, message, "leave it out")
+    message = f"`boilerplate` is for a run of dedup, and {what} looks for none"
+    remedy = "give boilerplate.parquet of `neardup passages` as `stop_passages`"
+    _check(not spec.boilerplate, message, remedy)
 
 
 def check_shingle(spec: object) -> None:
@@ -352,6 +364,11 @@ class Spec:
             ``"max:COLUMN"`` or ``"min:COLUMN"``. Ties are decided by the order of the documents.
         order_by: Column that gives the order of the documents, ``"-COLUMN"`` for the largest value
             first, or ``"length"``, of the text; the order of the input by default. See `Order`.
+        within: Column, such as a patient or a language; only documents with equal values are
+            compared, exact copies included. Those without a value, or with empty text there, are
+            compared with none.
+        boilerplate: Look for runs of 25 words in so many documents or more first, such as
+            letterheads and menus, and ignore them as ``stop_passages``; 0 for none.
         max_bucket: Compare with so many kept documents of a bucket only, the first ones; with all
             of them by default.
         only_same: Remove only texts that are equal byte for byte. Shingles, threshold and recall
@@ -375,6 +392,8 @@ class Spec:
     tree_threshold: float | None = option(None, "T")
     keep: str = option("first", "first|longest|max:COLUMN|min:COLUMN")
     order_by: str | None = option(None, ORDERS)
+    within: str | None = option(None, "COLUMN")
+    boilerplate: int = option(0, "N")
     max_bucket: int | None = option(None, "N")
     only_same: bool = option(False)
 
@@ -394,6 +413,17 @@ class Spec:
         known = "first, longest, max:COLUMN or min:COLUMN"
         _check(valid, f"keep is {spelled(self.keep)}; expected {known}")
         check_order(self.order_by)
+        valid = self.within is None or (isinstance(self.within, str) and self.within != "")
+        _check(valid, f"`within` is {spelled(self.within)}; expected the name of a column")
+        check_boilerplate(self.boilerplate)
+        if self.boilerplate:
+            shingle = self.shingle
+            _check(shingle.unit != "item", "items are compared as they are, not by `boilerplate`")
+            _check(
+                not shingle.raw,
+                "`boilerplate` leaves spaces, and `raw` keeps them",
+                "leave one out",
+            )
         if self.max_bucket is not None:
             check_integer("`max_bucket`", self.max_bucket, 1, 2**31 - 1)
         valid = isinstance(self.only_same, bool)

@@ -34,6 +34,8 @@ def tokens_of(text: str | None, shingle: ShingleSpec) -> tuple[Any, ...]:
     if shingle.unit == "char":
         return tuple(reference.characters(text or "", shingle.keep_case))
     words = reference.words(text or "", shingle.keep_case)
+    if not words:  # a text of signs is one token
+        return tuple(["".join((text or "").split())] if (text or "").strip() else [])
     return tuple(Stemmer.Stemmer(shingle.stem).stemWords(words) if shingle.stem else words)
 
 

@@ -192,7 +192,7 @@ def test_recluster_record_is_on_the_formats_page(runs: Path) -> None:
     records = [json.loads((runs / n / "run.json").read_text(encoding="utf-8")) for n in names]
     said = section("formats.md", "### run.json")
     require(fields(records[0]), said)
-    forbid(fields(records), said, ("engine",))  # of Spark
+    forbid(fields(records), said, ("engine", "without_group"))  # of Spark, and of groups
 
 
 def test_tables_are_on_the_formats_page(runs: Path) -> None:

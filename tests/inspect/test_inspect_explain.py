@@ -43,7 +43,7 @@ ROWS = {
     "crowd": window(0, 60, "k"),
     **{f"crowd-{i:02}": window(0, 60, "k") + f" extra{i}" for i in range(30)},
     "alone": window(0, 50, "x"),
-    "empty": "...",
+    "empty": " ",
 }
 
 

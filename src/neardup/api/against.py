@@ -194,6 +194,7 @@ def against(
     shingle: str | ShingleSpec = by_preset("word:5"),
     keep: str = by_preset("first"),
     order_by: str | None = None,
+    within: str | None = None,
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     signs: str = by_preset("short"),
@@ -245,7 +246,7 @@ def against(
     writing.require_out()
     asked = None
     if plain:
-        asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by)
+        asked = make_spec(spec, preset, threshold, recall, shingle, keep, within, order_by)
         asked = asked.replace(**ignored(ignore, stop_passages), **with_signs(signs))
         check_similarity(asked, "`against`")
     reading_old = another(reading, options, "old_", *_AS_NEW)
@@ -263,7 +264,10 @@ def against(
                 check_output(corpus.source, writing.format)
                 if writing.removed:
                     check_added(corpus, writing.format, _ADDED)
-                first = open_corpus(old, how_read(reading_old, items), state) if plain else None
+                first = None
+                if plain:
+                    how = how_read(reading_old, items)
+                    first = open_corpus(old, how, settings.within, state)
             either = before if first is None else first
             assert either is not None
             made.append(_AgainstSteps(corpus, old, either, settings, old_only, resources, writing))
@@ -277,7 +281,8 @@ def against(
 #: Settings that those of an index or a run replace.
 _SETTINGS = (
     *("preset", "threshold", "recall", "shingle", "keep", "order_by", "ignore", "stop_passages"),
-    *("signs", "spec", "old_text", "old_id", "old_input_format", "old_delimiter", "old_reading"),
+    *("within", "signs", "spec"),
+    *("old_text", "old_id", "old_input_format", "old_delimiter", "old_reading"),
 )
 
 
@@ -402,7 +407,7 @@ class _AgainstSteps(Steps):
                 recipe, documents = recipe_for(spec), EarlierDocuments.of_corpus(old, spec.shingle)
             else:
                 _, recipe = settings_of_run(old)
-                documents = EarlierDocuments.of_run(old, spec.shingle)
+                documents = EarlierDocuments.of_run(old)
         job = Job(corpus, spec, resources, clock)
         both = Both(job, corpus, documents, recipe, self.only)
         plan = both.plan()

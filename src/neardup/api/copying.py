@@ -228,6 +228,7 @@ def passages(
     by: str | None = None,
     name_source: str = "longest",
     boilerplate: int = 0,
+    texts: bool = True,
     bridge: int = 0,
     stem: str | None = None,
     keep_case: bool = False,
@@ -264,6 +265,8 @@ def passages(
         old_delimiter: Delimiter of its CSV files; as ``delimiter`` by default.
         old_reading: How it is read, instead of these: a `neardup.Reading`.
         by: Column, such as an author, by whose values the totals are listed too.
+        texts: Whether ``boilerplate.parquet`` has the texts; `neardup.dedup` takes such a file as
+            ``stop_passages``.
         stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc``, ``strip_accents`` and
             ``join_hyphens``.
         ignore: As for `neardup.dedup`, as is ``stop_passages``. Ignored text has no words.
@@ -327,7 +330,7 @@ def passages(
         if cutting.cuts:
             check_changer(opened, writing.format)
         form, limits = (writing.format, writing.compression), (resources.bytes, resources.threads)
-        return PassageSteps(inputs, spec, cutting, by, *form, *limits)
+        return PassageSteps(inputs, spec, cutting, by, *form, *limits, texts)
 
     with show_progress(resources.progress) as listener:
         given = given_paths(source) or []

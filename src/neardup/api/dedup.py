@@ -35,7 +35,10 @@ class DedupOptions(SketchOptions, WritingOptions, total=False):
 
 
 #: Settings that are separate arguments.
-_GIVEN = ("threshold", "recall", "shingle", "keep", "order_by", "cluster", "pairs")
+_GIVEN = (
+    *("threshold", "recall", "shingle", "keep", "within"),
+    *("order_by", "cluster", "pairs", "boilerplate"),
+)
 
 
 def make_spec(spec: Spec | None, preset: str, *given: object) -> Spec:
@@ -86,8 +89,10 @@ def dedup(
     shingle: str | ShingleSpec = by_preset("word:5"),
     keep: str = by_preset("first"),
     order_by: str | None = None,
+    within: str | None = None,
     cluster: str = by_preset("star"),
     pairs: str = by_preset("kept"),
+    boilerplate: int = by_preset(0),
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     signs: str = by_preset("short"),
@@ -142,7 +147,8 @@ def dedup(
         )
     reading, resources, writing = options["reading"], options["resources"], options["writing"]
     shingle = _shingle_of(source, reading.text, shingle, preset, spec)
-    asked = make_spec(spec, preset, threshold, recall, shingle, keep, order_by, cluster, pairs)
+    settings = threshold, recall, shingle, keep, within, order_by, cluster, pairs, boilerplate
+    asked = make_spec(spec, preset, *settings)
     asked = asked.replace(**ignored(ignore, stop_passages), **with_signs(signs))
     asked = asked.replace(only_same=only_same or asked.only_same)
     writing.require_out()
@@ -160,6 +166,7 @@ def plan(
     recall: float = by_preset(0.99),
     shingle: str | ShingleSpec = by_preset("word:5"),
     keep: str = by_preset("first"),
+    within: str | None = None,
     ignore: str | Sequence[str] = (),
     stop_passages: str | os.PathLike[str] | Sequence[str] | None = None,
     signs: str = by_preset("short"),
@@ -181,7 +188,7 @@ def plan(
 
     reading, resources = options["reading"], options["resources"]
     shingle = _shingle_of(source, reading.text, shingle, preset, spec)
-    asked = make_spec(spec, preset, threshold, recall, shingle, keep)
+    asked = make_spec(spec, preset, threshold, recall, shingle, keep, within)
     asked = asked.replace(**ignored(ignore, stop_passages), **with_signs(signs))
     check_similarity(asked, "a plan")
     with show_progress(resources.progress) as listener:
@@ -199,6 +206,7 @@ def sketch_corpus(
     recall: float = by_preset(0.99),
     shingle: str | ShingleSpec = by_preset("word:5"),
     keep: str = by_preset("first"),
+    within: str | None = None,
     spec: Spec | None = None,
     **options: Unpack[SketchOptions],
 ) -> dict[str, int]:
@@ -222,7 +230,7 @@ def sketch_corpus(
         SpecError: A setting is out of range.
         StoreError: The store can't be used, or has a run of that name for something else.
     """
-    asked = make_spec(spec, preset, threshold, recall, shingle, keep)
+    asked = make_spec(spec, preset, threshold, recall, shingle, keep, within)
     share = shard if isinstance(shard, Shard) else Shard.parse(shard)
     resources = options["resources"]
     with show_progress(resources.progress) as listener:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from neardup.api.boilerplate import without_boilerplate
 from neardup.deduplication.beginning import drop_store
 from neardup.deduplication.clock import Clock
 from neardup.deduplication.documents.text_notes import ONE_TEXT
@@ -89,7 +90,15 @@ class DedupSteps(Steps):
         return self.job.manifest()
 
     def work(self, means: Means) -> AbstractContextManager[Made]:
-        return made_of(run(self.job), self.writing)
+        if not self.job.spec.boilerplate:
+            return made_of(run(self.job), self.writing)
+        if self.job.resources.run is not None:
+            raise SpecError(
+                "`boilerplate` is looked for before documents are sketched, and `run` has sketches",
+                "leave one of them out",
+            )
+        job, reader = without_boilerplate(self.job, means)
+        return made_of(run(job, reader), self.writing)
 
     def close(self, done: bool) -> bool:
         resources = self.job.resources
@@ -116,6 +125,7 @@ def sketch_into_store(request: DedupRequest, shard: Shard) -> dict[str, int]:
     check_similarity(request.spec, "sketching")
     if request.resources.run is None:
         raise SpecError("`run` is not given; a run in a shared store needs a name", "run='notes'")
+    check_similarity(request.spec, "a sketch")
     job = request.job()
     if not job.source.rereadable:
         raise SpecError("a pipe can't be read in shards", "write it to a file")

@@ -332,7 +332,7 @@ _KEPT = ("keep", "order_by", "cluster")
 spec_options = all_of(
     index_options,
     shared(Spec, *_KEPT, group=KEPT),
-    shared(Spec, but=(*_OF_INDEX, *_KEPT, "only_same")),
+    shared(Spec, but=(*_OF_INDEX, *_KEPT, "only_same", "boilerplate")),
 )
 #: Where band keys are stored.
 store_options = shared(Resources, "store", "run")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +18,11 @@ from neardup.copied_passages.passage_spec import PassageSpec
 from neardup.deduplication.documents.metadata import joined
 from neardup.errors import ColumnError
 from neardup.frame.command import Each
+from neardup.io.source import Partition
 
 _DOCUMENT = np.uint64(32)
-#: Passages that are looked at together.
-_STEP = 1 << 16
+#: Passages that are looked at together, and characters of texts.
+_STEP, _CHARACTERS = 1 << 16, 1 << 24
 
 
 def ids_of(inputs: Inputs) -> tuple[Any, Any]:
@@ -281,8 +282,10 @@ class _Texts(NamedTuple):
         return _Texts(text, words[first], total, most, least)
 
 
-def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) -> pa.Table:
-    """Return a row for each text of boilerplate, those first that take most words in all."""
+def boilerplate_table(
+    found: FoundPassages, offsets: Offsets, inputs: Inputs, with_text: bool
+) -> Iterator[pa.Table]:
+    """Yield a row for each text of boilerplate, those first that take most words in all."""
     _, every = ids_of(inputs)
     texts = _Texts.none()
     for low in range(0, len(found.passages.position), _STEP):
@@ -303,7 +306,41 @@ def boilerplate_table(found: FoundPassages, offsets: Offsets, inputs: Inputs) ->
     }
     if inputs.old is not None:
         columns["in_old"] = array_of(_document(source)[best] < inputs.old_documents)
-    return pa.table(columns)
+    table = pa.table(columns)
+    if not with_text:
+        yield table
+        return
+    document = _document(source)[best]
+    start, end = (np.asarray(columns[name]) for name in ("start", "end"))
+    step = np.cumsum(end - start) // _CHARACTERS
+    bounds = [0, *(np.flatnonzero(np.diff(step)) + 1).tolist(), len(best)]
+    for low, high in pairwise(bounds):
+        rows = slice(low, high)
+        strings = _texts_at(inputs, document[rows], start[rows], end[rows])
+        yield table.slice(low, high - low).append_column("text", strings)
+
+
+def _texts_at(
+    inputs: Inputs, documents: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> pa.LargeStringArray:
+    """Return ranges of characters of documents, int64[n], by their positions: old ones first."""
+    out, first = [b""] * len(documents), 0
+    for corpus in inputs.all:
+        rows = np.flatnonzero((documents >= first) & (documents < first + corpus.documents))
+        positions, of = np.unique(documents[rows] - first, return_inverse=True)
+        order = np.argsort(of, kind="stable")
+        rows, ends = rows[order], np.cumsum(np.bincount(of, minlength=len(positions))).tolist()
+        texts = chain.from_iterable(corpus.input().at(positions).visit(_strings))
+        for text, low, high in zip(texts, [0, *ends], ends, strict=False):
+            for row in rows[low:high].tolist():
+                out[row] = text[start[row] : end[row]].encode()
+        first += corpus.documents
+    return strings_of(out)
+
+
+def _strings(partition: Partition, rows: np.ndarray, count: int) -> list[str]:
+    found: list[Any] = partition.texts(rows, count).to_pylist()
+    return found
 
 
 def counts_of(found: FoundPassages, kept: np.ndarray, boilerplate: bool) -> dict[str, int]:

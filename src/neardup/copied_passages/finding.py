@@ -24,6 +24,7 @@ from neardup.deduplication.documents.metadata import joined
 from neardup.deduplication.documents.order_notes import order_notes
 from neardup.deduplication.documents.ordering import document_order, values_of
 from neardup.io.source import Partition
+from neardup.sketch.document_groups import group_values, note_on_groups
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import Spec
 from neardup.values.readable import having
@@ -200,16 +201,12 @@ def _groups(
     name = spec.within or spec.across
     if name is None:
         return None
-    column = inputs.column(name)
-    codes: Any = pc.dictionary_encode(column).combine_chunks()
+    values = group_values(inputs.column(name), name)
+    codes: Any = pc.dictionary_encode(values).combine_chunks()
     if isinstance(codes, pa.ChunkedArray):
         codes = codes.chunk(0) if codes.num_chunks else pa.array([], pa.int32()).dictionary_encode()
-    indices: Any = codes.indices.fill_null(-1)
-    of = numbers(indices, np.int32)
-    is_none: Any = pc.is_null(values_of(codes.dictionary))
-    of = np.where(np.append(numbers(is_none, np.bool_), True)[of], np.int32(-1), of)
-    if none := int(np.count_nonzero(of[inputs.old_documents :] < 0)):
-        notes.append(f"{having(none, 'document')} no {name}; those without are compared with none")
+    of = numbers(codes.indices.fill_null(-1), np.int32)
+    notes += note_on_groups(int(np.count_nonzero(of[inputs.old_documents :] < 0)), name)
     by_number = np.empty_like(of)
     by_number[positions] = of
     return Groups(by_number, spec.across is not None)

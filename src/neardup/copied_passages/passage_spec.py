@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from neardup.errors import SpecError
-from neardup.spec import ORDERS, Order, ShingleSpec, check_integer, check_order, one_of, option
+from neardup.spec import (
+    ORDERS,
+    Order,
+    ShingleSpec,
+    check_boilerplate,
+    check_integer,
+    check_order,
+    one_of,
+    option,
+)
 
 #: Which source a passage has, in the order of `neardup.kernels.passages.growing.grow`.
 SOURCES = ("longest", "latest", "first")
@@ -80,10 +89,7 @@ class PassageSpec:
             raise SpecError(f"`name_source` is {self.name_source!r}; expected {', '.join(SOURCES)}")
         if self.within is not None and self.across is not None:
             raise SpecError("`within` and `across` exclude each other", "leave one out")
-        if self.boilerplate < 0 or self.boilerplate == 1:
-            raise SpecError(
-                f"`boilerplate` is {self.boilerplate}; expected 2 documents or more, or 0 for none"
-            )
+        check_boilerplate(self.boilerplate)
         if self.bridge < 0:
             raise SpecError(f"`bridge` is {self.bridge}; expected 0 words or more")
         _ = self.shingle

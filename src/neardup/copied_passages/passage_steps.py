@@ -36,6 +36,7 @@ class PassageSteps(Steps):
     compression: str | None = None
     memory: int | None = None  # bytes
     threads: int | None = None
+    texts: bool = True  # of boilerplate, in its table
 
     @property
     def reads(self) -> Sequence[OpenInput]:
@@ -47,6 +48,7 @@ class PassageSteps(Steps):
             "passages": plain_values(self.spec),
             "cut": plain_values(self.cutting),
             "by": self.by,
+            "texts": self.texts,
             "output": [self.format, self.compression],
             "stored_form": _STORED_FORM,
         }
@@ -74,7 +76,7 @@ class PassageSteps(Steps):
     def work(self, means: Means) -> Iterator[Made]:
         self.check()
         with self.searching(means) as work:
-            made = make(self.inputs, self.spec, self.cutting, work, self.by)
+            made = make(self.inputs, self.spec, self.cutting, work, self.by, self.texts)
             with self.inputs.unchanged():
                 yield made.written(self.format, self.compression, work)
 

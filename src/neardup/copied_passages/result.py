@@ -126,9 +126,23 @@ class Result:
 
 
 def make(
-    inputs: Inputs, spec: PassageSpec, cutting: CutSpec, work: Work, by: str | None = None
+    inputs: Inputs,
+    spec: PassageSpec,
+    cutting: CutSpec,
+    work: Work,
+    by: str | None = None,
+    texts: bool = True,
 ) -> Result:
-    """Find the passages of a corpus, and decide which words are cut."""
+    """Find the passages of a corpus, and decide which words are cut.
+
+    Args:
+        inputs: The corpus.
+        spec: What counts as copied.
+        cutting: Treatment of the copied words.
+        work: Threads and memory.
+        by: Column by whose values totals are listed.
+        texts: Whether the table of boilerplate has its texts.
+    """
     found = find(inputs, spec, work)
     old, tokeniser = inputs.old_documents, Tokeniser(spec.shingle, work.arrays.empty)
     stretches = st.no_stretches()
@@ -173,7 +187,8 @@ def make(
         documents = tables.DocumentTable(found, inputs, spec, ~dropped, largest.result(), bridged)
     made: dict[str, Callable[[Each], Iterator[pa.Table]]] = {"documents": documents.every}
     if spec.boilerplate:
-        made["boilerplate"] = lambda each: iter([tables.boilerplate_table(found, offsets, inputs)])
+        given = found, offsets, inputs, texts
+        made["boilerplate"] = lambda each: tables.boilerplate_table(*given)
     counts = tables.counts_of(found, ~dropped, bool(spec.boilerplate))
     counts |= {
         "old_documents": old,

@@ -88,15 +88,16 @@ class InputCorpus(OpenInput):
 
     def read(self, partition: Partition) -> Documents:
         """Read a partition; for any thread."""
-        return partition.read(self._columns_read)
+        return partition.read(self.columns_read)
 
     @property
-    def _columns_read(self) -> tuple[str, ...]:
+    def columns_read(self) -> tuple[str, ...]:
+        """The columns that are read besides texts."""
         return tuple(dict.fromkeys(name for name in (self.id_column, *self.extra) if name))
 
     def workload(self, threads: int | None, shingle: ShingleSpec) -> Workload:
         """Estimate the corpus, see `workload_of`."""
-        return workload_of(self.source, self._columns_read, threads, shingle)
+        return workload_of(self.source, self.columns_read, threads, shingle)
 
     def about(self, partition: Partition, documents: Documents) -> tuple[list[Any], pa.Table]:
         """Return what `enter` takes of a partition that was read; for any thread."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import ArrowArray
+from neardup.arrays import ArrowArray, array_of
 from neardup.corpora.corpus import InputCorpus, workload_of
 from neardup.deduplication.documents.identifiers import take_ids
 from neardup.deduplication.reading import Reader
@@ -39,13 +39,12 @@ class EarlierDocuments:
     @classmethod
     def of_corpus(cls, corpus: InputCorpus, shingle: ShingleSpec) -> EarlierDocuments:
         """Return all documents of a corpus that was opened."""
-        columns = (corpus.id_column,) if corpus.id_column else ()
         load = corpus.workload(1, shingle)
-        reader = OldReader(corpus.reader, columns)
+        reader = OldReader(corpus.reader, corpus.columns_read)
         return cls(reader, load, lambda rows: take_ids(corpus.ids(), rows), corpus)
 
     @classmethod
-    def of_run(cls, results: Results, shingle: ShingleSpec) -> EarlierDocuments:
+    def of_run(cls, results: Results) -> EarlierDocuments:
         """Return the kept documents of a run, in the order of its input.
 
         Raises:
@@ -56,10 +55,13 @@ class EarlierDocuments:
         if results.positions_of is not None:
             kept = kept[np.argsort(results.positions_of[kept])]
         reader = selection.input.reader
-        load = workload_of(reader.source, (), 1, shingle)
+        recipe = results.recipe
+        columns = () if recipe.within is None else (recipe.within,)
+        load = workload_of(reader.source, columns, 1, recipe.shingle)
         text = len(kept) * load.text // max(1, load.documents)
         load = replace(load, documents=len(kept), text=text, columns=ids.nbytes)
-        return cls(OldReader(reader, (), selection), load, lambda r: take_ids(ids, kept[r]))
+        of_kept = OldReader(reader, columns, selection)
+        return cls(of_kept, load, lambda rows: take_ids(ids, kept[rows]))
 
 
 class OldReader(Reader):
@@ -129,7 +131,7 @@ class OldPartition(Partition):
     Args:
         partition: It, as a part of the input.
         columns: Those that are read besides the texts, whatever is asked for.
-        rows: int64[], ascending: its documents, of which only the texts are read; None for all.
+        rows: int64[], ascending: its documents; None for all.
         documents: Of the partition as a part of the input, where there are ``rows``.
     """
 
@@ -146,8 +148,11 @@ class OldPartition(Partition):
     def parsed(self, columns: tuple[str, ...] | None) -> Documents:
         if self._rows is None:
             return self._partition.read(self._columns)
+        found = pa.table({})
+        if self._columns:
+            found = self._partition.read(self._columns).columns.take(array_of(self._rows))
         texts = as_text(self._partition.texts(self._rows, self._documents))
-        return Documents(texts, pa.table({}), 0)
+        return Documents(texts, found, 0)
 
     def texts(self, rows: np.ndarray, count: int) -> pa.LargeStringArray:
         if self._rows is None:

@@ -25,6 +25,7 @@ from neardup.deduplication.local import note_sizes, scratch_of, sketch_all
 from neardup.deduplication.warming import Warming
 from neardup.memory_plan import COMPILER, DOCUMENT, MemoryPlan, Workload, plan_memory
 from neardup.recipe import Recipe
+from neardup.sketch.document_groups import groups_of, note_on_groups
 from neardup.state import open_store
 from neardup.state.band_store import Header
 from neardup.threads import Pool
@@ -126,6 +127,9 @@ class Both:
         columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.extra}
         table, new = pa.table(columns), metadata.documents - old
         notes = self._text_notes() + ([] if self.only else order_notes(table, spec))
+        if (within := self.recipe.within) is not None:
+            none = int(np.count_nonzero(groups_of(corpus.column(within), within) == 0))
+            notes += note_on_groups(none, within)
         rank = np.arange(metadata.documents, dtype=np.int32)
         if new and not self.only:
             rank[old:] = old + keep_order(table, new, spec, document_order(table, spec))

@@ -79,7 +79,10 @@ class Comparing:
     def run(self) -> RunAnswer:
         spec, corpus, rank = self.spec, self.corpus, self.rank
         documents = corpus.documents
+        self.groups: np.ndarray | None = None
         with self.clock.stage("equal documents", documents):
+            if (within := self.recipe.within) is not None:
+                self.groups = corpus.groups(within, self.scratch)
             filled = np.flatnonzero(corpus.tokens).astype(np.int32)
             identity = corpus.hashes
             if spec.only_same:
@@ -88,6 +91,7 @@ class Comparing:
             docs = filled[:0] if spec.only_same else filled[first[filled] == filled]
             if spec.keep != "first" or spec.order_by is not None:
                 docs = docs[np.argsort(rank[docs])]
+        without_group = 0 if self.groups is None else int(np.count_nonzero(self.groups == 0))
         answer = RunAnswer(
             first,
             self.scratch.filled(documents, np.int32, -1),
@@ -98,7 +102,7 @@ class Comparing:
             None,
             {
                 "documents": documents,
-                "empty": documents - len(filled),
+                "empty": documents - len(filled) - without_group,
                 "short": int(((corpus.tokens > 0) & (corpus.tokens < spec.shingle.n)).sum()),
                 "tokens": int(corpus.tokens.sum(dtype=np.int64)),
                 "shingles": int(corpus.shingles.sum(dtype=np.int64)),
@@ -107,6 +111,8 @@ class Comparing:
                 **Skipped.total(corpus.skipped).counts(),
             },
         )
+        if self.groups is not None:
+            answer.counts["without_group"] = without_group
         if self.recipe.num_bands:
             self._choose(answer)
         else:
@@ -169,8 +175,9 @@ class Comparing:
         """Read the texts of those again and make their shingle sets."""
         answer.counts["compared_documents"] = len(answer.docs)
         with self.clock.stage("shingle sets", len(answer.docs)) as advance:
-            tokeniser = Tokeniser(self.recipe.shingle)
-            builder = SetBuilder(self.corpus, answer.docs, tokeniser, self.scratch)
+            tokeniser = Tokeniser(self.recipe.shingle, grouped=self.groups is not None)
+            given = self.corpus, answer.docs, tokeniser, self.scratch, self.groups
+            builder = SetBuilder(*given)
             sets = builder.build(self.reader, self.pool, advance)
         self.clock.sizes["shingle sets"] = sets.values.nbytes
         return sets

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from neardup.deduplication.clock import Clock
 from neardup.deduplication.documents.ordering import keep_column
 from neardup.io.source import Source
@@ -25,6 +27,8 @@ class Job:
     output: Mapping[str, Any] = field(default_factory=dict)  # how the clean corpus is written
     recipe: Recipe | None = None  # to use instead of choosing bands
     sketches: BandStore | None = None  # of all documents by that recipe, open; they are reused
+    asked: Spec | None = None  # the spec before boilerplate was found; None if none was looked for
+    boilerplate: pa.Table | None = None  # its table
 
     @property
     def source(self) -> Source:
@@ -38,7 +42,7 @@ class Job:
         """The fields of the manifest, which are equal in a run that can be resumed by this job."""
         return {
             **self.input.identity(),
-            "spec": self.spec.as_dict(),
+            "spec": (self.asked or self.spec).as_dict(),
             "output": dict(self.output),
             "store": self.resources.public_store,
             "run": self.resources.run,
@@ -46,6 +50,6 @@ class Job:
 
 
 def needed_columns(spec: Spec, id_column: str | None) -> tuple[str, ...]:
-    """Return the columns that a run needs besides the texts: ids, and the columns of the order."""
-    names = (id_column, keep_column(spec), spec.order and spec.order.column)
+    """Return the columns that a run needs besides the texts: ids, keep order and groups."""
+    names = (id_column, keep_column(spec), spec.order and spec.order.column, spec.within)
     return tuple(dict.fromkeys(name for name in names if name))

@@ -35,7 +35,7 @@ from neardup.deduplication.documents.metadata import (
 from neardup.deduplication.documents.ordering import document_order, keep_order, require_stored
 from neardup.deduplication.job import Job
 from neardup.deduplication.keys import BandKeys
-from neardup.deduplication.reading import Reader
+from neardup.deduplication.reading import Reader, as_compared
 from neardup.deduplication.warming import Warming
 from neardup.files.scratch import Disk, Scratch, Slabs
 from neardup.io.source import Documents, Partition
@@ -92,9 +92,10 @@ class Outcome:
         return found
 
 
-def run(job: Job) -> Outcome:
+def run(job: Job, reader: Reader | None = None) -> Outcome:
+    """Run a job; ``reader`` has gone through its source before."""
     with closing(Warming(job.spec)) as warming:
-        return _run(job, Reader(job.source), warming)
+        return _run(job, reader or Reader(job.source), warming)
 
 
 def _run(job: Job, reader: Reader, warming: Warming) -> Outcome:
@@ -277,7 +278,7 @@ class _Sketching:
             self._free -= size if fits else 0
         if fits:
             self._reader.cached[number] = documents
-        sketches = self._sketcher(documents.text)
+        sketches = self._sketcher(as_compared(documents, self._sketcher.recipe.within))
         part = about_partition(self._job, partition, documents, sketches)
         return number, part, np.ascontiguousarray(sketches.keys.T)
 

@@ -15,8 +15,30 @@ from neardup.io.formats.json_text import common_schema
 from neardup.io.source import Documents, Partition, Source
 from neardup.kernels.jaccard import Sets
 from neardup.match.verifying import SET_WORDS, make_sets
+from neardup.sketch.document_groups import groups_of, with_groups
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
+
+
+def as_compared(documents: Documents, within: str | None) -> pa.LargeStringArray:
+    """Return the texts of documents as a recipe with that column takes them."""
+    if within is None:
+        return documents.text
+    return with_groups(documents.text, groups_of(documents.columns.column(within), within))
+
+
+def compared_again(
+    partition: Partition, rows: np.ndarray, count: int, within: str | None
+) -> pa.LargeStringArray:
+    """Return the texts of some documents, read again, likewise; see `Partition.texts`."""
+    texts = partition.texts(rows, count)
+    return texts if within is None else with_groups(texts, groups_again(partition, rows, within))
+
+
+def groups_again(partition: Partition, rows: np.ndarray, within: str) -> np.ndarray:
+    """Return uint64[rows]: the groups of some documents, read again; see `groups_of`."""
+    column = partition.read((within,)).columns.column(within)
+    return groups_of(column.take(array_of(rows)), within)
 
 
 class PartitionRows(NamedTuple):
@@ -96,13 +118,19 @@ class Reader:
 class SetBuilder:
     """Reads the texts of some documents again and makes their sets.
 
-    ``positions``, int32[m], are in keep order.
+    ``positions``, int32[m], are in keep order; ``groups``, uint64[documents], those of all
+    documents, where the tokeniser takes them.
     """
 
     def __init__(
-        self, corpus: CorpusMetadata, positions: np.ndarray, tokeniser: Tokeniser, scratch: Scratch
+        self,
+        corpus: CorpusMetadata,
+        positions: np.ndarray,
+        tokeniser: Tokeniser,
+        scratch: Scratch,
+        groups: np.ndarray | None = None,
     ) -> None:
-        self._corpus, self._tokeniser = corpus, tokeniser
+        self._corpus, self._tokeniser, self._groups = corpus, tokeniser, groups
         self._number = scratch.filled(corpus.documents, np.int32, -1)
         self._number[positions] = np.arange(len(positions), dtype=np.int32)
         # Capacity for a shingle of each document, repetitions included, in the order of the input.
@@ -129,7 +157,10 @@ class SetBuilder:
         positions = selected.first + selected.rows
         low = int(np.searchsorted(self._in_order, positions[0]))
         start = int(self._starts[low])
-        found = make_sets(self._tokeniser.sets(reader.texts(selected)))
+        texts = reader.texts(selected)
+        if self._groups is not None:
+            texts = with_groups(texts, self._groups[positions])
+        found = make_sets(self._tokeniser.sets(texts))
         self._sets.values[start : start + len(found.values)] = found.values
         numbers = self._number[positions]
         self._sets.begin[numbers] = start + found.begin

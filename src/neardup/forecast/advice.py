@@ -19,11 +19,13 @@ _CUT = 0.01
 #: Density is reported where so many documents share a bucket with another one, and each has so many
 #: others in its buckets of a band on average, as a number and as a share of all.
 _COMPARED, _OTHERS, _DENSITY = 0.8, 10, 0.02
+#: Of so many documents or more, a cluster of a larger share than this is named.
+_MANY, _MOST = 20, 0.5
 
 
 @dataclass(frozen=True)
 class Advice:
-    kind: str  # ``empty``, ``short``, ``long shingle``, ``cut words``, ``dense`` or ``many``
+    kind: str  # ``empty``, ``short``, ``long shingle``, ``cut words``, ``boilerplate`` ...
     text: str
     value: float  # the number that it is about
 
@@ -57,6 +59,14 @@ def advice(outcome: Outcome, texts: pa.LargeStringArray, total: int) -> Iterator
             text = f"in {_percent(cut)} of the texts a hyphen cuts a word at a line end, and the "
             text += "halves are compared as two words; `join_hyphens` joins them"
             yield Advice("cut words", text, cut)
+    largest = counts["largest_cluster"]
+    if documents >= _MANY and largest > _MOST * documents:
+        text = (
+            f"{_percent(largest / documents)} of the documents are in one cluster; if they share "
+        )
+        text += "boilerplate, such as letterheads or menus, `boilerplate`=N compares the rest, and "
+        text += "`within`=COLUMN compares documents of one group only"
+        yield Advice("boilerplate", text, largest / documents)
     if density := _density(outcome):
         share = _percent(density)
         text = f"nearly all documents share buckets, each with {share} of the others in each band, "
@@ -86,7 +96,8 @@ def one_word_changed(tokens: float, n: int) -> float:
 def _density(outcome: Outcome) -> float:
     """Return the share of the others that a document shares a bucket with; 0 if it is low."""
     counts, bands = outcome.answer.counts, outcome.recipe.num_bands
-    documents = counts["documents"] - counts["empty"] - counts["equal_tokens"]
+    none = counts["empty"] + counts.get("without_group", 0)
+    documents = counts["documents"] - none - counts["equal_tokens"]
     if not bands or counts["compared_documents"] < _COMPARED * documents:
         return 0.0
     others = 2 * counts["candidates"] / bands / max(1, documents)

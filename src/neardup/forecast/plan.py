@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from neardup.arrays import array_of
 from neardup.deduplication.beginning import Head, recipe_of
 from neardup.deduplication.clock import Clock
 from neardup.deduplication.job import Job
@@ -32,6 +33,7 @@ from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import Resources
 from neardup.recipe import Recipe
 from neardup.sketch.bands import candidate_probability
+from neardup.sketch.document_groups import group_values
 from neardup.sketch.texts import as_text
 from neardup.threads import Pool
 from neardup.tuning import TUNING
@@ -171,7 +173,7 @@ def _recall(job: Job, recipe: Recipe) -> float:
 class _Looked(NamedTuple):
     sample: str
     complete: bool  # all of the source was read
-    texts: pa.LargeStringArray  # some of each partition
+    texts: pa.Table  # some of each partition: ``text``, and the column of the groups
     documents: int  # of all of them
     text: int  # bytes
     columns: int  # bytes
@@ -193,11 +195,15 @@ def _look(job: Job, head: Head, pool: Pool, most: int) -> _Looked:
         first = max((len(found.text) for found in head.read), default=0)
         numbers = _spread_order(len(known), -(-limit // max(1, first)))
         parts = (known[number] for number in numbers)
-    texts: list[pa.LargeStringArray] = []
+    texts: list[pa.Table] = []
+    within = job.spec.within
     documents = text = columns = size = partition = rows = 0
     reads = pool.ordered(lambda part: (part.read(job.needed), part.size), parts, most)
     for found, of in reads:
-        texts.append(found.text)
+        columns_of: dict[str, Any] = {"text": found.text}
+        if within is not None:
+            columns_of[within] = group_values(found.columns.column(within), within)
+        texts.append(pa.table(columns_of))
         documents, text = documents + len(found.text), text + found.text.nbytes
         columns, size = columns + found.columns.nbytes, size + of
         partition = max(partition, found.text.nbytes + found.columns.nbytes)
@@ -210,10 +216,10 @@ def _look(job: Job, head: Head, pool: Pool, most: int) -> _Looked:
         complete = True
     scale = 1.0 if complete else max(1.0, (source.total_bytes or 0) / max(1, size))
     share = min(1.0, limit / max(1, documents), TUNING.sampled_text / max(1, text))
-    sampled = pa.concat_arrays([part.slice(0, math.ceil(len(part) * share)) for part in texts])
+    sampled = pa.concat_tables([part.slice(0, math.ceil(len(part) * share)) for part in texts])
     sample = "spread" if spread or complete else "head"
     about = documents, text, columns, scale, partition, rows
-    return _Looked(sample, complete, as_text(sampled), *about)
+    return _Looked(sample, complete, sampled.combine_chunks(), *about)
 
 
 def _memory_for(job: Job, recipe: Recipe, head: Head, threads: int) -> tuple[int, int]:
@@ -256,9 +262,9 @@ def _measured(job: Job, looked: _Looked, size: int) -> Outcome:
     """Run on so many of the texts in memory."""
     last = len(looked.texts) - 1
     docs = np.unique(np.linspace(0, last, min(size, last + 1)).astype(np.int64))
-    table = pa.table({"text": as_text(looked.texts.take(docs))})
+    table = looked.texts.take(array_of(docs))
     spec = job.spec.replace(keep="first", order_by=None)
-    source = open_source(table, Columns())
+    source = open_source(table, Columns(extra=() if spec.within is None else (spec.within,)))
     clock = Clock(job.clock.listener)
     return run(Job(OpenInput(source, {}), spec, job.resources, clock, recipe=job.recipe))
 
@@ -266,7 +272,7 @@ def _measured(job: Job, looked: _Looked, size: int) -> Outcome:
 def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan:
     counts, recipe, spec = outcome.answer.counts, outcome.recipe, job.spec
     tokens, sampled = outcome.corpus.tokens, outcome.corpus.documents
-    filled = sampled - counts["empty"]
+    filled = sampled - counts["empty"] - counts.get("without_group", 0)
     different = filled - counts["equal_tokens"]
     compared = Share.of(counts["compared_documents"], different)
     read = looked.documents, looked.text, looked.columns
@@ -311,5 +317,5 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         threads=threads,
         disk=round(output + documents * _METADATA + memory.keys + columns + sets),
         disk_output=output,
-        warnings=tuple(advice(outcome, looked.texts, documents)),
+        warnings=tuple(advice(outcome, as_text(looked.texts["text"]), documents)),
     )

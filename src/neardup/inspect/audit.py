@@ -166,7 +166,7 @@ def _memory_check(results: Results, sample: int, memory: int | None, threads: in
     char = results.recipe.shingle.unit == "char"
     load = Workload(results.documents, 0, results.ids.nbytes, num_bands, threads, char)
     plan = plan_memory(load, memory)
-    filled = max(1, results.documents - int(counts["empty"]))
+    filled = max(1, results.documents - results.compared_with_none)
     documents = min(2 * sample, filled)
     each_document = _SAMPLED + COUNTER_BYTES + threads * _PER_THREAD + _KEY * num_bands
 
@@ -217,7 +217,7 @@ class _Sample:
 def _draw(tables: _Tables, corpus: CorpusSearch, sample: int, seed: int, check: _Check) -> _Sample:
     """Draw documents that are not empty, and make their sets and those of their kept ones."""
     kept, documents = tables.kept, len(tables.kept)
-    empty = int(tables.results.record["counts"]["empty"])
+    empty = tables.results.compared_with_none
     order = np.random.Generator(np.random.PCG64(seed)).permutation(documents)
     drawn = []
     for docs in (order, order[kept[order]]):
@@ -246,7 +246,7 @@ class _AuditSearch:
         # As far down as the curve goes.
         self.lowest = min(0.1, self._threshold)
         self.queries = ExactSearch(sample.sets)
-        self._keys = corpus.keys(sample.sets, np.arange(len(sample.docs)))
+        self._keys = corpus.keys(sample.sets, np.arange(len(sample.docs)), sample.docs)
         self._tally = Tally(len(sample.docs), self._threshold, self.lowest, self._recipe)
         self._missed, self._left = PairList(), PairList()
         self._has_kept_neighbour = np.zeros(len(sample.docs), dtype=np.bool_)
@@ -261,7 +261,8 @@ class _AuditSearch:
         shared = np.ones(len(a), dtype=np.bool_)
         if self._recipe.num_bands:
             new = np.diff(doc, prepend=-1) > 0  # they ascend
-            keys, rows = self._corpus.keys(sets, doc[new]), np.cumsum(new) - 1
+            keys = self._corpus.keys(sets, doc[new], numbers[doc[new]])
+            rows = np.cumsum(new) - 1
             for low in range(0, len(a), 1 << 16):
                 batch = slice(low, low + (1 << 16))
                 shared[batch] = (self._keys[query[batch]] == keys[rows[batch]]).any(axis=1)
@@ -285,7 +286,7 @@ class _AuditSearch:
     def findings(self) -> dict[str, Any]:
         """Return the fields of an `Audit`, but for those about the audit itself."""
         results, sample, tally = self._tables.results, self._sample, self._tally
-        documents, empty = results.documents, int(results.record["counts"]["empty"])
+        documents, empty = results.documents, results.compared_with_none
         bands, rows = self._recipe.num_bands, self._recipe.rows
         drawn, kept_drawn = int(sample.of_all.sum()), int(sample.of_kept.sum())
         kept = int(self._tables.kept.sum()) - empty

@@ -28,6 +28,7 @@ class Comparison:
         containment_b: Share of the second one's shingles that the first has.
         equal: ``"bytes"`` if the texts are the same, ``"tokens"`` if their tokens are; else None.
         n: Tokens in a shingle.
+        other_group: Whether they are of different groups, whose documents are not compared.
     """
 
     similarity: float
@@ -41,15 +42,18 @@ class Comparison:
     equal: Literal["bytes", "tokens"] | None
     threshold: float
     n: int
+    other_group: bool = False
 
     @property
     def duplicates(self) -> bool:
         """Whether the similarity reaches the threshold; a text without tokens has none."""
-        return self.similarity >= self.threshold
+        return self.similarity >= self.threshold and not self.other_group
 
     @property
     def note(self) -> str:
         """The reason of the similarity in short; empty where there is none to give."""
+        if self.other_group:
+            return "not compared: their groups differ, or one has none"
         few, many = sorted((self.tokens_a, self.tokens_b))
         if not few:
             which = "one text is" if many else "both texts are"

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from neardup.deduplication.reading import compared_again
 from neardup.io.source import Partition
 from neardup.kernels.jaccard import Sets
 from neardup.match.exact_search import ExactSearch, Similar
 from neardup.match.verifying import make_sets, taken
 from neardup.results.results import Results
+from neardup.sketch.document_groups import mix_groups, with_groups
 from neardup.sketch.sketcher import Signer, band_keys
 from neardup.sketch.texts import Ragged
 from neardup.sketch.tokenising import Tokeniser
@@ -27,19 +29,22 @@ class CorpusSearch:
     def __init__(self, results: Results, pool: Pool) -> None:
         self._results, self.pool = results, pool
         self._recipe = recipe = results.usable_recipe
-        self._tokeniser = Tokeniser(recipe.shingle)
+        self._tokeniser = Tokeniser(recipe.shingle, grouped=recipe.within is not None)
         self._signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
         order = results.positions_of
         self._number_at = None if order is None else np.argsort(order)
+        self._groups = results.groups(np.arange(results.documents), pool.threads)
 
-    def keys(self, sets: Ragged | Sets, rows: np.ndarray) -> np.ndarray:
-        """Return the band keys of some sets: uint64[rows, num_bands]."""
+    def keys(self, sets: Ragged | Sets, rows: np.ndarray, docs: np.ndarray) -> np.ndarray:
+        """Return the band keys of some sets, and of their documents: uint64[rows, num_bands]."""
         recipe = self._recipe
         keys = np.empty((len(rows), recipe.num_bands), dtype=np.uint64)
         for low in range(0, len(rows) if recipe.num_bands else 0, _SIGNED):
             batch = slice(low, low + _SIGNED)
-            signatures = self._signer(taken(sets, rows[batch]))
-            keys[batch] = band_keys(signatures, recipe.num_bands, recipe.rows)
+            chosen = taken(sets, rows[batch])
+            if self._groups is not None:
+                mix_groups(chosen, self._groups[docs[batch]])
+            keys[batch] = band_keys(self._signer(chosen), recipe.num_bands, recipe.rows)
         return keys
 
     def sets(self, docs: np.ndarray, check: Callable[[int], None] = lambda shingles: None) -> Sets:
@@ -50,7 +55,8 @@ class CorpusSearch:
         shingles = 0
 
         def read(partition: Partition, rows: np.ndarray, count: int) -> Ragged:
-            return self._tokeniser.sets(partition.texts(rows, count))
+            again = compared_again(partition, rows, count, self._recipe.within)
+            return self._tokeniser.sets(again)
 
         for part in self._results.at(ascending).visit(read, self.pool.threads):
             shingles += len(part.values)
@@ -79,10 +85,13 @@ class CorpusSearch:
             documents = cached.get(number) or partition.read(())
             if len(documents.text) != last - first:
                 raise self._results.changed()
-            sets = self._tokeniser.sets(documents.text)
             docs = np.arange(first, last)
             if self._number_at is not None:
                 docs = self._number_at[first:last]
+            text = documents.text
+            if self._groups is not None:
+                text = with_groups(text, self._groups[docs])
+            sets = self._tokeniser.sets(text)
             for similar in queries(sets, minimum):
                 look(similar, sets, docs)
             return last - first

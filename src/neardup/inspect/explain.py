@@ -1,7 +1,7 @@
 """Why a document was removed or kept, and how two documents of a run are related."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,9 @@ from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
 from neardup.sketch.baskets import sorted_lines
+from neardup.sketch.document_groups import with_groups
 from neardup.sketch.sketcher import Sketcher
+from neardup.sketch.texts import as_text
 from neardup.stages.exact import HOW, NEAR, counts_of_kinds
 from neardup.threads import check_threads
 from neardup.values.json_values import plain_id
@@ -45,10 +47,10 @@ class CommonBuckets:
     """Which buckets two documents share.
 
     None are needed for equal token sequences, which are put together before banding, and for a
-    join, which searches all pairs.
+    join, which searches all pairs. Documents of different groups share none.
     """
 
-    how: Literal["equal", "join", "bands", "none"]
+    how: Literal["equal", "join", "bands", "groups", "none"]
     bands: tuple[int, ...] = ()  # those in which they share one, from 1
     num_bands: int = 0
     probability: float = 1.0  # that two documents of their similarity share one
@@ -112,6 +114,8 @@ class Explanation(Shown):
             return f"removed: similarity {document.similarity:.4f} to {kept}"
         if many:
             return f"kept: {many:,} removed document{'s are' if many > 1 else ' is'} similar to it"
+        if document.form == "no group":
+            return "kept: it has no value in the column of the groups, and is compared with none"
         if document.form == "empty":
             return "kept: empty documents are never duplicates"
         if document.form == "short" and not self.only_same:
@@ -154,7 +158,9 @@ def explain(
         docs.append(int(duplicates[np.argmax(np.where(how == NEAR, near, how - 2.0))]))
     forms: Forms | None = None
     notes: tuple[str, ...] = ()
+    groups: np.ndarray | None = None
     try:
+        groups = results.groups(np.array(docs), threads)
         forms = forms_of(results.texts(np.array(docs), threads), results.usable_recipe.shingle)
     except InputError as error:
         if texts:
@@ -168,6 +174,8 @@ def explain(
             tokens = len(forms.tokens[row])
             long = tokens >= results.recipe.shingle.n
             form = "empty" if not tokens else "long" if long else "short"
+            if groups is not None and not groups[row]:
+                form = "no group"
         numbers = {"members": int(members.sum()), "members_kept": int((members & kept).sum())}
         values = numbers | table.slice(doc, 1).to_pylist()[0]
         shown.append(Document(doc=doc, doc_id=ids[doc].as_py(), tokens=tokens, form=form, **values))
@@ -176,7 +184,7 @@ def explain(
     comparison = buckets = None
     if forms is not None and rest:
         known = first.similarity if first.duplicate_of == rest[0].doc_id else edge
-        comparison, buckets = _pair(results, forms, known)
+        comparison, buckets = _pair(results, forms, known, groups)
         buckets = None if results.spec.only_same else buckets
     kinds = (*HOW, None)  # -1 is unknown
     together = cluster[duplicates] == cluster[docs[0]]
@@ -249,9 +257,13 @@ def _equal(results: Results, doc: int) -> np.ndarray:
     return np.concatenate(equal)
 
 
-def _pair(results: Results, forms: Forms, known: float | None) -> tuple[Comparison, CommonBuckets]:
+def _pair(
+    results: Results, forms: Forms, known: float | None, groups: np.ndarray | None
+) -> tuple[Comparison, CommonBuckets]:
     """Compare two documents; the similarity must be the one that the tables have."""
     recipe, found = results.recipe, compare_forms(forms, results.spec)
+    if groups is not None and (groups[0] != groups[1] or not groups[0]):
+        return replace(found, other_group=True), CommonBuckets("groups")
     if known is not None and abs(known - found.similarity) > _SAME:
         what = f"{results.name}: a similarity computed now differs from the stored one"
         why = "the input or the library that normalises texts has changed"
@@ -260,7 +272,8 @@ def _pair(results: Results, forms: Forms, known: float | None) -> tuple[Comparis
         return found, CommonBuckets("equal")
     if not recipe.num_bands:
         return found, CommonBuckets("join" if found.duplicates else "none")
-    keys = Sketcher(recipe)(forms.texts).keys
+    texts = as_text(forms.texts)
+    keys = Sketcher(recipe)(texts if groups is None else with_groups(texts, groups)).keys
     same = (keys[0] == keys[1]) & bool(found.tokens_a and found.tokens_b)
     bands = tuple((np.flatnonzero(same) + 1).tolist())
     probability = candidate_probability(found.similarity, recipe.num_bands, recipe.rows)

@@ -20,7 +20,7 @@ from neardup.spec import ShingleSpec, Spec, nearest
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-V = TypeVar("V", str, float)
+V = TypeVar("V", str, int, float)
 
 #: The name of a type in messages, and the types that are taken for it. A bool is no number.
 _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {

@@ -8,11 +8,14 @@ import numpy as np
 from neardup.deduplication.clock import Clock
 from neardup.deduplication.documents.order_notes import order_notes
 from neardup.deduplication.documents.text_notes import text_notes
+from neardup.deduplication.job import Job
 from neardup.deduplication.local import Outcome
 from neardup.io.source import Skipped
 from neardup.io.streams import input_notes
 from neardup.output.tables import id_type
+from neardup.sketch.document_groups import note_on_groups
 from neardup.state.about_work import about_work, bands_of
+from neardup.values.readable import counted
 
 
 def about_run(outcome: Outcome) -> dict[str, Any]:
@@ -30,11 +33,24 @@ def about_run(outcome: Outcome) -> dict[str, Any]:
         "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster == "bounded" else None,
         "bands": bands_of(recipe, job.spec.threshold),
         "counts": answer.counts,
-        "notes": [*_text_notes(outcome), *order_notes(outcome.corpus.columns, job.spec)],
+        "notes": [
+            *_text_notes(outcome),
+            *_note_on_boilerplate(job),
+            *order_notes(outcome.corpus.columns, job.spec),
+            *note_on_groups(answer.counts.get("without_group", 0), recipe.within),
+        ],
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
         "store": outcome.store,
     }
+
+
+def _note_on_boilerplate(job: Job) -> list[str]:
+    if job.boilerplate is None:
+        return []
+    texts = counted(job.boilerplate.num_rows, "text")
+    many = f"{job.spec.boilerplate:,} documents or more"
+    return [f"boilerplate: {texts} of 25 words or more in {many}, which were not compared"]
 
 
 def _text_notes(outcome: Outcome) -> list[str]:

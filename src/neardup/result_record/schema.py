@@ -68,6 +68,7 @@ class RecipeMembers(RecordPart):
     seed: Number
     num_bands: Count
     rows: Count
+    within: str | None
     versions: RecipeVersions
 
     def __post_init__(self) -> None:
@@ -233,6 +234,7 @@ class DedupCounts(KeptCounts):
     clusters: Count
     clusters_of_two_or_more: Count
     largest_cluster: Count
+    without_group: Count | UnsetType = UNSET
     edges: Count | UnsetType = UNSET
 
 
@@ -266,11 +268,17 @@ class DedupRecord(OfCorpus):
         agree("tree_threshold", (self.tree_threshold is not None) == bounded, "spec.cluster")
         listed = spec.pairs == "all" or spec.cluster != "star"
         agree("counts.edges", (self.counts.edges is not UNSET) == listed, "spec.pairs")
+        grouped = spec.within is not None
+        has = self.counts.without_group is not UNSET
+        agree("counts.without_group", has == grouped, "spec.within")
         agree("candidates_by_band", len(self.candidates_by_band) in (0, bands), "recipe.num_bands")
         self.require_corpus("removed", self.output.removed)
         ordered, ending = spec.order_by is not None, self.output.tables
         self.require_tables({"clusters": True, "edges": listed}, "spec.pairs", ending)
         self.require_tables({"order": ordered}, "spec.order_by", ending)
+        if self.command == "dedup":
+            looked_for = spec.boilerplate > 0
+            self.require_tables({"boilerplate": looked_for}, "spec.boilerplate", ending)
 
 
 class AgainMembers(RecordPart):
@@ -496,6 +504,7 @@ class SparkCounts(KeptCounts):
     largest_cluster: Count
     tokens: Count
     shingles: Count
+    without_group: Count | UnsetType = UNSET
     edges: Count | UnsetType = UNSET
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from neardup.deduplication.local import Outcome
 from neardup.errors import SpecError
-from neardup.frame.command import Command, Made, TableParts
+from neardup.frame.command import Command, Each, Made, TableParts
 from neardup.frame.inputs import Input
 from neardup.frame.storage import SOURCE
 from neardup.io.outputs import check_output
@@ -22,9 +22,10 @@ from neardup.output.clean import CLEAN, REMOVED, CleanCorpus, Form
 from neardup.output.record import about_run
 from neardup.threads import Pool
 
-DEDUP = Command(
-    "dedup", "read and sketch", tuple(tables.TABLES), (CLEAN, REMOVED), TABLE_FORMATS, resumes=True
-)
+#: The table of texts that documents were compared without.
+BOILERPLATE = "boilerplate"
+_TABLES = (*tables.TABLES, BOILERPLATE)
+DEDUP = Command("dedup", "read and sketch", _TABLES, (CLEAN, REMOVED), TABLE_FORMATS, resumes=True)
 
 
 @contextmanager
@@ -34,15 +35,22 @@ def made_of(outcome: Outcome, writing: Writing, **more: Any) -> Iterator[Made]:
     names += [] if outcome.order is None else ["order"]
     names += [] if outcome.answer.edges is None else ["edges"]
     job, state = outcome.job, outcome.job.state
+    made = {name: _table(outcome, name) for name in names}
+    if job.boilerplate is not None:
+        made[BOILERPLATE] = TableParts(partial(_given, job.boilerplate))
     with Pool(outcome.threads) as pool:
         yield Made(
-            {name: _table(outcome, name) for name in names},
+            made,
             lambda: about_run(outcome) | ({} if state is None else {"disk": state.size()}) | more,
             pool,
             {step: _corpus(outcome, writing, pool, step) for step in _corpora(writing)},
             inputs={SOURCE: Input(outcome.reader, outcome.corpus.ends, job.input.how)},
             state=outcome,
         )
+
+
+def _given(table: pa.Table, each: Each) -> Iterator[pa.Table]:
+    yield table
 
 
 def _table(outcome: Outcome, name: str) -> TableParts:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of, strings_of
 from neardup.deduplication.documents.identifiers import id_array
-from neardup.deduplication.reading import Reader
+from neardup.deduplication.reading import Reader, as_compared, groups_again
 from neardup.errors import InputError, NeardupError
 from neardup.files.given_path import GivenPath
 from neardup.frame.inputs import Input, Selection, changed
@@ -64,6 +64,12 @@ class Results:
     @property
     def documents(self) -> int:
         return int(self.record["counts"]["documents"])
+
+    @property
+    def compared_with_none(self) -> int:
+        """How many documents are empty, or without a group."""
+        counts = self.record["counts"]
+        return int(counts["empty"]) + int(counts.get("without_group", 0))
 
     # The tables.
 
@@ -208,6 +214,19 @@ class Results:
         positions = docs if self.positions_of is None else self.positions_of[docs]
         return self.input.texts(positions, threads)
 
+    def groups(self, docs: np.ndarray, threads: int | None = None) -> np.ndarray | None:
+        """Return uint64[docs]: the groups of documents, read again; None where there are none."""
+        within = self.recipe.within
+        if within is None:
+            return None
+        positions = docs if self.positions_of is None else self.positions_of[docs]
+        ascending, back = np.unique(positions, return_inverse=True)
+
+        def read(partition: Partition, rows: np.ndarray, count: int) -> np.ndarray:
+            return groups_again(partition, rows, within)
+
+        return np.concatenate([*self.at(ascending).visit(read, threads)])[back]
+
     def at(self, positions: np.ndarray) -> Selection:
         """Return some documents of the input; ``positions``, int64[], are ascending."""
         return self.input.at(positions)
@@ -241,12 +260,13 @@ class Results:
         reading = HowRead.of({**about, "partition_bytes": None, "private_ids": self.private_ids})
         opened = reading.open(source)
         sketcher = Sketcher(replace(self.usable_recipe, num_bands=0, rows=0))
-        name = opened.id_column
+        name, within = opened.id_column, self.recipe.within
+        columns = tuple(dict.fromkeys(each for each in (name, within) if each))
 
         def read(item: tuple[int, Partition]) -> "tuple[np.ndarray, list[pa.Array[Any]]]":
-            documents = item[1].read((name,) if name else ())
+            documents = item[1].read(columns)
             ids = id_array(documents.columns.column(name), name).chunks if name else []
-            return sketcher(documents.text).hashes, ids
+            return sketcher(as_compared(documents, within)).hashes, ids
 
         reader = Reader(opened)
         with Pool() as pool:

@@ -183,7 +183,7 @@ def recipe_for(spec: Spec) -> Recipe:
         documents = spec.documents or DOCUMENTS
         common = COMMON if spec.shingle.unit == "word" and spec.shingle.n > 2 else COMMON_SHORT
         num_bands, rows, _ = choose_bands(spec.threshold, spec.recall, documents, common)
-    return Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows)
+    return Recipe(spec.shingle, spec.scheme, spec.seed, num_bands, rows, within=spec.within)
 
 
 def advice_on_bands(spec: Spec, documents: int) -> str:

@@ -13,7 +13,7 @@ from neardup.kernels.text import signing
 from neardup.kernels.text.tokens import hash_tokens
 from neardup.recipe import Recipe
 from neardup.sketch.texts import Ragged, Texts, as_text, text_buffers
-from neardup.sketch.tokenising import Tokeniser, batches
+from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import SCHEMES, ShingleSpec, check_integer
 from neardup.tuning import TUNING
 
@@ -90,11 +90,14 @@ class Signer:
 
 
 class Sketcher:
-    """Turns texts into sketches; for many threads at once."""
+    """Turns texts into sketches; for many threads at once.
+
+    Texts begin with keys of their groups where the recipe has a column for these.
+    """
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self.tokeniser = Tokeniser(recipe.shingle)
+        self.tokeniser = Tokeniser(recipe.shingle, grouped=recipe.within is not None)
         self._signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
 
     def __call__(self, texts: Texts, sets: list[Ragged] | None = None) -> Sketches:
@@ -102,21 +105,23 @@ class Sketcher:
         text = as_text(texts, self.recipe.shingle.unit == "item")
         out = Sketches.empty(len(text), self.recipe.num_bands)
         hash_tokens(*text_buffers(text), out.contents)
-        data, offsets = self.tokeniser.normalise(text)
-        for first, last in batches(offsets):
-            tokens = self.tokeniser.documents(data, offsets[first : last + 1])
-            out.tokens[first:last] = tokens.offsets[1:] - tokens.offsets[:-1]
-            shingles = self.tokeniser.shingles(tokens, out.hashes[first:last])
-            out.shingles[first:last] = shingles.offsets[1:] - shingles.offsets[:-1]
+        for rows, tokens, groups in self.tokeniser.ranges(text):
+            out.tokens[rows] = tokens.offsets[1:] - tokens.offsets[:-1]
+            shingles = self.tokeniser.shingles(tokens, out.hashes[rows])
+            out.shingles[rows] = shingles.offsets[1:] - shingles.offsets[:-1]
             if self.recipe.shingle.bag:
                 shingles = self.tokeniser.to_sets(shingles)
             begin, ends = shingles.offsets[:-1], shingles.offsets[1:]
             sizes = (ends - begin).astype(np.int32)
-            fill_bitmaps(shingles.values, begin, sizes, False, out.bitmaps[first:last])
-            self._fill_keys(shingles, out.keys[first:last])
+            fill_bitmaps(shingles.values, begin, sizes, False, out.bitmaps[rows])
+            self._fill_keys(shingles, out.keys[rows])
             if sets is not None:
                 found = shingles if self.recipe.shingle.bag else self.tokeniser.to_sets(shingles)
+                found = self.tokeniser.apart(found, groups)
                 sets.append(Ragged(found.values.copy(), found.offsets))
+            if groups is not None:
+                out.hashes[rows] ^= groups[:, None]
+                out.keys[rows] ^= groups[:, None]
         return out
 
     def _fill_keys(self, shingles: Ragged, keys: np.ndarray) -> None:

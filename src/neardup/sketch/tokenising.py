@@ -12,6 +12,7 @@ from neardup.kernels.bits import LANES
 from neardup.kernels.text import shingling, signs
 from neardup.kernels.text import tokens as kernels
 from neardup.kernels.text.canonical import MEMORY, alphabet
+from neardup.sketch.document_groups import mix_groups, without_groups
 from neardup.sketch.ignoring import Ignored, join_hyphens
 from neardup.sketch.texts import (
     Ragged,
@@ -133,13 +134,17 @@ class Tokeniser:
     """Turns texts into tokens and shingles, batch by batch; for many threads at once.
 
     ``allocate`` makes working arrays of large documents; without it they are those of NumPy.
+    With ``grouped``, `ranges` and `sets` take texts that begin with keys of their groups.
     """
 
     def __init__(
-        self, spec: ShingleSpec, allocate: Callable[..., np.ndarray] | None = None
+        self,
+        spec: ShingleSpec,
+        allocate: Callable[..., np.ndarray] | None = None,
+        grouped: bool = False,
     ) -> None:
         check_shingle(spec)
-        self.spec = spec
+        self.spec, self._grouped = spec, grouped
         self.workspace = _Workspace(allocate)
         self._alphabet, self._sign = alphabet(spec.keep_case), signs.sign_table()
         self._lower = np.uint8(0 if spec.keep_case else 32)
@@ -167,6 +172,16 @@ class Tokeniser:
     def normalise(self, texts: Texts) -> tuple[np.ndarray, np.ndarray]:
         """Return (data uint8[], offsets int64[documents + 1]) of texts, ready for `tokens`."""
         return text_buffers(normalise(self.compared(texts), self.spec))
+
+    def ranges(self, texts: Texts) -> Iterator[tuple[slice, Ragged, np.ndarray | None]]:
+        """Yield some documents at a time, their tokens, valid until the next ones, and groups."""
+        groups = None
+        if self._grouped:
+            texts, groups = without_groups(as_text(texts, self.spec.unit == "item"))
+        data, offsets = self.normalise(texts)
+        for first, last in batches(offsets):
+            tokens = self.documents(data, offsets[first : last + 1])
+            yield slice(first, last), tokens, None if groups is None else groups[first:last]
 
     def word_batches(self, text: pa.LargeStringArray) -> Iterator[tuple[Ragged, kernels.Spans]]:
         """Yield the words of some documents at a time, as `tokens` does, and where they are."""
@@ -392,19 +407,28 @@ class Tokeniser:
 
     def to_sets(self, shingles: Ragged) -> Ragged:
         """Sort the shingles of each document into a set, in place."""
+        return self._sorted(shingles, self.spec.bag)
+
+    def apart(self, sets: Ragged, groups: np.ndarray | None) -> Ragged:
+        """Mix groups, uint64[documents], into sets, in place: two groups share no shingle."""
+        if groups is None:
+            return sets
+        mix_groups(sets, groups)
+        return self._sorted(sets, False)
+
+    def _sorted(self, shingles: Ragged, bag: bool) -> Ragged:
         longest = int(np.diff(shingles.offsets).max(initial=0))
         offsets = np.empty_like(shingles.offsets)
         scratch = self.workspace.array("sort", np.uint64, longest)
         counts = self.workspace.array("sort counts", np.int64, (1 << 16) + 1)
-        count = shingling.sort_sets(*shingles, self.spec.bag, scratch, counts, offsets)
+        count = shingling.sort_sets(*shingles, bag, scratch, counts, offsets)
         return Ragged(shingles.values[:count], offsets)
 
     def sets(self, texts: Texts) -> Ragged:
         """Return the set of shingles of each text: sorted 64-bit hashes, each once."""
-        data, offsets = self.normalise(texts)
         found = []
-        for first, last in batches(offsets):
-            sets = self.to_sets(self.shingles(self.documents(data, offsets[first : last + 1])))
+        for _, tokens, groups in self.ranges(texts):
+            sets = self.apart(self.to_sets(self.shingles(tokens)), groups)
             found.append(Ragged(sets.values.copy(), sets.offsets))
         return found[0] if len(found) == 1 else joined(found)
 

@@ -14,6 +14,7 @@ from neardup.spec import Spec
 
 #: Of unsigned numbers of 64 bits in Parquet, Spark makes decimals.
 _IDS = re.compile(r"string|bigint|int|smallint|tinyint|decimal\(\d+,0\)")
+_GROUPS = re.compile(rf"{_IDS.pattern}|boolean|date|timestamp.*|void")
 _RESULT = ("cluster", "kept", "duplicate_of", "similarity")
 #: Bytes of an id that is sent to all machines, in memory; and the limit of Spark for all.
 _ID_BYTES, _MOST_SENT = 100, 8 << 30
@@ -25,6 +26,8 @@ def check_columns(df: DataFrame, text: str, id: str, spec: Spec) -> None:
         hint = "run neardup dedup on one machine"
         raise SpecError("Apache Spark compares texts here, and the shingle is item", hint)
     check_types(df, text, id, {"keep": spec.keep_column} if spec.keep_column else {})
+    if spec.within is not None:
+        check_group(df, "within", spec.within)
     if id.lower() in _RESULT:
         message = f"`id` is {id!r}, which is also a column of the result"
         raise ColumnError(message, "give the column of the ids another name")
@@ -49,6 +52,17 @@ def check_types(df: DataFrame, text: str, id: str, ordered: Mapping[str, str]) -
     for name in ordered.values():
         if types[name].startswith(("array", "map", "struct", "variant")):
             raise ColumnError(f"column {name!r} of type {types[name]} can't be ordered")
+
+
+def check_group(df: DataFrame, setting: str, name: str) -> None:
+    """Raise ColumnError for a column of groups that is not there, or of a type that forms none."""
+    types = dict(df.dtypes)
+    if name not in types:
+        message = f"`{setting}` is {name!r}, and there is no such column"
+        raise ColumnError(message, f"there are {', '.join(types) or 'none'}")
+    if not _GROUPS.fullmatch(types[name]):
+        message = f"column {name!r} has values of type {types[name]}, which form no groups"
+        raise ColumnError(message, "cast it to integers or text")
 
 
 def check_same_types(df: DataFrame, old: DataFrame, names: Iterable[str]) -> None:

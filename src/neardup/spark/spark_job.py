@@ -73,6 +73,12 @@ class DedupFrames(SparkRun):
         kinds: Any = self.clusters.selectExpr(
             "count_if(how = 'same') same", "count_if(how = 'words') equal_words"
         )
+        counted: dict[str, Any] = texts.first().asDict() | kinds.first().asDict()
+        if (within := self.about["spec"]["within"]) is not None:
+            value = column(within)
+            none = self.df.select(f.count_if(value.isNull() | (value.cast("string") == "")))
+            counted["without_group"] = none.first()[0]
+            counted["empty"] -= counted["without_group"]
         groups = self.clusters.groupBy("cluster")
         sizes: Any = groups.agg(f.expr("count(*) size"), f.expr("count_if(kept) kept")).selectExpr(
             "sum(kept) kept",
@@ -82,7 +88,7 @@ class DedupFrames(SparkRun):
             "max(size) largest_cluster",
         )
         listed = {} if self.edges is None else {"edges": self.edges.count()}
-        found = texts.first().asDict() | kinds.first().asDict() | sizes.first().asDict() | listed
+        found = counted | sizes.first().asDict() | listed
         return {**self.about, "counts": {name: count or 0 for name, count in found.items()}}
 
 
@@ -140,12 +146,12 @@ def find(job: SparkJob, spec: Spec) -> DedupFrames:
     df = checks.with_columns(job.df, text, id)
     checks.check_columns(df, text, id, spec)
     given, kind = df, dict(df.dtypes)[id]
-    name = spec.keep_column
-    df = df.select(*map(column, dict.fromkeys([id, text, name or text])))
+    columns = [name for name in (id, text, spec.within) if name]
+    df = df.select(*map(column, dict.fromkeys([*columns, spec.keep_column or text])))
     if against is not None:
         against = checks.with_columns(against, text, id, kind)
         checks.check_columns(against, text, id, spec.replace(keep="first"))
-        df = steps.with_old(df, against.select(*map(column, dict.fromkeys([id, text]))))
+        df = steps.with_old(df, against.select(*map(column, dict.fromkeys(columns))))
     recipe = steps.recipe_of(spec)
     steps.check_executors(df.sparkSession)
     ids = checks.check_ids(df, id, df.columns[1:] if job.checkpoint else [], job.private_ids)

@@ -33,8 +33,8 @@ def recipe_of(spec: Spec) -> Recipe:
 
     SpecError if a setting is not for a cluster.
     """
-    refused = {"method": "lsh", "max_bucket": None, "order_by": None, "only_same": False}
-    for name, default in refused.items():
+    refused: dict[str, Any] = {"method": "lsh", "max_bucket": None, "order_by": None}
+    for name, default in (refused | {"only_same": False, "boilerplate": 0}).items():
         if (value := getattr(spec, name)) != default:
             raise SpecError(f"`{name}` is {value!r}, which is not for Spark", "leave it out")
     if spec.cluster == "louvain":
@@ -68,12 +68,18 @@ def sketch(df: DataFrame, spec: Spec, text: str = "text", id: str = "id") -> Dat
     columns += [f.col(OLD).alias("old")] if OLD in df.columns else []
     best = spec.keep_column
     columns += [ordered_by(df, best).alias("best")] if best else []
-    given = df.select(*columns, column(text).alias("text"))
-    kinds = [f"{name} {kind}" for name, kind in given.dtypes[:-1]]
+    kinds = [f"{name} {kind}" for name, kind in df.select(*columns).dtypes]
+    given = df.select(*columns, *_compared(spec, text))
     kinds += ["best long"] if spec.keep == "longest" else []
     made = "tokens int, shingles int, content long, hash binary, bitmap binary, keys binary"
     recipe = recipe_of(spec)
     return mapped(given, workers.sketch, ", ".join([*kinds, made]), spec=spec, recipe=recipe)
+
+
+def _compared(spec: Spec, text: str) -> list[Column]:
+    """Return the text of documents, and their group where they have one."""
+    group = [] if spec.within is None else [column(spec.within).alias("group")]
+    return [*group, column(text).alias("text")]
 
 
 def _number_of(id: Column) -> Column:
@@ -150,7 +156,7 @@ def shingle_sets(
 
     The ids of these are sent to all machines, and not the texts to the ids.
     """
-    texts = df.select(column(id).alias("id"), column(text).alias("text"))
+    texts = df.select(column(id).alias("id"), *_compared(spec, text))
     roots = candidates.select("id", f.col("root").alias("doc"))
     chosen = texts.join(f.broadcast(roots), "id")
     schema = f"root long, id {dict(texts.dtypes)['id']}, set binary"

@@ -66,7 +66,7 @@ def sketch(batches: Batches, spec: Spec, recipe: Recipe) -> Rows:
     """Turn ``text`` to sketches. Other columns stay: ``doc``, ``id``, and that of `keep`."""
     for batch in batches:
         columns: dict[str, Any] = {n: batch.column(n) for n in batch.schema.names}
-        text = columns.pop("text")
+        text, _ = columns.pop("text"), columns.pop("group", None)
         if spec.keep == "longest":
             columns["best"] = pc.fill_null(pc.utf8_length(text), 0).cast(pa.int64())
         (made,) = sketch_stage.sketch([batch], recipe)

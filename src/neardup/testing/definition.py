@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -154,9 +155,15 @@ def defined(
     filled = [p for p in order if sets[p]]
     keys: list[Any] = [["every"]] * len(texts)
     if recipe.num_bands:
-        found = Sketcher(recipe)(pa.array([t or "" for t in texts], pa.large_string()))
+        found = Sketcher(replace(recipe, within=None))(
+            pa.array([t or "" for t in texts], pa.large_string())
+        )
         keys = [list(enumerate(each)) for each in found.keys.tolist()]
     pairs = pairs_in_buckets([keys[p] for p in filled])
+    if spec.within is not None:
+        groups = [str(v) if v else None for v in documents[spec.within].to_pylist()]
+        of_filled = [groups[p] for p in filled]
+        pairs = {(a, b) for a, b in pairs if of_filled[a] and of_filled[a] == of_filled[b]}
     between = edges([sets[p] for p in filled], pairs, spec.threshold)
     stay = sum(position < old for position in filled)
     of, how = [-1] * len(texts), list[float | None]([None] * len(texts))

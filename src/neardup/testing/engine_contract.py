@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from neardup.errors import InputError, SpecError
-from neardup.spec import ShingleSpec, Spec
+from neardup.spec import METHODS, ShingleSpec, Spec
 from neardup.testing import small_corpora as corpora
 from neardup.testing.definition import Shingles, defined, shingles_of
 
@@ -167,6 +167,20 @@ class EngineContract(ABC):
         if self.accepts(spec):
             check(self.answer_after(old, batch, spec, tmp_path), batch, spec, old)
 
+    @pytest.mark.parametrize("method", METHODS)
+    def test_groups(self, method: str, tmp_path: Path) -> None:
+        """Only documents of one group are compared."""
+        documents, spec = corpora.similar_texts(), Spec(within="group", method=method)
+        if self.accepts(spec):
+            check(self.answer(documents, spec, tmp_path), documents, spec)
+
+    def test_groups_of_an_old_corpus(self, tmp_path: Path) -> None:
+        """They are those of the batch."""
+        documents, spec = corpora.similar_texts(), Spec(within="group")
+        old, batch = documents.slice(0, 150), documents.slice(150)
+        if self.accepts(spec):
+            check(self.answer_after(old, batch, spec, tmp_path), batch, spec, old)
+
     def test_ignored_text(self, tmp_path: Path) -> None:
         """The result of documents with ignored text is the result of those without it."""
         documents = corpora.similar_texts()
@@ -174,11 +188,11 @@ class EngineContract(ABC):
         check(self.answer(noisy, corpora.ignoring(), tmp_path), documents, Spec())
 
     def test_texts_without_words(self, tmp_path: Path) -> None:
-        """They are kept, and are no duplicates of each other."""
+        """Only equal signs are duplicates of each other."""
         texts = pa.array([None, "", " \n", "...", "?!", "?!"], pa.string())
         documents = pa.table({"id": range(len(texts)), "text": texts})
         answer = self.answer(documents, Spec(), tmp_path)
-        assert answer.documents["duplicate_of"].null_count == len(texts)
+        assert answer.documents["duplicate_of"].null_count == len(texts) - 1
 
     def test_refused_settings(self, setting: str, value: Any, tmp_path: Path) -> None:
         """The engine names the setting that it has not, and gives no other result."""

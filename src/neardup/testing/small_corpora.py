@@ -64,13 +64,19 @@ def _texts() -> list[str | None]:
 
 
 def similar_texts(kind: str = "int") -> pa.Table:
-    """Return 364 documents: ``id`` of a kind of `IDS`, ``text``, and ``quality`` as integers.
+    """Return 364 documents: ``id`` of a kind of `IDS`, ``text``, ``quality`` (int) and ``group``.
 
     There are pairs with a similarity near 0.7, exact copies, a family, short and empty texts.
     """
     texts = _texts()
-    quality = np.random.default_rng(5).integers(0, 40, len(texts))
-    return pa.table({"id": IDS[kind](len(texts)), "text": texts, "quality": pa.array(quality)})
+    rng = np.random.default_rng(5)
+    quality = rng.integers(0, 40, len(texts))
+    columns: dict[str, Any] = {
+        "text": texts,
+        "quality": pa.array(quality),
+        "group": _groups(rng, len(texts)),
+    }
+    return pa.table({"id": IDS[kind](len(texts)), **columns})
 
 
 def template_texts(documents: int) -> list[str]:
@@ -98,7 +104,7 @@ def noisy(documents: pa.Table) -> pa.Table:
             noise = (f"{rng.integers(1, 28)}.{rng.integers(1, 12)}.2020", f"#{rng.integers(10**6)}")
             words.insert(int(rng.integers(0, len(words) + 1)), noise[int(rng.integers(0, 2))])
         head = _HEAD.upper() if rng.random() < 0.5 else ""
-        return f"{head}; {' '.join(words)}"
+        return f"{head}\n{' '.join(words)}"
 
     texts = [with_noise(text) for text in documents.column("text").to_pylist()]
     return documents.set_column(documents.column_names.index("text"), "text", pa.array(texts))
@@ -139,7 +145,8 @@ def random_texts(rng: np.random.Generator, documents: int) -> list[str | None]:
 def random_documents(rng: np.random.Generator, documents: int) -> pa.Table:
     """Return random texts with ids in random order.
 
-    Columns are ``id`` (string), ``text``, ``quality`` (float64, with nulls), and ``rank`` (int64).
+    Columns are ``id`` (string), ``text``, ``quality`` (float64, with nulls), ``rank`` (int64), and
+    ``group`` (string, with nulls and empty ones).
     """
     ids = [f"id-{n:04}" for n in rng.permutation(documents)]
     quality = rng.integers(0, 5, documents).astype(float)
@@ -149,8 +156,13 @@ def random_documents(rng: np.random.Generator, documents: int) -> pa.Table:
             "text": pa.array(random_texts(rng, documents), pa.string()),
             "quality": pa.array(quality, mask=rng.random(documents) < 0.1),
             "rank": pa.array(rng.permutation(documents), pa.int64()),
+            "group": pa.array(_groups(rng, documents), pa.string()),
         }
     )
+
+
+def _groups(rng: np.random.Generator, documents: int) -> list[str | None]:
+    return [("a", "a", "a", "b", "b", "7", "", None)[k] for k in rng.integers(0, 8, documents)]
 
 
 def random_spec(rng: np.random.Generator) -> Spec:
@@ -169,6 +181,7 @@ def random_spec(rng: np.random.Generator) -> Spec:
         threshold=float(one_of(0.3, 0.5, 0.7, 0.7, 0.8, 1.0)),
         keep=one_of("first", "first", "longest", "max:quality", "min:quality"),
         order_by=one_of(None, None, None, *ORDERS),
+        within=one_of(None, None, "group"),
         method=one_of("lsh", "lsh", "lsh", "allpairs"),
         pairs=one_of("kept", "kept", "all"),
         cluster=one_of("star", "star", "star", "bounded", "components"),

@@ -113,6 +113,8 @@ def _headline(found: Explanation, this: str, that: str = "") -> str:
 
 
 def _headline_of_pair(pair: Comparison, this: str, that: str) -> str:
+    if pair.other_group:
+        return f"{this} and {that} are {pair.note}."
     both = f"{this} and {that} are"
     if not (pair.tokens_a and pair.tokens_b):
         return f"{both} not duplicates: {pair.note}."
@@ -150,7 +152,7 @@ def _edge(found: Explanation) -> str:
 
 def _described(document: Document, this: str) -> str:
     size = f", {counted(document.tokens, 'token')}" if document.tokens is not None else ""
-    form = f" ({document.form})" if document.form in ("empty", "short") else ""
+    form = f" ({document.form})" if document.form in ("empty", "short", "no group") else ""
     state, cluster = "kept", "the only one in its cluster"
     if not document.kept:
         of = name(document.duplicate_of)
@@ -195,6 +197,8 @@ def _notes_of_pair(pair: Comparison, this: str, that: str, shingle: str) -> Iter
 def _shared(buckets: CommonBuckets, threshold: float) -> str:
     if buckets.how == "equal":
         return "not needed: documents with equal words are put together before banding"
+    if buckets.how == "groups":
+        return "none: only documents of one group share any"
     if buckets.how == "join":
         return "not needed: all pairs were searched"
     if not buckets.num_bands:

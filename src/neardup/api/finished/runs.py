@@ -46,7 +46,7 @@ class ReclusterOptions(ResultOptions, ResumeOptions, ResourceOptions, total=Fals
     """Options of `DedupRun.recluster`."""
 
 
-class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges"]]):
+class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges", "boilerplate"]]):
     """Result of `neardup.dedup`, also on Apache Spark.
 
     Made by `neardup.dedup`, or by `neardup.open` from an output folder. Documents of a job on
@@ -61,6 +61,7 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges"]]):
         "clusters": "",
         "duplicates": "",
         "edges": "pairs were not listed: use pairs='all'",
+        "boilerplate": "it was not looked for: use boilerplate=N, or `neardup.passages`",
     }
 
     def __repr__(self) -> str:

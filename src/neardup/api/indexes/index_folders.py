@@ -61,9 +61,14 @@ def made_core(
 
     Raises:
         OutputError: There is something at the path, or it can't be written.
-        SpecError: Passages need words and texts, and there are none.
+        SpecError: Passages need words and texts, and there are none; or documents have groups.
         StoreError: The path is on a network file system.
     """
+    if recipe.within is not None:
+        raise SpecError(
+            f"`within` is {recipe.within!r}, and an index compares its documents with all texts",
+            "use an index for each group, or `neardup.against` with a run",
+        )
     folder = None if path is None else local_target(path)
     copies = None if passages is None else _copy_length(passages, recipe, texts)
     about: dict[str, Any] = {"recipe": recipe.as_dict(), "spec": spec.as_dict(), "texts": texts}
@@ -199,9 +204,9 @@ def settings_of_run(results: Results) -> tuple[Spec, Recipe]:
     Raises:
         RecipeError: It was clustered again at a threshold below that of its bands.
     """
-    check_similarity(results.spec, "this command")
-    # The first of similar documents is kept, and all are compared.
-    spec = results.spec.replace(keep="first", order_by=None, max_bucket=None)
+    # The first of similar documents is kept, all are compared, and boilerplate was found before.
+    spec = results.spec.replace(keep="first", order_by=None, max_bucket=None, boilerplate=0)
+    check_similarity(spec, "this command")
     try:
         return settings_of(
             spec, None, results.recipe, dict.fromkeys(("threshold", "recall", "shingle"))
@@ -229,7 +234,13 @@ def copy_index(core: Core, path: str | os.PathLike[str]) -> None:
 
 
 #: Settings of a run that an index has no others of.
-_FIRST = {"keep": "first", "order_by": None, "max_bucket": None, "only_same": False}
+_FIRST: dict[str, Any] = {
+    "keep": "first",
+    "order_by": None,
+    "max_bucket": None,
+    "only_same": False,
+    "boilerplate": 0,
+}
 
 
 def asked_spec(spec: Spec | None, preset: str | None, **given: Any) -> Spec:
@@ -268,7 +279,7 @@ def agreed_spec(asked: Spec, recipe: Recipe, given: set[str]) -> Spec:
                 f"the pairs at threshold {asked.threshold:g}; expected {asked.recall:.1%}",
                 "raise `threshold`, lower `recall`, or give a recipe for this threshold",
             )
-    return asked.replace(shingle=recipe.shingle)
+    return asked.replace(shingle=recipe.shingle, within=recipe.within)
 
 
 def is_power(durable: str) -> bool:

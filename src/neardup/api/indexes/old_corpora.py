@@ -71,8 +71,12 @@ def old_texts(about: dict[str, Any], opened: ExitStack) -> OldTexts:
     return of_index(opened.enter_context(Index.open(about["path"], readonly=True))._core)
 
 
-def open_corpus(old: object, reading: Reading, state: RunState | None) -> InputCorpus:
+def open_corpus(
+    old: object, reading: Reading, within: str | None, state: RunState | None
+) -> InputCorpus:
     """Open an old corpus that is sketched first; pipes are copied into the state of a run.
+
+    ``within`` is the column of its groups.
 
     Raises:
         InputError: It can't be used.
@@ -86,7 +90,8 @@ def open_corpus(old: object, reading: Reading, state: RunState | None) -> InputC
     try:
         with naming("old_"):
             how = how_read(reading).of_another(old)
-            return InputCorpus.open(old, how, (), state, "old-inputs")
+            columns = () if within is None else (within,)
+            return InputCorpus.open(old, how, columns, state, "old-inputs")
     except InputNotFoundError as error:
         error.hint = "name the folder of an index, the output of neardup dedup, or files"
         raise

@@ -17,7 +17,7 @@ from neardup.spec import ShingleSpec, Spec
 #: Options that do not go with --against.
 _NOT_AGAINST = {
     *("annotate", "clean", "compression", "tables", "keep_run", "store", "run"),
-    *("cluster", "tree_threshold", "pairs", "only_same"),
+    *("cluster", "tree_threshold", "pairs", "only_same", "boilerplate"),
 }
 _OF_CORPUS = ("old_text", "old_id", "old_input_format", "old_delimiter")
 _SETTINGS = {"preset", *(field.name for kind in (Spec, ShingleSpec) for field in fields(kind))}
@@ -45,6 +45,7 @@ _SETTINGS = {"preset", *(field.name for kind in (Spec, ShingleSpec) for field in
 @o.input_options
 @o.spec_options
 @o.shared(Spec, "only_same", group=o.KEPT)
+@o.shared(Spec, "boilerplate")
 @o.store_options
 @o.resource_options
 @o.json_option

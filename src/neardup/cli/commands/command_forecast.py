@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from neardup.deduplication.job import Job
 
 
-_GROUPS = ("within", "across")
-
-
 @o.grouped("neardup plan shards/ --preset clinical --memory 4GB")
 @o.inputs_argument
 @o.input_options
@@ -35,7 +32,7 @@ _GROUPS = ("within", "across")
     type=int,
     help="Instead estimate what neardup passages would do, with runs of L words.",
 )
-@o.shared(PassageSpec, *_GROUPS, group=o.OTHER, help="With --passages, as there.")
+@o.shared(PassageSpec, "across", group=o.OTHER, help="With --passages, as there.")
 @o.json_option
 def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
     """Estimate duplicates, memory and disk before running.
@@ -48,19 +45,18 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
     the exit code is 1 if there are any. Ids are not compared with each other.
 
     With --passages, the share of copied words of the sample, memory, temporary disk and a time.
-    --order-by, --stem, --keep-case, --nfkc, --strip-accents and --join-hyphens mean the same there
-    as in neardup passages.
+    --order-by, --within, --stem, --keep-case, --nfkc, --strip-accents and --join-hyphens mean the
+    same there as in neardup passages.
     """
     from neardup.deduplication.clock import Clock
     from neardup.forecast.plan import plan
 
-    words, groups = options.pop("passages"), [options.pop(name) for name in _GROUPS]
-    check = options.pop("check")
+    words, across, check = (options.pop(name) for name in ("passages", "across", "check"))
     if words is not None:
-        _plan_passages(inputs, words, json_, options, groups)
+        _plan_passages(inputs, words, json_, options, across)
         return
-    if any(groups):
-        raise SpecError("--within and --across are of --passages", "add --passages L")
+    if across:
+        raise SpecError("--across is of --passages", "add --passages L")
     if check:
         options["clean"] = False  # nothing is written
         _check(o.request_of(inputs, options, Clock()).job(), json_)
@@ -74,15 +70,15 @@ def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
 
 
 def _plan_passages(
-    inputs: tuple[str, ...], words: int, as_json: bool, options: dict[str, Any], groups: list[Any]
+    inputs: tuple[str, ...], words: int, as_json: bool, options: dict[str, Any], across: str | None
 ) -> None:
     from neardup.corpora.corpus import InputCorpus
     from neardup.deduplication.clock import Clock
     from neardup.forecast.passage_plan import PassageLimits, plan_passages
     from neardup.views.text.plan_text import render_passages
 
-    names = ("order_by", "stem", *FORMS)
-    asked = {name: options[name] for name in names} | dict(zip(_GROUPS, groups, strict=True))
+    names = ("order_by", "within", "stem", *FORMS)
+    asked = {name: options[name] for name in names} | {"across": across}
     spec = PassageSpec(words, **asked)
     request = o.request_of(inputs, options, Clock())
     corpus = InputCorpus.open(request.source, request.reading, spec.columns)

@@ -25,6 +25,7 @@ from neardup.options.option_groups import Resources, Writing
 @o.compared("--preset [web|clinical]", help="50 or 10 words, unless --words is given.")
 @o.shared(PassageSpec, but=("words",))
 @o.out_option
+@o.of_output("--no-text", help="Leave the texts of boilerplate out of its table.")
 @o.of_output("--by COLUMN", help="List the totals by its values too, as of an author.")
 @o.shared(Writing, "format", "compression", "overwrite", "resume", "work")
 @o.shared(CutSpec, "annotate", group=o.OUTPUT)
@@ -44,11 +45,13 @@ def passages(inputs: tuple[str, ...], out: str, json_: bool, quiet: bool, **opti
     """
     from neardup.api.copying import passages as find
 
+    with_text = not options.pop("no_text")
     with show_events(not quiet) as listener:
         run = find(
             [Path(name) for name in inputs],
             out=out,
             progress=listener or False,
+            texts=with_text,
             **o.chosen(options),
         )
     show_record(run.summary, out, json_, quiet)

@@ -187,6 +187,8 @@ class _Search:
         grouping = _given(within=spec.within, across=spec.across)
         ordered = _given(order_by=order_column) | grouping
         checks.check_types(df, job.text, job.id, ordered)
+        for setting, name in grouping.items():
+            checks.check_group(df, setting, name)
         kind = dict(df.dtypes)[job.id]
         if against is not None:
             against = checks.with_columns(against, job.text, job.id, kind)

@@ -8,12 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import array_of, binary_of, buffer_of, nulls_if_empty, numbers, words
+from neardup.arrays import (
+    array_of,
+    binary_of,
+    buffer_of,
+    is_text,
+    nulls_if_empty,
+    numbers,
+    words,
+)
 from neardup.deduplication.job import Job
 from neardup.errors import ColumnError, StoreError
 from neardup.files.scratch import Scratch, Slabs
 from neardup.io.formats.column_paths import type_at
 from neardup.io.source import Documents, Partition, Skipped
+from neardup.sketch.document_groups import groups_of
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketches
 from neardup.sketch.texts import text_buffers
 
@@ -101,6 +110,15 @@ class CorpusMetadata(NamedTuple):
     @property
     def documents(self) -> int:
         return len(self.tokens)
+
+    def groups(self, name: str, scratch: Scratch) -> np.ndarray:
+        """Return uint64[documents]: the group of each by a column, see `groups_of`."""
+        found, end = scratch.empty(self.documents, np.uint64), 0
+        for table in (self.old_columns, self.columns):
+            for chunk in [] if table is None else table.column(name).chunks:
+                found[end : end + len(chunk)] = groups_of(chunk, name)
+                end += len(chunk)
+        return found
 
     def limits(self, partition: int) -> tuple[int, int]:
         """Return (first position, position after the last) of the documents of a partition."""
@@ -200,7 +218,7 @@ def _joined_column(name: str, tables: list[pa.Table]) -> "pa.ChunkedArray[Any]":
     kinds = {part.schema.field(0).type for part in parts}
     # Numbers and strings in one column: all of them as strings.
     simple = pa.types
-    if all(simple.is_integer(k) or simple.is_large_string(k) or simple.is_null(k) for k in kinds):
+    if all(simple.is_integer(k) or is_text(k) or simple.is_null(k) for k in kinds):
         strings = pa.schema([pa.field(name, pa.large_string())])
         return pa.concat_tables([part.cast(strings) for part in parts]).column(0)
     raise ColumnError(

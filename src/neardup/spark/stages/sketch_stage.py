@@ -1,13 +1,16 @@
 """Texts to sketches, and texts to shingle sets."""
 
 import functools
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import array_of, binary_of
 from neardup.recipe import Recipe
+from neardup.sketch.document_groups import groups_of, with_groups
 from neardup.sketch.sketcher import BITMAP_WORDS, Sketcher
+from neardup.sketch.texts import as_text
 from neardup.spark.stages.batches import (
     Batches,
     Rows,
@@ -43,10 +46,13 @@ def _sketcher(recipe: Recipe) -> Sketcher:
 
 
 def sketch(batches: Batches, recipe: Recipe) -> Rows:
-    """Turn batches of ``doc`` int64 and ``text`` string into those of `sketch_schema`."""
+    """Turn batches of ``doc`` int64 and ``text`` string into those of `sketch_schema`.
+
+    They have ``group``, too, the value of each document, where the recipe has a column for these.
+    """
     sketcher, schema = _sketcher(recipe), sketch_schema(recipe)
     for batch in batches:
-        found = sketcher(batch.column("text"))
+        found = sketcher(_compared(batch, recipe))
         columns = [
             batch.column("doc"),
             binary_of(found.hashes),
@@ -59,11 +65,19 @@ def sketch(batches: Batches, recipe: Recipe) -> Rows:
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def _compared(batch: pa.RecordBatch, recipe: Recipe) -> Any:
+    """Return the texts of a batch as the recipe takes them."""
+    text: Any = batch.column("text")
+    if recipe.within is None:
+        return text
+    return with_groups(as_text(text), groups_of(batch.column("group"), recipe.within))
+
+
 def sets(batches: Batches, recipe: Recipe) -> Rows:
     """Turn batches as for `sketch` into those of schema `SETS`: sorted 64-bit hashes, each once."""
     tokeniser = _sketcher(recipe).tokeniser
     for batch in batches:
-        found = tokeniser.sets(batch.column("text"))
+        found = tokeniser.sets(_compared(batch, recipe))
         yield pa.RecordBatch.from_arrays(
             [batch.column("doc"), lists_of(found.values, found.offsets)], schema=SETS
         )

@@ -9,6 +9,11 @@ from neardup.views.view import Row
 
 #: A warning is due where so many documents have so large a share of duplicates.
 _MANY, _NEARLY_ALL = 20, 0.9
+#: What may help where nearly all documents are similar.
+SHARED_TEXT = (
+    "if they share boilerplate, such as letterheads or menus, --boilerplate N compares the rest; "
+    "--within COLUMN compares documents of one group only"
+)
 #: A note, since it may be the wrong input.
 NO_DOCUMENTS = "the input has no documents"
 EQUAL_WORDS = (
@@ -94,8 +99,11 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
         what = "of the texts are shorter than a shingle; of them only equal ones are found"
         yield Row("warning", share(counts["short"], total), what)
     if total >= _MANY and removed > _NEARLY_ALL * total:
-        what = "of the documents are removed: few texts are nearly all; is it the right column?"
-        yield Row("warning", share(removed, total), what)
+        what = "of the documents are removed: few texts are nearly all"
+        yield Row("warning", share(removed, total), f"{what}; {SHARED_TEXT}")
+    elif total >= _MANY and counts["largest_cluster"] > _NEARLY_ALL * total:
+        what = "of the documents are one cluster"
+        yield Row("warning", share(counts["largest_cluster"], total), f"{what}; {SHARED_TEXT}")
 
 
 def _of_input(counts: dict[str, Any]) -> Iterator[Row]:
