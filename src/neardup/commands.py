@@ -62,6 +62,7 @@ NOT_TAKEN = (
         "Spark reads the files",
     ),
     ("escape skip_bad", "compare", "a file is one text, without records"),
+    ("encoding escape skip_bad", "stream", "each line of JSON, in UTF-8, has an answer"),
     (
         "nfkc strip_accents keep_case join_hyphens signs",
         "index add, index update, index query, index copied, stream",

@@ -52,7 +52,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "noending": (b"x", "its name has no ending", ""),
     "x.dta": (b"x", "unknown ending '.dta'", "pandas.read_stata('FILE.dta'"),
     "x.avro": (b"Obj\1", "unknown ending '.avro'", "polars.read_avro("),
-    "x.docx": (b"PK\3\4", "unknown ending '.docx'", "pandoc -t plain "),
+    "x.docx": (b"PK\3\4", "a zip archive (Word?), no plain text", "pandoc -t plain "),
     "x.zip": (b"PK\3\4", "no zip archive, or cut off or damaged", ""),
     "x.parquet.gz": (gzip.compress(b"PAR1"), "parquet within gzip", "gunzip "),
     "indented.json": (

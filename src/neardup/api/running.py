@@ -13,7 +13,7 @@ from typing import Any
 from neardup.api.boilerplate import without_boilerplate
 from neardup.deduplication.beginning import drop_store
 from neardup.deduplication.clock import Clock
-from neardup.deduplication.documents.text_notes import ONE_TEXT
+from neardup.deduplication.documents.text_notes import IF_LINES, one_text
 from neardup.deduplication.job import Job, needed_columns
 from neardup.deduplication.local import Outcome, run, sketch_shard
 from neardup.errors import InputError, SpecError
@@ -62,13 +62,10 @@ class DedupRequest:
 
         def steps(state: RunState | None) -> Steps:
             job = asked.job(state)
-            if job.source.format == "text" and len(job.source.files) == 1:
-                raise InputError(
-                    f"{job.source.files[0].path}: {ONE_TEXT}, and there is nothing to compare it "
-                    "with",
-                    "if each line is a document: `input_format`='lines'; to compare parts of one "
-                    "text: `neardup passages`",
-                )
+            if note := one_text(job.source):
+                parts = "to compare parts of one text: `neardup passages`"
+                nothing = "and there is nothing to compare it with"
+                raise InputError(f"{note}, {nothing}", f"{IF_LINES}; {parts}")
             return DedupSteps(job, asked.writing)
 
         given = given_paths(self.source) or []

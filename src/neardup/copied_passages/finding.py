@@ -19,7 +19,6 @@ from neardup.copied_passages.repeated.repeats import Again, Anchors, Finder
 from neardup.copied_passages.short_documents import short_notes
 from neardup.copied_passages.work import Work
 from neardup.corpora.corpus import InputCorpus
-from neardup.deduplication.clock import Clock, Event
 from neardup.deduplication.documents.metadata import joined
 from neardup.deduplication.documents.order_notes import order_notes
 from neardup.deduplication.documents.ordering import document_order, values_of
@@ -241,9 +240,3 @@ def _note_periodic(passages: Passages, notes: list[str]) -> None:
             f"such as a row of zeros, the longest over {most:,}; each of these words takes some "
             "110 bytes of temporary disk"
         )
-
-
-def tell(clock: Clock, notes: list[str]) -> None:
-    """Pass notes on to who listens."""
-    for note in notes:
-        clock.emit(Event("passages", note=note))

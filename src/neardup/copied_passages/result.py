@@ -18,7 +18,7 @@ from neardup.copied_passages.building import bridges, largest_sources
 from neardup.copied_passages.copy_tables import DocumentTable
 from neardup.copied_passages.cuts import stretches as st
 from neardup.copied_passages.cuts.text_cuts import TextCuts
-from neardup.copied_passages.finding import FoundPassages, Inputs, find, tell
+from neardup.copied_passages.finding import FoundPassages, Inputs, find
 from neardup.copied_passages.offsets import Offsets
 from neardup.copied_passages.passage_spec import CutSpec, PassageSpec
 from neardup.copied_passages.repeated.equal_rows import in_order, order_of
@@ -224,7 +224,7 @@ def make(
         new_ids, _ = tables.ids_of(inputs)
         made["cuts"] = lambda each: result.cuts.tables(new_ids)
     made[_LARGEST] = lambda each: tables.PassageTable(found, offsets, inputs, bridged).every(each)
-    tell(work.clock, found.notes)
+    work.clock.tell("passages", found.notes)
     return result
 
 

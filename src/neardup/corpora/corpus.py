@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from neardup.deduplication.documents.identifiers import Ids, check_ids, id_array, joined_ids
 from neardup.deduplication.documents.metadata import CorpusMetadata, joined
-from neardup.deduplication.documents.text_notes import ONE_TEXT, text_notes
+from neardup.deduplication.documents.text_notes import IF_LINES, one_text, text_notes
 from neardup.deduplication.reading import Reader
 from neardup.errors import NeardupError
 from neardup.files.scratch import Scratch
 from neardup.frame.inputs import Input
 from neardup.io.source import NONE_SKIPPED, Documents, Partition, Skipped, Source
-from neardup.io.streams import input_notes
+from neardup.io.streams import input_notes, written_notes
 from neardup.memory_plan import Workload
 from neardup.options.how_read import OpenInput
 from neardup.output.clean import CleanCorpus, Form
@@ -180,10 +180,10 @@ class InputCorpus(OpenInput):
         """Return notes on records that were left out, and on files without texts."""
         files = [file for file, _ in self.partitions]
         parts = zip(files, self.counts, self.missing, strict=True)
-        notes = input_notes(self.skipped, self.source.files)
-        if self.source.format == "text" and len(self.source.files) == 1:
-            lines = "if each line is a document: `input_format`='lines'"
-            notes.append(f"{self.source.files[0].path}: {ONE_TEXT}; {lines}")
+        notes = [] if name else written_notes(self.source.files)
+        notes += input_notes(self.skipped, self.source.files)
+        if note := one_text(self.source):
+            notes.append(f"{note}; {IF_LINES}")
         return notes + text_notes(self.source.files, parts, name)
 
     def column(self, name: str) -> pa.ChunkedArray[Any]:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +73,11 @@ class Clock:
     def emit(self, event: Event) -> None:
         if self.listener is not None:
             self.listener(event)
+
+    def tell(self, stage: str, notes: Iterable[str]) -> None:
+        """Pass notes on to who listens."""
+        for note in notes:
+            self.emit(Event(stage, note=note))
 
     @contextmanager
     def stage(

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from neardup.arrays import array_of
 from neardup.deduplication.beginning import Head, recipe_of
 from neardup.deduplication.clock import Clock
+from neardup.deduplication.documents.text_notes import IF_LINES, one_text
 from neardup.deduplication.job import Job
 from neardup.deduplication.local import Outcome, run
 from neardup.deduplication.reading import Reader
@@ -162,6 +163,11 @@ def _nothing(job: Job, recipe: Recipe, threads: int) -> Plan:
         disk_output=0,
         warnings=(),
     )
+
+
+def _one_text(job: Job) -> Iterator[Advice]:
+    if note := one_text(job.source):
+        yield Advice("one text", f"{note}; {IF_LINES}", 1)
 
 
 def _recall(job: Job, recipe: Recipe) -> float:
@@ -317,5 +323,5 @@ def _estimate(job: Job, looked: _Looked, outcome: Outcome, threads: int) -> Plan
         threads=threads,
         disk=round(output + documents * _METADATA + memory.keys + columns + sets),
         disk_output=output,
-        warnings=tuple(advice(outcome, as_text(looked.texts["text"]), documents)),
+        warnings=(*_one_text(job), *advice(outcome, as_text(looked.texts["text"]), documents)),
     )

@@ -15,6 +15,8 @@ from neardup.deduplication.documents.identifiers import id_array
 from neardup.errors import ArgumentError, InputError, SpecError
 from neardup.index.storing.bodies import Id, is_integer_id
 from neardup.index.storing.transactions import Batch
+from neardup.io.source import Skipped
+from neardup.io.streams import input_notes
 from neardup.options.how_read import HowRead
 from neardup.sketch.baskets import is_basket
 from neardup.sketch.texts import as_text
@@ -192,13 +194,15 @@ def _read(
                 yield texts.slice(low, step), []
                 advance(len(texts.slice(low, step)))
         return
-    opened = reading.open(source)
+    opened, skipped = reading.open(source), list[Skipped]()
     name = opened.id_column
     with clock.stage(ADD, opened.total_bytes, "bytes") as advance:
         for partition in opened.partitions():
             documents = partition.read((name,) if name else ())
             ids: Sequence[Any] = []
+            skipped.append(documents.skipped)
             if name:
                 ids = checked_ids(id_array(documents.columns.column(name), name))
             yield documents.text, list(ids)
             advance(partition.size)
+    clock.tell(ADD, input_notes(Skipped.total(skipped), opened.files))

@@ -5,6 +5,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ from neardup.io.formats.unread import unread
 from neardup.io.remote import Url, find_remote, is_stored_file, located, short_name
 from neardup.io.source import SourceFile, unreadable
 from neardup.io.streams import STDIN
+from neardup.io.unpacking.first_bytes import HEAD, LEAVE_OUT
 from neardup.result_record import INDEX, RECORD, RECORD_INDEX, read_record
 
 _ENDINGS = {ending: name for name in READ for ending in FORMATS[name].endings}
@@ -189,14 +191,25 @@ def _described(given: GivenPath, name: str) -> SourceFile:
 def _check_known(files: list[SourceFile]) -> None:
     unknown = next((file for file in files if not file.format), None)
     if unknown is not None:
-        what, hint = unread(unknown.path, unknown.compression, ", ".join(READ))
+        what, hint = unread(unknown.path, unknown.compression, ", ".join(READ), _head(unknown))
         other = next((file for file in files if file.format), None)
         if other is not None:
             name = PurePosixPath(other.name)
             count = -2 if name.suffix in _COMPRESSIONS else -1
             pattern = f"**/*{''.join(name.suffixes[count:])}"
-            hint = f"leave it out by a pattern, such as '{pattern}', or {hint}"
+            hint = (
+                f"leave it out by a pattern, such as '{pattern}', or {hint.removesuffix(LEAVE_OUT)}"
+            )
         raise FormatError(f"{unknown.path}: {what}", hint)
+
+
+def _head(file: SourceFile) -> bytes:
+    """The first bytes of a file on the disk, as they are; none where it can't be read."""
+    with suppress(OSError):
+        if file.is_seekable and not file.is_remote:
+            with Path(file.local_path).open("rb") as opened:
+                return opened.read(HEAD)
+    return b""
 
 
 def _check_once(files: list[SourceFile]) -> None:

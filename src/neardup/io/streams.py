@@ -353,11 +353,16 @@ def line_of(file: SourceFile, start: int, line: int | None) -> int:
     return line
 
 
+def written_notes(files: Sequence[SourceFile]) -> list[str]:
+    """Return a note on files whose records are written in another encoding than theirs."""
+    found = sorted({f.encoding for f in files if f.encoding and f.format != "text"})
+    said = f"records are written as UTF-8; they were read as {', '.join(found)}"
+    return [said] if found else []
+
+
 def input_notes(skipped: Skipped, files: Sequence[SourceFile]) -> list[str]:
-    """Return notes on files, encodings, the first records that can't be read and the others."""
+    """Return notes on files, on the first records that can't be read, and on the others."""
     notes = [note for file in files for note in file.notes]
-    if found := sorted({f.encoding for f in files if f.encoding and f.format != "text"}):
-        notes.append(f"records are written as UTF-8; they were read as {', '.join(found)}")
     before = len(notes)
     for number, start, line, what in skipped.first:
         file = files[number]

@@ -11,7 +11,7 @@ from neardup.deduplication.documents.text_notes import text_notes
 from neardup.deduplication.job import Job
 from neardup.deduplication.local import Outcome
 from neardup.io.source import Skipped
-from neardup.io.streams import input_notes
+from neardup.io.streams import input_notes, written_notes
 from neardup.output.tables import id_type
 from neardup.sketch.document_groups import note_on_groups
 from neardup.state.about_work import about_work, bands_of
@@ -58,7 +58,7 @@ def _text_notes(outcome: Outcome) -> list[str]:
     counts: list[int] = np.diff(corpus.ends, prepend=0).tolist()
     files = [file for file, _, _ in corpus.partitions]
     every = outcome.job.source.files
-    notes = input_notes(Skipped.total(corpus.skipped), every)
+    notes = written_notes(every) + input_notes(Skipped.total(corpus.skipped), every)
     return notes + text_notes(every, zip(files, counts, corpus.missing, strict=False))
 
 

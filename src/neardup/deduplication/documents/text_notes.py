@@ -2,15 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 
-from neardup.io.source import SourceFile
+from neardup.io.source import Source, SourceFile
 
-#: Of an input that is one plain text.
-ONE_TEXT = "one plain text is one document"
+_ONE_TEXT = "one plain text is one document"
+#: The remedy where lines were meant.
+IF_LINES = "if each line is a document: `input_format`='lines'"
 _NAMED = 3  # files
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def one_text(source: Source) -> str:
+    """Return the note on a source that is one plain text; empty for another."""
+    is_one = source.format == "text" and len(source.files) == 1
+    return f"{source.files[0].path}: {_ONE_TEXT}" if is_one else ""
 
 
 def text_notes(

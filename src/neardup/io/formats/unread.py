@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from neardup.io.remote import last_name
+from neardup.io.unpacking.first_bytes import data_in
 
 #: The functions of pandas that read files of other endings.
 _PANDAS = {
@@ -28,8 +29,6 @@ _PYTHON = {
 }
 #: Endings of archives and compressed files: the command that unpacks one.
 _PACKED = {
-    ".bz2": "bunzip2",
-    ".xz": "unxz",
     ".lz4": "lz4 -d",
     ".br": "brotli -d",
     ".zip": "unzip",
@@ -37,7 +36,7 @@ _PACKED = {
     ".rar": "unrar x",
     **dict.fromkeys((".tar", ".tgz", ".tbz", ".txz"), "tar xf"),
 }
-_GZIP, _ZSTD = "gunzip", "unzstd"
+_TOOLS = {"gzip": "gunzip", "zstd": "unzstd", "bz2": "bunzip2", "xz": "unxz"}
 _DOCUMENTS = {
     ".pdf": "pdftotext {old} {new}",
     **dict.fromkeys((".docx", ".odt", ".rtf", ".epub"), "pandoc -t plain {old} -o {new}"),
@@ -50,6 +49,7 @@ _KNOWN = {
     **dict.fromkeys((".tab",), "tsv"),
     **dict.fromkeys((".md", ".markdown", ".rst", ".log", ".text", ".html", ".tex"), "text"),
 }
+_TO_FILE = "copy it to a file, and name that"
 _PLAIN = re.compile(r"[\w./\-]+")
 
 
@@ -60,20 +60,20 @@ class Unread(NamedTuple):
     hint: str
 
 
-def unread(path: str, compression: str | None, formats: str) -> Unread:
+def unread(path: str, compression: str | None, formats: str, head: bytes = b"") -> Unread:
     """Return why a file is not read whose ending names no format, and how to convert it.
 
-    ``formats`` lists those that are read.
+    ``formats`` lists those that are read, and ``head`` are its first bytes, if they are known.
 
-    >>> unread("x.orc.bz2", None, "csv")
-    Unread(what="unknown ending '.bz2'", hint='unpack it: bunzip2 x.orc.bz2')
+    >>> unread("x.rtf", None, "csv")
+    Unread(what="unknown ending '.rtf'", hint='convert it to text: pandoc -t plain x.rtf -o x.txt')
     """
     name = last_name(path).lstrip(".")
     endings = [f".{part}" for part in name.split(".")[1:]]
     if compression is not None and len(endings) > 1:
         inner = endings[-2].lower()
         if inner in (".parquet", ".arrow", ".feather", ".ipc") or _converted("x", inner):
-            tool = "tar xf" if inner == ".tar" else _GZIP if compression == "gzip" else _ZSTD
+            tool = "tar xf" if inner == ".tar" else _TOOLS[compression]
             what = f"{inner[1:]} within {compression}, which is not read"
             return Unread(what, f"unpack it first: {tool} {_shown(path, ''.join(endings[-2:]))}")
         ending = endings[-2]
@@ -83,6 +83,12 @@ def unread(path: str, compression: str | None, formats: str) -> Unread:
     if known := _KNOWN.get(ending.lower()):
         return Unread(what, f"name its format: `input_format`={known!r}")
     hint = _converted(path, ending.lower())
+    if ending.lower() == ".zip" and not head:
+        return Unread("a zip archive in a pipe or at a URL, which is not read", _TO_FILE)
+    if found := data_in(path, head):
+        # With the command, where one is known.
+        begin = hint.partition(":")[0]
+        return Unread(found.what, found.hint.replace(begin, hint, 1) if begin else found.hint)
     others = f"name its format with `input_format` ({formats}); text is one document a file"
     return Unread(what, hint or others)
 

@@ -21,12 +21,16 @@ ENCODING_HINT = (
     "if it comes from Excel or Windows, try `encoding`='cp1252'; `encoding_errors`='replace' "
     "compares damaged characters as U+FFFD"
 )
-_TO_TEXT = "convert it to text, or leave it out by a pattern"
+LEAVE_OUT = ", or leave it out by a pattern"
+_TO_TEXT = f"convert it to text{LEAVE_OUT}"
+#: First bytes of a zip archive, and the remedy where it has not its ending.
+ZIP = b"PK\3\4"
+_A_ZIP = f"write it to a file with the ending .zip, and name that{LEAVE_OUT}"
 _READ = ", ".join(of.name for of in COMPRESSIONS.values())
 _UNPACK = f"unpack it; {_READ} and zip are read"
 
 
-class _Data(NamedTuple):
+class Data(NamedTuple):
     """Data that is no text: its first bytes, what messages say of it, and a remedy."""
 
     magic: bytes
@@ -35,25 +39,25 @@ class _Data(NamedTuple):
 
 
 _DATA = (
-    _Data(b"PK\3\4", "a zip archive{}, no plain text"),
-    _Data(b"7z\xbc\xaf\x27\x1c", "compressed by 7z, which is not read", _UNPACK),
-    _Data(b"Rar!\x1a\7", "compressed by rar, which is not read", _UNPACK),
-    _Data(b"%PDF-", "PDF, no plain text"),
-    _Data(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an old Office, no plain text"),
-    _Data(
+    Data(ZIP, "a zip archive{}, no plain text"),
+    Data(b"7z\xbc\xaf\x27\x1c", "compressed by 7z, which is not read", _UNPACK),
+    Data(b"Rar!\x1a\7", "compressed by rar, which is not read", _UNPACK),
+    Data(b"%PDF-", "PDF, no plain text"),
+    Data(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an old Office, no plain text"),
+    Data(
         b"PAR1",
         "Parquet, no plain text",
         "give it the ending .parquet, or `input_format`='parquet'",
     ),
-    _Data(
+    Data(
         b"ARROW1\0", "Arrow, no plain text", "give it the ending .arrow, or `input_format`='arrow'"
     ),
-    _Data(b"SQLite format 3\0", "a database of SQLite, no plain text", "export a table as CSV"),
-    _Data(b"\x89PNG\r\n\x1a\n", "an image (PNG), no plain text"),
-    _Data(b"\xff\xd8\xff", "an image (JPEG), no plain text"),
-    _Data(b"GIF8", "an image (GIF), no plain text"),
-    _Data(b"\x7fELF", "a program, no plain text"),
-    _Data(b"MZ\x90\0", "a program, no plain text"),
+    Data(b"SQLite format 3\0", "a database of SQLite, no plain text", "export a table as CSV"),
+    Data(b"\x89PNG\r\n\x1a\n", "an image (PNG), no plain text"),
+    Data(b"\xff\xd8\xff", "an image (JPEG), no plain text"),
+    Data(b"GIF8", "an image (GIF), no plain text"),
+    Data(b"\x7fELF", "a program, no plain text"),
+    Data(b"MZ\x90\0", "a program, no plain text"),
 )
 #: The program of a zip archive, by its ending.
 _ZIPS = {
@@ -92,11 +96,20 @@ def check_data(name: str, head: bytes) -> None:
             if name != "-":
                 hint = f"rename it to {last_name(name)}{of.ending}"
             raise FormatError(f"{name}: this is {of.name} data, and was to be text", hint)
+    if found := data_in(name, head):
+        raise FormatError(f"{name}: {found.what}", found.hint)
+
+
+def data_in(name: str, head: bytes) -> Data | None:
+    """Return which data a file is by its first bytes, if it is known and no text."""
     for data in _DATA:
         if head.startswith(data.magic):
             kind = _ZIPS.get(PurePath(name).suffix.lower(), "")
-            what = data.what.format(f" ({kind}?)" if kind else "")
-            raise FormatError(f"{name}: {what}", data.hint)
+            if data.magic != ZIP:
+                return data
+            hint = _TO_TEXT if kind else _A_ZIP
+            return Data(ZIP, data.what.format(f" ({kind}?)" if kind else ""), hint)
+    return None
 
 
 def text_start(name: str, head: bytes, until: bytes = b"") -> int:

@@ -178,13 +178,15 @@ def _print_answers(
     folder: Path, inputs: Sequence[str], reading: Reading, answer: Callable[[Any, Any], Any]
 ) -> None:
     """Print the rows that an index answers for some texts."""
+    from neardup.deduplication.clock import Clock
     from neardup.index.incoming import batches_of
     from neardup.options.how_read import how_read
 
     done = 0
     with _documents(folder, readonly=True) as found:
         how = how_read(reading, found.recipe.shingle.unit == "item")
-        for batch in batches_of([Path(name) for name in inputs], None, how):
+        clock = Clock(lambda event: click.echo(event.note, err=True) if event.note else None)
+        for batch in batches_of([Path(name) for name in inputs], None, how, clock):
             for row in answer(found, batch.texts).to_pylist():
                 row_number = row["query"]
                 row["query"] = batch.ids[row_number] if batch.ids else done + row_number
