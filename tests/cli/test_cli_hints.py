@@ -43,7 +43,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
         "not valid UTF-8",
         "",
     ),
-    "wide.csv": (TABLE.encode("utf-16")[2:], "UTF-16 without a byte order mark", "utf-16-le"),
+    "wide.csv": (TABLE.encode("utf-16")[2:], "UTF-16 without a byte order mark", ""),
     "plain.jsonl.gz": (LINES.encode(), "not compressed by gzip", "rename it to plain.jsonl"),
     "plain.csv.zst": (TABLE.encode(), "not compressed by zstd", "rename it to plain.csv"),
     "packed.jsonl": (gzip.compress(b"{}"), "this is gzip data", "rename it to packed.jsonl.gz"),

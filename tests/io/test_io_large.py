@@ -81,7 +81,7 @@ def test_they_are_left_out_and_counted(tmp_path: Path, name: str, size: int) -> 
     source = opened(path, size, max_document=LIMIT, skip_large=True)
     documents = [part.read() for part in source.partitions()]
     assert [text for found in documents for text in found.text.to_pylist()] == FITTING
-    assert sum(found.skipped for found in documents) == 3
+    assert sum(found.skipped.large for found in documents) == 3
     parts = list(source.partitions())
     assert sum(part.size for part in parts) == source.total_bytes
     assert [p.start for p in parts] == np.cumsum([0, *(p.size for p in parts)])[:-1].tolist()
@@ -107,7 +107,7 @@ def test_all_of_them_are_too_large(tmp_path: Path) -> None:
                 texts_of(source)
             continue
         found = [part.read() for part in source.partitions()]
-        assert sum(part.skipped for part in found) == len(TEXTS), name
+        assert sum(part.skipped.large for part in found) == len(TEXTS), name
         assert sum(len(part.text) for part in found) == 0
 
 
@@ -149,7 +149,7 @@ def test_records_of_csv_that_are_left_out(tmp_path: Path, packed: bool) -> None:
             source = opened(path, size, max_document=150, skip_large=True)
             documents = [part.read() for part in source.partitions()]
             assert [t for found in documents for t in found.text.to_pylist()] == expected
-            assert sum(found.skipped for found in documents) == len(rows) - len(expected)
+            assert sum(found.skipped.large for found in documents) == len(rows) - len(expected)
 
 
 def test_a_quote_that_is_never_closed_is_no_large_record(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ _MANY, _MOST = 20, 0.5
 
 @dataclass(frozen=True)
 class Advice:
-    kind: str  # ``one text``, ``empty``, ``short``, ``long shingle``, ``cut words``, ``boilerplate`` ...
+    kind: str  # ``one text``, ``empty``, ``short``, ``cut words``, ``boilerplate`` ...
     text: str
     value: float  # the number that it is about
 

@@ -51,18 +51,18 @@ class HowRead(Reading):
         known = {field.name for field in fields(cls)}
         return cls(**{k: v for k, v in values.items() if k in known and v is not None})
 
-    def of_another(self, source: object, *own: str) -> Self:
+    def of_another(self, source: object, *given: str) -> Self:
         """Return how another source is read: without options for formats that it has not.
 
         Args:
             source: The other one.
-            own: Options that were given for it, and stay.
+            given: Options that were given for it, and stay.
 
         Raises:
             InputError: Its files can't be found, or have formats that are not known.
         """
         paths = given_paths(source)
-        none: dict[str, Any] = dict.fromkeys(name for name in APPLIES_TO if name not in own)
+        none: dict[str, Any] = dict.fromkeys(name for name in APPLIES_TO if name not in given)
         if paths is None:
             return replace(self, skip_large=False, skip_bad=False, **none)
         if all(getattr(self, name) is None for name in none):
