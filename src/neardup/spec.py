@@ -133,7 +133,7 @@ class ShingleSpec:
         stop_passages: Texts, such as letterheads. Where a document has the words of one of them,
             in a row, these become spaces, after the matches of ``ignore`` in both.
         signs: Of words: where signs such as ``#``, ``$``, ``+`` and ``<`` are tokens too.
-            ``"short"``: in texts of fewer than ``n`` words, which are compared for equality;
+            ``"short"``: in texts of fewer words than a shingle, which are compared for equality;
             ``"all"``: in every text; ``"none"``: nowhere.
 
     Raises:

@@ -167,7 +167,33 @@ def test_strings_of_bibtex_are_those_before_an_entry(tmp_path: Path) -> None:
     assert read["k99"].fields["journal"] == "Journal 9" and len(read) == 100
 
 
+def test_oddities_of_programs_that_export(tmp_path: Path) -> None:
+    # Keys that repeat in a line, signs as macros, macros without their arguments, many braces.
+    path = tmp_path / "a.bib"
+    deep = "{" * 3000 + r"\o" + "}" * 3000
+    path.write_text(
+        "@misc{a, title={1}} @misc{a, title={2}}\n"
+        r"@misc{b, title={p {\textless} 5 {\textbar} \href{http://a}{c}}}"
+        + "\n@misc{c, title={\\sqrt}}\n"
+        + f"@misc{{d, title={{{deep}}}}}"
+    )
+    found = records_of(path)
+    assert [row["id"] for row in found] == ["a", "a", "b", "c", "d"]
+    assert [row["title"] for row in found[:2]] == ["1", "2"] and "\\href" in found[2]["title"]
+    path.write_text(r"@misc{b, title={p {\textless} 5 {\textbar} x\textgreater y}}")
+    assert records_of(path)[0]["title"] == "p < 5 | x>y"
+    # A last line of some databases; numbers of other databases than PubMed.
+    path = tmp_path / "a.ris"
+    path.write_text("TY  - JOUR\nTI  - One\nER  - \n\nEF  - \n")
+    assert records_of(path) == [{"type": "JOUR", "title": "One"}]
+    path = tmp_path / "a.xml"
+    path.write_text(ENDNOTE.replace("12345678", "104567890"))
+    assert "pmid" not in records_of(path)[0]
+
+
 BAD = [
+    ("d.ris", RIS.replace("\n", "\r"), "lines end with carriage returns"),
+    ("b.nbib", NBIB.replace("\n", "\r"), "lines end with carriage returns"),
     ("a.ris", RIS.replace("TY  - CHAP\n", ""), "line 23: no record before this tag"),
     ("b.ris", "XX  - 1\n" + RIS, "line 1: no record before this tag"),
     ("c.ris", "<html>\nno citations\n</html>\n", "no line begins with 'TY  - '"),

@@ -10,7 +10,12 @@ from typing import Any
 
 from bibtexparser.middlewares.names import NameParts
 from bibtexparser.middlewares.names import parse_single_name_into_parts as parts_of_name
-from bibtexparser.model import DuplicateFieldKeyBlock, ParsingFailedBlock, String
+from bibtexparser.model import (
+    DuplicateBlockKeyBlock,
+    DuplicateFieldKeyBlock,
+    ParsingFailedBlock,
+    String,
+)
 from bibtexparser.model import Entry as Block
 from bibtexparser.splitter import Splitter
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
@@ -60,7 +65,7 @@ class _Bibtex(Syntax):
         for block in _blocks(chunk.decode(errors="surrogateescape")):
             raw = (block.raw or "").encode(errors="surrogateescape")
             start = chunk.find(raw, end)
-            if isinstance(block, DuplicateFieldKeyBlock):
+            if isinstance(block, DuplicateFieldKeyBlock | DuplicateBlockKeyBlock):
                 block = block.ignore_error_block
             if isinstance(block, Block):
                 end = start + len(raw)
@@ -171,16 +176,24 @@ def _text(value: str) -> str:
     value = re.sub(r"(?<!\\)%", r"\\%", value)
     if len(re.findall(r"(?<!\\)\$", value)) % 2:
         value = re.sub(r"(?<!\\)\$", r"\\$", value)
-    return " ".join(_decoder().latex_to_text(value).split())
+    try:
+        text = _decoder().latex_to_text(value)
+    except (LookupError, AttributeError, TypeError, RecursionError):
+        # Some macros without their arguments; braces in thousands of others.
+        text = value.translate(_PLAIN)
+    return " ".join(text.split())
 
 
 _PLAIN = str.maketrans("~", " ", "{}")
+#: Macros that pylatexenc leaves out.
+_MACROS = {"url": "%s", "textless": "<", "textgreater": ">", "textbar": "|", "textunderscore": "_"}
 
 
 @lru_cache(maxsize=1)
 def _decoder() -> LatexNodes2Text:
     known = get_default_latex_context_db()
-    known.add_context_category("plain", prepend=True, macros=[MacroTextSpec("url", "%s")])
+    macros = [MacroTextSpec(*macro) for macro in _MACROS.items()]
+    known.add_context_category("plain", prepend=True, macros=macros)
     return LatexNodes2Text(latex_context=known, math_mode="text")
 
 

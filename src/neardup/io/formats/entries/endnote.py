@@ -61,7 +61,7 @@ class _EndNote(Syntax):
     def values(self, content: Any, context: bytes) -> Values:
         found = _texts(content)
         numbers = [number for number in found.get("accession-num", ()) if number.isdecimal()]
-        return {**found, "pmid": [number for number in numbers if len(number) < 10]}
+        return {**found, "pmid": [number for number in numbers if len(number) < 9]}
 
     def value(self, values: Values, column: str) -> str:
         return column_value(values, column, _PATHS.get(column, column))

@@ -54,6 +54,11 @@ class _Tagged(Syntax):
     tag: re.Pattern[bytes]
     note: str
 
+    def check(self, head: bytes) -> str:
+        if b"\r" in head and b"\n" not in head:
+            return "its lines end with carriage returns: convert these to line feeds"
+        return ""
+
     def values(self, content: Any, context: bytes) -> Values:
         found: dict[str, list[str]] = {}
         tags = [(tag.start(), tag.end(), tag[1]) for tag in self.tag.finditer(content)]
@@ -88,7 +93,8 @@ class _Ris(_Tagged):
                 insert = len(chunk[: last.start()].rstrip())
             end = _SPACES.match(chunk, last.end() if last else insert).end()  # type: ignore[union-attr]
             yield Entry(tags[0].start(1), insert, end, chunk[:insert])
-            tags = [tag for tag in tags if tag.start() >= end]
+            # Some files end with EF.
+            tags = [tag for tag in tags if tag.start() >= end and tag[1] != b"EF"]
         if tags:
             yield Entry(tags[0].start(1), len(chunk), len(chunk), wrong="no record before this tag")
 
