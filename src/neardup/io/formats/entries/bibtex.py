@@ -21,7 +21,7 @@ from bibtexparser.splitter import Splitter
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 
 from neardup.io.formats.entries.citation_columns import COLUMNS, column_value
-from neardup.io.formats.entries.entry_syntax import Entry, Syntax, Values
+from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax, Values
 
 _FIELDS = {
     "id": "key",
@@ -57,7 +57,7 @@ class _Bibtex(Syntax):
     mark = _BLOCK
     no_mark = "no line begins with '@', as each entry of BibTeX does"
 
-    def read(self, chunk: bytes) -> Iterator[Entry]:
+    def read(self, chunk: bytes) -> Iterator[FoundEntry]:
         kind = self.mark.match(chunk)
         if kind is None or kind[1].lower() in _OTHERS:
             return
@@ -71,11 +71,11 @@ class _Bibtex(Syntax):
                 end = start + len(raw)
                 body = raw[:-1].rstrip().removesuffix(b",").rstrip()
                 found = _SPACES.match(chunk, end)
-                yield Entry(start, start + len(body), found.end() if found else end, block)
+                yield FoundEntry(start, start + len(body), found.end() if found else end, block)
             elif isinstance(block, ParsingFailedBlock):
                 open = _OPEN in getattr(block.error, "abort_reason", "")
                 what = "the entry does not end" if open else "the entry is no valid BibTeX"
-                yield Entry(start, start, len(chunk), wrong=what)
+                yield FoundEntry(start, start, len(chunk), wrong=what)
                 return
 
     def values(self, content: Any, context: bytes) -> Values:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from neardup.io.formats.entries.citation_columns import COLUMNS, column_value
-from neardup.io.formats.entries.entry_syntax import Entry, Syntax, Values
+from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax, Values
 
 _PATHS = {
     "id": "rec-number",
@@ -40,20 +40,20 @@ class _EndNote(Syntax):
             return f"it is in {found[1]}, and was to be UTF-8"
         return "" if _OPENED.match(text) else "no XML of EndNote, which begins with <xml><records>"
 
-    def read(self, chunk: bytes) -> Iterator[Entry]:
+    def read(self, chunk: bytes) -> Iterator[FoundEntry]:
         if not self.mark.match(chunk):
             return
         body, end, rest = chunk.partition(_END)
         if not end:
-            yield Entry(0, 0, len(chunk), wrong="the record does not end")
+            yield FoundEntry(0, 0, len(chunk), wrong="the record does not end")
             return
         try:
             # By itself it has no DOCTYPE, and so no entities.
             found = ElementTree.fromstring(body + end)  # noqa: S314
         except ElementTree.ParseError:
-            yield Entry(0, 0, len(chunk), wrong="the record is no well-formed XML")
+            yield FoundEntry(0, 0, len(chunk), wrong="the record is no well-formed XML")
         else:
-            yield Entry(0, len(body), len(chunk) - len(rest.lstrip()), found)
+            yield FoundEntry(0, len(body), len(chunk) - len(rest.lstrip()), found)
 
     def complete(self, data: bytes) -> int:
         return data.rfind(_END) + len(_END) if _END in data else 0

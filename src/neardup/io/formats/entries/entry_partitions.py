@@ -12,7 +12,7 @@ from neardup.arrays import PAD
 from neardup.errors import DependencyError, EncodingError, FormatError
 from neardup.io.columns import Column, check_new, check_schema, strings_schema
 from neardup.io.formats.byte_partitions import Bad, BytePartition, Fields
-from neardup.io.formats.entries.entry_syntax import Entry, Syntax
+from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax
 from neardup.io.formats.json_text import Joined
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
@@ -45,7 +45,7 @@ class EntryPartition(BytePartition):
     def found(self, raw: Raw) -> np.ndarray:
         return _bounds_of(self._entries(raw))
 
-    def _entries(self, raw: Raw) -> list[Entry]:
+    def _entries(self, raw: Raw) -> list[FoundEntry]:
         found = list(self._syntax.entries(_bytes(raw)))
         wrong = next((entry for entry in found if entry.wrong), None)
         if wrong is not None:
@@ -107,7 +107,7 @@ def _bytes(raw: Raw) -> bytes:
     return raw.data[: raw.size].tobytes()
 
 
-def _bounds_of(entries: Sequence[Entry]) -> np.ndarray:
+def _bounds_of(entries: Sequence[FoundEntry]) -> np.ndarray:
     return np.array([entry[:3] for entry in entries], np.int32).reshape(-1, 3)
 
 

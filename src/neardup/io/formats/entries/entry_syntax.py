@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 Values: TypeAlias = Mapping[str, Sequence[str]]
 
 
-class Entry(NamedTuple):
+class FoundEntry(NamedTuple):
     """Where an entry is in bytes: its start, where a field can be put in, and its end.
 
     ``content`` is what its values are found in, and ``wrong`` says why it can't be read.
@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     content: Any = None
     wrong: str = ""
 
-    def after(self, start: int) -> "Entry":
+    def after(self, start: int) -> "FoundEntry":
         """Return the same in bytes that have others before them."""
         return self._replace(
             start=start + self.start, insert=start + self.insert, end=start + self.end
@@ -39,7 +39,7 @@ class Syntax(ABC):
     no_mark: str
 
     @abstractmethod
-    def read(self, chunk: bytes) -> Iterable[Entry]:
+    def read(self, chunk: bytes) -> Iterable[FoundEntry]:
         """Find the entries from one mark to the next one, or before the first."""
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Syntax(ABC):
     def added(self, values: Mapping[str, str], line_end: str) -> str:
         """Return fields that are put into an entry."""
 
-    def entries(self, data: bytes) -> Iterator[Entry]:
+    def entries(self, data: bytes) -> Iterator[FoundEntry]:
         """Find all entries."""
         for start, end in pairwise([0, *(m.start() for m in self.mark.finditer(data)), len(data)]):
             for entry in self.read(data[start:end]):

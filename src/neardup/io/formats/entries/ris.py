@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from neardup.io.formats.entries.citation_columns import COLUMNS, column_value
-from neardup.io.formats.entries.entry_syntax import Entry, Syntax, Values
+from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax, Values
 
 _MARK = rb"(?:\xef\xbb\xbf)?"  # of UTF-8: files that were put together have it before any record
 _RIS_END, _NBIB_END = rb"  -(?: |(?=[\r\n])|\Z)", rb"- ?"
@@ -82,7 +82,7 @@ class _Ris(_Tagged):
     no_mark = "no line begins with 'TY  - ', as each record of RIS does"
     note = "N1  - "
 
-    def read(self, chunk: bytes) -> Iterator[Entry]:
+    def read(self, chunk: bytes) -> Iterator[FoundEntry]:
         tags = list(self.tag.finditer(chunk))
         if tags and tags[0][1] == b"TY":
             last = next((tag for tag in tags if tag[1] == b"ER"), None)
@@ -92,11 +92,13 @@ class _Ris(_Tagged):
             else:
                 insert = len(chunk[: last.start()].rstrip())
             end = _SPACES.match(chunk, last.end() if last else insert).end()  # type: ignore[union-attr]
-            yield Entry(tags[0].start(1), insert, end, chunk[:insert])
+            yield FoundEntry(tags[0].start(1), insert, end, chunk[:insert])
             # Some files end with EF.
             tags = [tag for tag in tags if tag.start() >= end and tag[1] != b"EF"]
         if tags:
-            yield Entry(tags[0].start(1), len(chunk), len(chunk), wrong="no record before this tag")
+            yield FoundEntry(
+                tags[0].start(1), len(chunk), len(chunk), wrong="no record before this tag"
+            )
 
     def values(self, content: Any, context: bytes) -> Values:
         found = super().values(content, context)
@@ -117,13 +119,13 @@ class _Nbib(_Tagged):
     no_mark = "no line begins with a tag such as 'PMID- ', as each record of PubMed does"
     note = "GN  - "
 
-    def read(self, chunk: bytes) -> Iterator[Entry]:
+    def read(self, chunk: bytes) -> Iterator[FoundEntry]:
         tags = list(self.tag.finditer(chunk))
         # A second record may lack the blank line before it.
         ids = [tag.start(1) for tag in tags if tag[1] == b"PMID"]
         for start, end in pairwise([*(tag.start(1) for tag in tags[:1]), *ids[1:], len(chunk)]):
             insert = start + len(chunk[start:end].rstrip())
-            yield Entry(start, insert, end, chunk[start:insert])
+            yield FoundEntry(start, insert, end, chunk[start:insert])
 
 
 SYNTAX = {"ris": _Ris(), "nbib": _Nbib()}

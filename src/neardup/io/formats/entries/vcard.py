@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from quopri import decodestring
 from typing import Any
 
-from neardup.io.formats.entries.entry_syntax import Entry, Syntax, Values
+from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax, Values
 
 #: The property of each column, and which of its components that is.
 _PROPERTIES: dict[str, tuple[str, int | None]] = {
@@ -43,14 +43,14 @@ class _VCard(Syntax):
     mark = re.compile(rb"^(?:\xef\xbb\xbf)?BEGIN:VCARD[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
     no_mark = "no line is 'BEGIN:VCARD', as the first of each contact is"
 
-    def read(self, chunk: bytes) -> Iterator[Entry]:
+    def read(self, chunk: bytes) -> Iterator[FoundEntry]:
         begin, end = self.mark.match(chunk), _END.search(chunk)
         if begin and end is None:
-            yield Entry(0, 0, len(chunk), wrong="the contact does not end")
+            yield FoundEntry(0, 0, len(chunk), wrong="the contact does not end")
         elif begin and end:
             insert = len(chunk[: end.start()].rstrip())
             stop = len(chunk) - len(chunk[end.end() :].lstrip())
-            yield Entry(chunk.upper().index(b"BEGIN"), insert, stop, chunk[:insert])
+            yield FoundEntry(chunk.upper().index(b"BEGIN"), insert, stop, chunk[:insert])
 
     def values(self, content: Any, context: bytes) -> Values:
         found: dict[str, list[str]] = {}
