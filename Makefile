@@ -131,7 +131,8 @@ kills: $(VENV)/.test
 	NEARDUP_COPY_HISTORIES=2000 $(BIN)/python -m pytest tests/index/test_index_copied.py -k histories
 	NEARDUP_KILLS=1 $(BIN)/python -m pytest tests/state/test_state_output_folder.py -k killed
 	NEARDUP_KILLS=300 $(BIN)/python -m pytest tests/passages -k killed
-	NEARDUP_MANY=1 $(BIN)/python -m pytest tests/deduplication tests/state -k "killed or damaged or disk"
+	NEARDUP_MANY=1 $(BIN)/python -m pytest tests/deduplication tests/state \
+		tests/linkage/test_records_against_killed.py -k "killed or damaged or disk"
 	$(BIN)/python -m fuzz crashes --cases 150
 	NEARDUP_SERVE_KILLS=100 $(BIN)/python -m pytest tests/serve/test_serve_faults.py -k kills
 	NEARDUP_INTERLEAVINGS=1000 $(BIN)/python -m pytest tests/serve/test_serve_groups.py -k interleaving

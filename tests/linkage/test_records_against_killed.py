@@ -12,6 +12,7 @@ from killing import Forge
 from made_records import NAMES, made_persons
 
 import neardup
+from common import tries
 from neardup.testing.command_contract import written
 
 
@@ -47,7 +48,8 @@ def test_killed_at_any_moment(forge: Forge) -> None:
     process.wait().check()
     expected, calls = ended(), process.done("call")
     seen = set()
-    for crash in (0, *range(len(calls) // 2, len(calls))):  # the first half reads and computes
+    # The first half reads and computes.
+    for crash in (0, *range(len(calls) // 2, len(calls), tries(3, 1))):
         afresh()
         forge.run(*line, crash=crash).check(-signal.SIGKILL)
         with neardup.RecordIndex.open(here / "index", readonly=True) as index:
