@@ -72,14 +72,16 @@ test-stores: $(VENV)/.test $(VENV)/.stores
 	npm install --silent --prefix .azurite azurite
 	$(BIN)/python -m pytest tests/io/test_io_stores.py
 
-# With the lowest versions that pyproject.toml allows; what needs no extra is tested.
+# With the lowest versions that pyproject.toml allows: what needs no extra is tested, and files that
+# need one, which other packages write and read again.
 LOWEST := .venv-lowest
 LOWEST_TESTS := tests/io tests/output tests/sketch tests/cli/test_cli_outputs.py
 test-lowest:
 	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e . \
-		-c $(LOWEST)/constraints.txt pytest hypothesis duckdb pandas polars
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-e '.[citations,office]' -c $(LOWEST)/constraints.txt pytest hypothesis duckdb pandas polars \
+		nbib odfpy openpyxl pybtex rispy vobject xlwt
 	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS) -k "not louvain"
 
 # With what the package itself requires and nothing else: no extra, no test dependency but pytest.
