@@ -47,6 +47,13 @@ def classify(source: Any, at: int, target: Any, to: int, lower: Any) -> Any:
     return np.packbits(out != 0, bitorder="little").view(np.uint64)[0]
 
 
+def sign_bytes(array: Any, index: Any) -> Any:
+    """Return a bit for each of 64 bytes that is a sign of ASCII, or may begin another one."""
+    value = array[index : index + LANES]
+    hits = [(value >= first) & (value < first + count) for first, count in bits._SIGNS]
+    return np.packbits(np.any(hits, axis=0), bitorder="little").view(np.uint64)[0]
+
+
 def mask32(array: Any, index: int, a: int, b: int, c: int, below: int) -> Any:
     """Return a bit for each of 32 bytes from ``index`` on that is a, b, c or under ``below``."""
     found = array[index : index + 32]
@@ -65,6 +72,7 @@ for operation in (
     popcount,
     high_product,
     classify,
+    sign_bytes,
     mask32,
     copy32,
 ):

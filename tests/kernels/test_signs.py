@@ -56,7 +56,7 @@ def test_documents(given: list[str], which: str, n: int, keep_case: bool) -> Non
     assert rows(found) == [expected(text, spec) for text in given]
 
 
-@settings(max_examples=tries(30, 500))
+@settings(max_examples=tries(30, 500), deadline=None)
 @given(texts)
 def test_one_canonical_form(given: list[str]) -> None:
     for which in ("short", "all"):
@@ -66,7 +66,8 @@ def test_one_canonical_form(given: list[str]) -> None:
         assert a == b
 
 
-@settings(max_examples=tries(30, 500))
+@pytest.mark.jit_off
+@settings(max_examples=tries(30, 500), deadline=None)
 @given(texts, st.integers(0, 4))
 def test_with_signs(given: list[str], most: int) -> None:
     tokeniser = Tokeniser(ShingleSpec())
@@ -80,7 +81,8 @@ def test_with_signs(given: list[str], most: int) -> None:
     ]
 
 
-@settings(max_examples=tries(30, 500))
+@pytest.mark.jit_off
+@settings(max_examples=tries(30, 500), deadline=None)
 @given(texts)
 def test_without_words(given: list[str]) -> None:
     out = np.empty(len(given), np.uint64)
@@ -89,6 +91,7 @@ def test_without_words(given: list[str]) -> None:
     assert out.tolist() == [reference.without_words(text) for text in given]
 
 
+@pytest.mark.jit_off
 def test_replace_rows() -> None:
     rng = random.Random(0)
     for _ in range(50):
