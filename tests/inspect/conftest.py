@@ -24,7 +24,7 @@ def made_texts() -> list[str]:
     made += [[*template, *rng.choices(words, k=4)] for _ in range(40)]
     made += [rng.choices(words[:3], k=30) for _ in range(12)]
     made += [list(rng.choice(made)) for _ in range(25)]
-    made += [[], ["!"], []]
+    made += [[], [" "], []]
     rng.shuffle(made)
     return [" ".join(some) for some in made]
 
