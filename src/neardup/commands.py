@@ -51,6 +51,7 @@ NOT_TAKEN = (
     ("within", "decontaminate", "test items have no group"),
     ("within", "compare", "two texts have no group"),
     ("within", "link, blocks", "name the column among the fields"),
+    ("within", "index, stream", "an index compares its documents with all texts"),
     (
         "boilerplate",
         "plan, against, index, stream, decontaminate, link, blocks, spark, compare",
