@@ -228,7 +228,8 @@ def test_hints_convert_what_is_not_read(
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     _made(Path(f"a{ending}"), pa.table({"text": ["one", "two"]}))
-    with pytest.raises(FormatError, match=f"unknown ending '{ending}'") as caught:
+    what = {".sqlite": "a database of SQLite, no plain text"}.get(ending, "unknown ending")
+    with pytest.raises(FormatError, match=what) as caught:
         opened(Path(f"a{ending}"))
     code = caught.value.hint.partition('python -c "')[2].removesuffix('"')
     exec(code.replace("NAME", "notes"), {})

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from neardup.io.remote import last_name
-from neardup.io.unpacking.first_bytes import data_in
+from neardup.io.unpacking.first_bytes import OF_TABLE, data_in
 
 #: The functions of pandas that read files of other endings.
 _PANDAS = {
@@ -102,7 +102,7 @@ def _converted(path: str, ending: str) -> str:
         return f'convert it: python -c "import pandas; {written}"'
     if ending in _PYTHON:
         code = _PYTHON[ending].format(old=old, new=f"{stem}.parquet")
-        of_table = ", with the NAME of its table" if "NAME" in code else ""
+        of_table = OF_TABLE if "NAME" in code else ""
         return f'convert it{of_table}: python -c "{code}"'
     if ending in _PACKED:
         return f"unpack it: {_PACKED[ending]} {old}"

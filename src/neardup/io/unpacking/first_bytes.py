@@ -23,6 +23,8 @@ ENCODING_HINT = (
 )
 LEAVE_OUT = ", or leave it out by a pattern"
 _TO_TEXT = f"convert it to text{LEAVE_OUT}"
+#: What is to be converted of a database.
+OF_TABLE = ", with the NAME of its table"
 #: First bytes of a zip archive, and the remedy where it has not its ending.
 ZIP = b"PK\3\4"
 _A_ZIP = f"write it to a file with the ending .zip, and name that{LEAVE_OUT}"
@@ -52,7 +54,7 @@ _DATA = (
     Data(
         b"ARROW1\0", "Arrow, no plain text", "give it the ending .arrow, or `input_format`='arrow'"
     ),
-    Data(b"SQLite format 3\0", "a database of SQLite, no plain text", "export a table as CSV"),
+    Data(b"SQLite format 3\0", "a database of SQLite, no plain text", f"convert it{OF_TABLE}"),
     Data(b"\x89PNG\r\n\x1a\n", "an image (PNG), no plain text"),
     Data(b"\xff\xd8\xff", "an image (JPEG), no plain text"),
     Data(b"GIF8", "an image (GIF), no plain text"),
