@@ -205,7 +205,7 @@ class BytePartition(Partition):
     def raw(self) -> Raw:
         """The bytes of the records, until this thread asks for others.
 
-        Records that can't be read are line ends there, if these are left out.
+        Records that can't be read are left out of them, see `without`, if that is asked for.
         """
         data, size = self._all_bytes()
         raw = Raw(data[self._skip :], size - self._skip)
@@ -213,11 +213,11 @@ class BytePartition(Partition):
             return raw
         if self._spans is None:
             self._find_bad(raw)
-        return _blanked(raw, self._spans or [])
+        return self.without(raw, self._spans or [])
 
     def _find_bad(self, raw: Raw) -> None:
         found = list(self.malformed(raw))
-        rest = _blanked(raw, [(start, end) for start, end, _ in found])
+        rest = self.without(raw, [(start, end) for start, end, _ in found])
         unread = self.unread(rest)
         bounds = self.bounds(rest) if unread else np.empty((0, 3), np.int32)
         for row, said in unread.items():
@@ -232,6 +232,15 @@ class BytePartition(Partition):
             bad.append(BadRecord(*where, what if isinstance(what, str) else what()))
         self._bad = bad
         self._spans = [(start, end) for start, end, _ in found]
+
+    def without(self, raw: Raw, spans: Sequence[tuple[int, int]]) -> Raw:
+        """Return bytes with line ends instead of some."""
+        if not spans:
+            return raw
+        data = raw.data.copy()
+        for start, end in spans:
+            data[start:end] = 10
+        return Raw(data, raw.size)
 
     def malformed(self, raw: Raw) -> Iterator[Bad]:
         """Yield the start and the end of each record that is malformed, and what says why."""
@@ -256,7 +265,9 @@ class BytePartition(Partition):
         found |= dict.fromkeys(np.flatnonzero(reader.replaced).tolist(), said)
         if not self._file.is_plain:  # bytes that were not of the encoding
             bad = np.flatnonzero(raw.data[: raw.size] == 0xFF)
-            rows = np.searchsorted(self.bounds(raw)[:, 0], bad, "right") - 1
+            bounds = self.bounds(raw)
+            rows = np.searchsorted(bounds[:, 0], bad, "right") - 1
+            rows = rows[(rows >= 0) & (bad < bounds[rows, 2])]  # not between records
             found |= dict.fromkeys(np.unique(rows).tolist(), said)
         return found
 
@@ -287,16 +298,6 @@ class BytePartition(Partition):
         before = data[:begin].tobytes()
         line = line_of(self._file, self._extent.start, self._extent.line) + before.count(b"\n")
         return not_utf8(self._file.path, line, begin - before.rfind(b"\n"), int(data[begin]))
-
-
-def _blanked(raw: Raw, spans: Sequence[tuple[int, int]]) -> Raw:
-    """Return bytes with line ends instead of some."""
-    if not spans:
-        return raw
-    data = raw.data.copy()
-    for start, end in spans:
-        data[start:end] = 10
-    return Raw(data, raw.size)
 
 
 class FieldReader:

@@ -47,6 +47,9 @@ class EntryPartition(BytePartition):
 
     def _entries(self, raw: Raw) -> list[FoundEntry]:
         found = list(self._syntax.entries(_bytes(raw)))
+        if self._columns.skip_bad:
+            bad = {start for start, _ in self._spans or ()}
+            return [entry for entry in found if not entry.wrong and entry.start not in bad]
         wrong = next((entry for entry in found if entry.wrong), None)
         if wrong is not None:
             raise FormatError(f"{self.position(wrong.start)}: {wrong.wrong}", _BAD_HINT)
@@ -56,6 +59,10 @@ class EntryPartition(BytePartition):
         for entry in self._syntax.entries(_bytes(raw)):
             if entry.wrong:
                 yield entry.start, entry.end, entry.wrong
+
+    def without(self, raw: Raw, spans: Sequence[tuple[int, int]]) -> Raw:
+        # `_entries` leaves them out: blank lines would become a part of the entry before them.
+        return raw
 
     def _not_utf8(self, at: int) -> EncodingError:
         # Values have bytes of their own.
