@@ -279,3 +279,68 @@ def test_citations_of_two_formats_are_linked(tmp_path: Path) -> None:
     (tmp_path / "b.bib").write_text(many("b.bib").replace("journal = jm", "year = 1999"))
     run = neardup.link(tmp_path / "a.ris", tmp_path / "b.bib", fields=["title"])
     assert run.summary["counts"]["records"] == 24
+
+
+GOOD_RIS = ["TY  - JOUR\nTI  - One a\nER  - \n\n", "TY  - JOUR\nTI  - Two b\nER  - \n\n"]
+GOOD_BIBTEX = ["@misc{a, title = {one a}}\n\n", "@misc{c, title={two b}}\n"]
+#: A file with two good entries, these, and the lines and reasons of those that are left out.
+LEFT_OUT = [
+    (
+        "a.ris",
+        "XX  - 1\n\n" + "TI  - lost\nAU  - lost\n\n".join(GOOD_RIS),
+        GOOD_RIS,
+        ["line 1 no record before this tag", "line 7 no record before this tag"],
+    ),
+    (
+        "a.bib",
+        "@misc{b, title={lost\n\n".join(GOOD_BIBTEX) + "@misc{d title={lost}}\n",
+        GOOD_BIBTEX,
+        ["line 3 the entry does not end", "line 6 the entry is no valid BibTeX"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "good", "said"), LEFT_OUT, ids=["ris", "bib"])
+def test_bad_entries_are_left_out(
+    tmp_path: Path, name: str, text: str, good: list[str], said: list[str]
+) -> None:
+    path, out = tmp_path / name, tmp_path / "out"
+    path.write_text(text)
+    how: dict[str, Any] = {"shingle": "word:1", "progress": False}
+    with pytest.raises(FormatError) as caught:
+        neardup.dedup(path, **how)
+    assert said[0].split(" ", 2)[2] in str(caught.value)
+    assert caught.value.hint == "`skip_bad`=True leaves such records out and counts them"
+    run = neardup.dedup(path, out=out, skip_bad=True, **how)
+    assert run.summary["counts"]["skipped_bad"] == 2
+    assert run.summary["notes"] == [f"{path}: {each}; left out" for each in said]
+    # No byte more than the entries have.
+    assert (out / f"clean/part-00000{path.suffix}").read_text() == "".join(good)
+    command = [sys.executable, "-m", "neardup", "dedup", str(path), "--shingle", "word:1"]
+    command += ["-o", str(tmp_path / "again")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "--skip-bad leaves such records out and counts them" in done.stderr
+    done = subprocess.run([*command, "--skip-bad"], capture_output=True, text=True)
+    assert done.returncode == 0 and "lost" not in done.stdout + done.stderr
+
+
+def test_bytes_between_entries_leave_none_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.ris.gz"
+    path.write_bytes(gzip.compress(b"M\xfcller\n\n" + "".join(GOOD_RIS).encode()))
+    (part,) = opened(path, skip_bad=True).partitions()
+    found = part.read()
+    assert len(found.text) == 2 and found.skipped.bad == 0
+
+
+def test_quoted_bytes_that_are_not_of_their_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "a.vcf"
+    card = "BEGIN:VCARD\nFN{}:M=FCller\nEND:VCARD\n"
+    quoted = ";CHARSET=ISO-8859-1;ENCODING=QUOTED-PRINTABLE"
+    path.write_text(card.format(quoted) + card.format(quoted.replace("ISO-8859-1", "NIX-9")))
+    with pytest.raises(neardup.errors.EncodingError) as caught:
+        records_of(path)
+    assert str(caught.value) == f"{path}: line 4: a value is not of the encoding that it names"
+    (part,) = opened(path, text="name", skip_bad=True).partitions()
+    found = part.read()
+    assert found.text.to_pylist() == ["Müller"] and found.skipped.bad == 1

@@ -208,6 +208,12 @@ def test_bad_files(tmp_path: Path) -> None:
     path.write_bytes(b"")
     with pytest.raises(FormatError, match="no table of Excel"):
         rows_of(path)
+    path.write_bytes(b"id,text\n1,a\n")
+    with pytest.raises(FormatError, match="no table of Excel") as caught:
+        rows_of(path)
+    assert caught.value.hint == "if it is CSV: `input_format`='csv'"
+    run = neardup.dedup(path, input_format="csv", progress=False)
+    assert run.summary["counts"]["kept"] == 1
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

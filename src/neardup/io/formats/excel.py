@@ -76,7 +76,10 @@ def _decoded(file: SourceFile, columns: Columns) -> pa.Table:
         return sheet.table(file, columns.header_row)
     except fastexcel.FastExcelError as error:
         what = f"{file.path}: no table of Excel or LibreOffice, or encrypted or damaged"
-        raise FormatError(what, "open it, and save it again without a password") from error
+        hint = "open it, and save it again without a password"
+        if data and b"\0" not in data and not data.startswith(b"PK"):
+            hint = "if it is CSV: `input_format`='csv'"
+        raise FormatError(what, hint) from error
 
 
 def _check_size(path: str, data: bytes) -> None:

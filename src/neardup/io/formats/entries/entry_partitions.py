@@ -65,12 +65,20 @@ class EntryPartition(BytePartition):
         return raw
 
     def _not_utf8(self, at: int) -> EncodingError:
-        # Values have bytes of their own.
+        # Values have bytes of their own, and those of vCard may be quoted.
+        raw = self.raw()
         try:
-            _bytes(self.raw()).decode()
+            _bytes(raw).decode()
         except UnicodeDecodeError as error:
-            at = error.start
-        return super()._not_utf8(at)
+            return super()._not_utf8(error.start)
+        wrong = next(entry for entry in self._entries(raw) if self._is_damaged(entry))
+        what = "a value is not of the encoding that it names"
+        return EncodingError(f"{self.position(wrong.start)}: {what}", _BAD_HINT)
+
+    def _is_damaged(self, entry: Entry) -> bool:
+        values = self._syntax.values(entry.content, self._context)
+        every = "".join(self._syntax.value(values, name) for name in self._syntax.columns)
+        return not every.isascii() and any("\udc80" <= c <= "\udcff" for c in every)
 
     def fields(
         self, raw: Raw, names: Sequence[str], rows: Rows, count: int | None, exact: bool
