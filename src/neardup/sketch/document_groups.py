@@ -11,15 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import is_text, large_strings, without_nan
+from neardup.arrays import is_text, large_strings, strings_of, without_nan
 from neardup.errors import ColumnError
 from neardup.kernels.text.tokens import hash_tokens
 from neardup.sketch.texts import Ragged, text_buffers
 from neardup.values.readable import having
 
-_EMPTY, _NONE = (pa.scalar(value, pa.large_string()) for value in ("", None))
-#: Before a value that is hashed: no shingle has the same hash as a group.
-_SALT = pa.scalar("\0group\0", pa.large_string())
+#: The last is before a value that is hashed: no shingle has the same hash as a group.
+_EMPTY, _NONE, _SALT = strings_of([b"", None, b"\0group\0"])
 #: Characters of a key, in base 16.
 _KEY = 16
 _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)

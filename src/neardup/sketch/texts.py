@@ -150,7 +150,8 @@ def composed_texts(texts: pa.LargeStringArray) -> pa.LargeStringArray:
 def _changed(text: pa.LargeStringArray, change: Callable[[Any], Any]) -> pa.LargeStringArray:
     """Return texts, those changed that are not ASCII; null stays."""
     known: Any = pc.string_is_ascii(text)
-    ascii: Any = pc.fill_null(known, True)
+    # A value that replaces null is converted by Arrow, which imports pandas.
+    ascii = pc.fill_null(known, True) if known.null_count else known
     if ascii.false_count == 0:
         return text
     other: Any = pc.invert(ascii)

@@ -23,7 +23,7 @@ ENCODING_HINT = (
 )
 LEAVE_OUT = ", or leave it out by a pattern"
 _TO_TEXT = f"convert it to text{LEAVE_OUT}"
-#: What is to be converted of a database.
+#: Of a database, one table is converted.
 OF_TABLE = ", with the NAME of its table"
 #: First bytes of a zip archive, and the remedy where it has not its ending.
 ZIP = b"PK\3\4"

@@ -75,7 +75,7 @@ class EntryPartition(BytePartition):
         what = "a value is not of the encoding that it names"
         return EncodingError(f"{self.position(wrong.start)}: {what}", _BAD_HINT)
 
-    def _is_damaged(self, entry: Entry) -> bool:
+    def _is_damaged(self, entry: FoundEntry) -> bool:
         values = self._syntax.values(entry.content, self._context)
         every = "".join(self._syntax.value(values, name) for name in self._syntax.columns)
         return not every.isascii() and any("\udc80" <= c <= "\udcff" for c in every)
