@@ -254,6 +254,7 @@ def test_documents_that_are_alone_change_nothing() -> None:
             "text": [" ".join(f"s{i}w{j}" for j in range(20)) for i in range(50)],
             "quality": pa.array([0.0] * 50),
             "rank": pa.array(range(1000, 1050), pa.int64()),
+            "group": pa.array(["a"] * 50),
         }
     )
     both = pa.concat_tables(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -259,6 +260,8 @@ def test_a_batch_against_an_index_leaves_it_between_slices(
     free: list[bool] = []
 
     def between(*args: Any) -> Any:
+        if sys._getframe(1).f_code.co_name == "_how_alike":  # within a slice: old texts
+            return sketched(*args)
         other = sqlite3.connect(folder / "index.sqlite", isolation_level=None)
         busy = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         other.close()
