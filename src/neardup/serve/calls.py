@@ -200,6 +200,7 @@ class ComparedTexts(Struct):
     equal: Literal["bytes", "tokens"] | None
     threshold: float
     n: int
+    other_group: bool
     duplicates: bool
     note: str
 
