@@ -17,7 +17,7 @@ from numba import config, njit
 
 from common import tries
 from neardup.kernels import bits, searching
-from neardup.kernels.text import canonical, shingling, signing
+from neardup.kernels.text import canonical, code_points, shingling, signing
 from neardup.kernels.text import tokens as kernels
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 
@@ -165,7 +165,7 @@ def characters(texts: list[str], keep_case: bool, form: int) -> Ragged:
     tokens, marks = np.empty(2 * int(offsets[-1]), np.uint64), np.empty(canonical.MEMORY, np.int64)
     ends = np.empty(len(texts) + 1, np.int64)
     how = canonical.alphabet(keep_case), form, marks
-    count = kernels.characters(data, offsets, *how, tokens, ends)
+    count = code_points.characters(data, offsets, *how, tokens, ends)
     return Ragged(tokens[:count], ends)
 
 

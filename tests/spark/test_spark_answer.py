@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from doc_pages import DOCS, blocks
-from spark_parts import NO_SPARK, PATHS, expected, found, spark_session
+from spark_parts import NO_SPARK, PATHS, expected, found
 
 import neardup
 from common import Command, Tune, write_lines
@@ -36,12 +35,6 @@ from neardup.spec import Spec
 from neardup.testing import small_corpora
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

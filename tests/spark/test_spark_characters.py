@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_parts import NO_SPARK, expected, found, rows_of, spark_session
+from spark_parts import NO_SPARK, expected, found, rows_of
 
 import neardup
 from neardup.spec import Spec
@@ -29,12 +28,6 @@ FORMS = (
     lambda text: text.replace("h", "h\u200d").replace("에", "에\u2060"),
     lambda text: text.replace("nh", "n\u00adh").replace("다", "\u00ad\n다").replace("ü", "\u00adü"),
 )
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

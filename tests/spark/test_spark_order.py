@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ordered_values import COLUMNS, expected_order
-from spark_parts import NO_SPARK, expected, found, spark_session
+from spark_parts import NO_SPARK, expected, found
 
 from neardup.errors import ColumnError
 from neardup.spec import Spec
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 def test_numbers_as_text_are_ordered_as_one_machine_does(spark: Any) -> None:

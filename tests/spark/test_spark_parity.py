@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_parts import NO_SPARK, spark_session
+from spark_parts import NO_SPARK
 
 from neardup.sketch.bands import recipe_for
 from neardup.spec import Spec
@@ -16,12 +15,6 @@ from neardup.testing import EngineAnswer, EngineContract
 from neardup.testing.small_corpora import ORDERS, template_texts
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 def frame(spark: Any, rows: pa.Table) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from oracle_passages import Oracle, expected_rows, planted
-from spark_parts import NO_SPARK, rows_of, spark_session
+from spark_parts import NO_SPARK, rows_of
 
 import neardup
 from common import Command, write_lines
@@ -25,12 +24,6 @@ pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
 CORPORA = int(os.environ.get("SPARK_CORPORA") or 60)
 #: Corpora of a job; no two of them have a word in common.
 TOGETHER = 20
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 def frame(spark: Any, table: pa.Table, schema: str) -> Any:

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark_parts import NO_SPARK, PATHS, expected, found, spark_session
+from spark_parts import NO_SPARK, PATHS, expected, found
 
 from common import Command, write_lines
 from neardup.spec import Spec
 from neardup.testing import small_corpora
 
 pytestmark = pytest.mark.skipif(bool(NO_SPARK), reason=NO_SPARK)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from neardup.arrays import first_value, is_text, strings_of
 from neardup.errors import EncodingError, InputError
 from neardup.kernels.text.canonical import MEMORY, alphabet
-from neardup.kernels.text.tokens import CANONICAL, characters
+from neardup.kernels.text.code_points import CANONICAL, characters
 from neardup.sketch.baskets import (
     Basket,
     ItemError,

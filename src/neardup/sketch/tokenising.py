@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from neardup.arrays import strings_of
 from neardup.kernels.bits import LANES
-from neardup.kernels.text import shingling, signs
+from neardup.kernels.text import code_points, shingling, signs
 from neardup.kernels.text import tokens as kernels
 from neardup.kernels.text.canonical import MEMORY, alphabet
 from neardup.sketch.document_groups import mix_groups, without_groups
@@ -212,10 +212,10 @@ class Tokeniser:
             return self._items(data, offsets), spans
         if spec.unit == "char":
             tokens = space.array("tokens", np.uint64, 2 * size)
-            form = kernels.AS_WRITTEN if spec.raw else kernels.SINGLE_SPACES
+            form = code_points.AS_WRITTEN if spec.raw else code_points.SINGLE_SPACES
             marks = space.array("marks", np.int64, MEMORY)
             of_form = self._alphabet, form, marks
-            count = kernels.characters(data, offsets, *of_form, tokens, starts)
+            count = code_points.characters(data, offsets, *of_form, tokens, starts)
             return Ragged(tokens[:count], starts), spans
         signs_too = spec.signs == "all" and not (want_bytes or want_characters)
         both = want_bytes or signs_too
