@@ -55,8 +55,9 @@ def check(ending: str, data: bytes, folder: Path) -> None:
             expected = [reference.characters(text, keep_case, raw) for text in texts]
             assert found == expected, "characters differ"
     rng = np.random.default_rng(list(data[:64]))
-    for sample, compare in (
+    for sample, compare, *more in (
         (_LINES, of_records.test_lines_are_refused_as_python_refuses_them),
-        (_CSV, of_records.test_csv_records_and_fields),
+        (_CSV, of_records.test_csv_records_and_fields, b'"'),
+        (_CSV, of_records.test_csv_records_and_fields, b"\\"),
     ):
-        compare.hypothesis.inner_test(mutate(sample, data, rng))
+        compare.hypothesis.inner_test(mutate(sample, data, rng), *more)

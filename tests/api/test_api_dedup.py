@@ -289,7 +289,7 @@ def test_names_of_files_are_no_texts(tmp_path: Path) -> None:
         ("max_bucket", "spec=neardup.Spec(max_bucket=...)"),
         ("num_bands", "spec=neardup.Spec(num_bands=...)"),
         ("nfkc", "shingle=neardup.ShingleSpec(nfkc=...)"),
-        ("zzz", "known are annotate, clean, cluster"),
+        ("zzz", "known are annotate, boilerplate, clean, cluster"),
     ],
 )
 def test_unknown_arguments(name: str, hint: str) -> None:

@@ -98,7 +98,7 @@ def test_all_pairs_of_some_equal_documents(tmp_path: Path, command: Command) -> 
 
 def test_many_empty_documents(tmp_path: Path, command: Command) -> None:
     path = tmp_path / "empty.jsonl"
-    path.write_bytes(b'{"text":" ... "}\n{"text":null}\n' * (MANY // 2))
+    path.write_bytes(b'{"text":" \\t "}\n{"text":null}\n' * (MANY // 2))
     answer = command("dedup", path, "-o", tmp_path / "out", "--quiet", "--no-clean")
     assert answer.code == 0, answer.err
     counts = counts_of(tmp_path / "out")

@@ -230,6 +230,8 @@ def test_options_reach_the_spec(notes: Path, tmp_path: Path, command: Command) -
         "tree_threshold": 0.3,
         "keep": "longest",
         "order_by": "date",
+        "within": None,
+        "boilerplate": 0,
         "max_bucket": 50,
         "only_same": False,
     }

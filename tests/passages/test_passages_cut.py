@@ -259,7 +259,8 @@ def test_boilerplate(kernels: None) -> None:
     assert [row["kind"] for row in run.passages.to_pylist()] == ["boilerplate"] * 4 + ["copy"]
     (row,) = run.boilerplate.to_pylist()
     assert row == {
-        "words": 6, "documents": 5, "occurrences": 5, "doc_id": 0, "start": 0, "end": 44
+        "words": 6, "documents": 5, "occurrences": 5, "doc_id": 0, "start": 0, "end": 44,
+        "text": f"{header} note",
     }  # fmt: skip
     counts = run.summary["counts"]
     assert counts["boilerplate_words"] == 24 and counts["copied_words"] == 3

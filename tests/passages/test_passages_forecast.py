@@ -58,7 +58,7 @@ def test_plan_of_groups(notes: Path, command: Command) -> None:
         in command("plan", notes, "--passages", 25, "--within", "id", "--across", "id").error
     )
     assert "no column" in command("plan", notes, "--passages", 25, "--within", "who").error
-    assert "are of --passages" in command("plan", notes, "--within", "id").error
+    assert "is of --passages" in command("plan", notes, "--across", "id").error
 
 
 def test_the_hint(notes: Path, tmp_path: Path, command: Command) -> None:

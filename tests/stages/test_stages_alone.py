@@ -73,7 +73,8 @@ def sketches_in(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
     """The columns of sketches as arrays."""
     for name in ("hash", "content", "tokens", "shingles", "bitmap"):
         column = batch.column(name)
-        yield words(column) if name in ("hash", "bitmap") else numbers(column)
+        found = words(column) if name in ("hash", "bitmap") else numbers(column)
+        yield found.view(np.uint64) if name == "content" else found
     yield np.array(batch["keys"].to_pylist(), np.uint64)
 
 

@@ -201,7 +201,9 @@ def _groups(
     if name is None:
         return None
     values = group_values(inputs.column(name), name)
-    codes: Any = pc.dictionary_encode(values).combine_chunks()
+    codes: Any = pc.dictionary_encode(values)
+    if isinstance(codes, pa.ChunkedArray):
+        codes = codes.combine_chunks()
     if isinstance(codes, pa.ChunkedArray):
         codes = codes.chunk(0) if codes.num_chunks else pa.array([], pa.int32()).dictionary_encode()
     of = numbers(codes.indices.fill_null(-1), np.int32)

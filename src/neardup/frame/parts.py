@@ -32,7 +32,7 @@ def in_order(name: str, read: Callable[[str], pa.Table]) -> pa.Table:
 def _clusters(table: pa.Table) -> pa.Table:
     """Return the clusters of documents in the order of their ids, which number them."""
     found = table.sort_by("id")
-    ids, names = found.column("id"), ["kept", "duplicate_of", "similarity"]
+    ids, names = found.column("id"), ["kept", "duplicate_of", "similarity", "how"]
     columns: dict[str, Any] = {
         "doc": pa.array(np.arange(len(ids))),
         "doc_id": ids,

@@ -136,7 +136,8 @@ def segments(texts: Sequence[WordSequence]) -> list[AlignedPart]:
     Segments cover each text, in order; equal and different ones alternate.
     """
     found = _aligned(texts)
-    if len(texts) != 2 or len(found) > 1 or texts[0].text == texts[1].text:
+    differ = not all(part.equal for part in found)
+    if len(texts) != 2 or differ or texts[0].text == texts[1].text:
         return found
     return _aligned(list(_cut((text.text for text in texts), _signs, str)))
 
