@@ -99,12 +99,12 @@ class TestParts(StorageContract):
 
     def make_storage(self, corpus: Path, out: Path) -> Storage:
         run = neardup.dedup(corpus, id="id", out=out)
-        ids = run.clusters["doc_id"]
+        ids, names = run.clusters["doc_id"], ("kept", "duplicate_of", "similarity", "how")
         rows = pa.table(
             {
                 "id": ids,
                 "cluster": ids.take(run.clusters["cluster"]),
-                **{name: run.clusters[name] for name in ("kept", "duplicate_of", "similarity")},
+                **{name: run.clusters[name] for name in names},
             }
         )
         (out / "clusters.parquet").unlink()

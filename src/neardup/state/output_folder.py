@@ -15,6 +15,7 @@ import ctypes
 import json
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -101,7 +102,11 @@ def check_folder(
 
 
 def _check_existing(out: Path, overwrite: bool, writes: Iterable[str], resume: bool) -> None:
-    if not out.is_dir() and os.path.lexists(out):
+    try:
+        other = not stat.S_ISDIR(out.stat().st_mode)
+    except FileNotFoundError:  # a link to nothing; or a run that ended at this moment
+        other = out.is_symlink()
+    if other:
         raise OutputError(f"{out} exists and is not a folder", "name another output")
     RunState.refuse_used(out / RUN_FOLDER)
     try:
