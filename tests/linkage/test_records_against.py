@@ -275,8 +275,8 @@ def test_what_is_refused(people: People, grown: Any, tmp_path: Path) -> None:
     for settings in ({"fields": NAMES}, {"decide_at": 0.6}, {"seed": 1}, {"cluster": "complete"}):
         with pytest.raises(SpecError, match="with the settings of the index"):
             neardup.link(table, against=index, **settings)
-    with pytest.raises(SpecError, match="one file of records"):
-        neardup.link(table, table, against=index)
+    with pytest.raises(SpecError, match="with the settings of the index"):
+        neardup.link(table, table, against=index, across_files_only=True)
     with pytest.raises(SpecError, match="can't be evaluated by itself"):
         more[0].evaluate(people[1])
     with pytest.raises(SpecError, match="have one `decide_at`"):

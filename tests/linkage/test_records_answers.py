@@ -158,7 +158,7 @@ def test_an_index_of_two_files_is_refused_before_the_work(tmp_path: Path, comman
     # The files are not there, and would be missed first.
     line = ("link", tmp_path / "a.csv", tmp_path / "b.csv", "--fields", "name")
     done = command(*line, "-o", tmp_path / "out", "--index", tmp_path / "index")
-    assert done.code == 2 and "--index is made of a linkage within one file" in done.error
+    assert done.code == 2 and "--index is made of a linkage within files" in done.error
     assert not (tmp_path / "out").exists()
 
 

@@ -107,7 +107,27 @@ def test_one_to_one_takes_the_best_pairs_first(seed: int) -> None:
         if pairs.margin[k] >= 0 and not pair & used:
             used |= pair
             expected.append(k)
-    assert matches(pairs, one_to_one=True).tolist() == sorted(expected)
+    file = np.repeat(np.arange(2), 12)
+    assert matches(pairs, file).tolist() == sorted(expected)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_to_one_of_four_files_has_one_record_of_each(seed: int) -> None:
+    every = made(seed)
+    file = np.repeat(np.arange(4), 6)
+    pairs = every.take(np.flatnonzero(file[every.a] != file[every.b]))
+    groups = [{doc} for doc in range(24)]
+    order = np.lexsort((pairs.b, pairs.a, -pairs.margin))
+    for k in order[pairs.margin[order] >= 0].tolist():
+        one, two = (next(g for g in groups if doc in g) for doc in (pairs.a[k], pairs.b[k]))
+        if one is not two and not {*file[[*one]]} & {*file[[*two]]}:
+            groups = [g for g in groups if g is not one and g is not two] + [one | two]
+    expected = [
+        k
+        for k in np.flatnonzero(pairs.margin >= 0).tolist()
+        if any({pairs.a[k], pairs.b[k]} <= group for group in groups)
+    ]
+    assert matches(pairs, file).tolist() == expected
 
 
 def test_without_pairs() -> None:
@@ -115,4 +135,4 @@ def test_without_pairs() -> None:
     nothing = Scored(empty, empty, np.empty(0))
     for method in ("average", "complete"):
         assert cluster_records(nothing, np.arange(3), method).tolist() == [0, 1, 2]
-    assert len(matches(nothing, one_to_one=True)) == 0
+    assert len(matches(nothing, np.zeros(3, np.int32))) == 0

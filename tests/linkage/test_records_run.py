@@ -188,7 +188,7 @@ def test_two_files_by_command(people: People, tmp_path: Path, command: Command) 
     out = tmp_path / "out"
     done = command("link", *paths, "--id", "id", "--fields", FIELDS, "--one-to-one", "-o", out)
     assert done.code == 0
-    assert "of two files" in done.err
+    assert "of 2 files, across them only" in done.err
     pairs = pq.read_table(out / "pairs.parquet")
     assert len(set(pairs["id_a"].to_pylist())) == pairs.num_rows
     assert set(pq.read_table(out / "clusters.parquet")["source"].to_pylist()) == {"a", "b"}

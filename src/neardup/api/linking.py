@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, TypeAlias, Unpack, cast
 
 from neardup.api.finished.link_runs import Blocks, LinkRun
 from neardup.api.progress import show_progress
 from neardup.deduplication.clock import Clock
-from neardup.errors import SpecError
+from neardup.errors import ArgumentError, SpecError
 from neardup.frame.command import Made, Means, Request, Steps
 from neardup.frame.execute import execute
 from neardup.io.opening import given_paths
 from neardup.io.remote import located
-from neardup.linkage.fields import Field, LinkSpec, fields_of, names_of
-from neardup.linkage.link_steps import Linked, block, block_records, decide, read
+from neardup.linkage.columns.field_columns import ColumnMap
+from neardup.linkage.columns.presets import preset_fields
+from neardup.linkage.fields import PRESETS, Field, LinkSpec, fields_of, names_of
+from neardup.linkage.link_steps import Linked, block, block_records, decide, opened, read
 from neardup.linkage.outputs.label_files import read_labels
 from neardup.linkage.outputs.link_files import BlocksFile
 from neardup.linkage.outputs.link_made import LINK, made_of
@@ -26,6 +28,7 @@ from neardup.options.arguments import expanded, of_specs
 from neardup.options.how_read import OpenInput
 from neardup.options.option_groups import (
     OutputOptions,
+    Reading,
     ResourceOptions,
     Resources,
     ResumeOptions,
@@ -37,6 +40,10 @@ from neardup.values.json_values import JSON
 
 if TYPE_CHECKING:
     from neardup.api.indexes.record_index import RecordIndex
+
+
+#: Fields that are compared, as users give them.
+Fields: TypeAlias = str | Field | Iterable[str | Field] | Mapping[str, str | Sequence[str]]
 
 
 class BlocksOptions(TableOptions, ResourceOptions, OutputOptions, total=False):
@@ -56,15 +63,16 @@ _IN_INDEX = (Field("fields of the index"),)
 @expanded
 @of_specs(LinkSpec)
 def link(
-    a: object,
-    b: object = None,
-    *,
-    fields: str | Field | Iterable[str | Field] | None = None,
+    *inputs: object,
+    fields: Fields | None = None,
+    preset: str | None = None,
+    map: ColumnMap = None,
     against: str | os.PathLike[str] | RecordIndex | None = None,
     block_at: float | None = None,
     recall: float = 0.99,
     decide_at: float = 0.5,
     similarity: str = "mixed",
+    across_files_only: bool | None = None,
     one_to_one: bool = False,
     cluster: str = "average",
     labels: object = None,
@@ -73,21 +81,29 @@ def link(
     seed: int = 0,
     **options: Unpack[LinkOptions],
 ) -> LinkRun:
-    """Find the records that are one, within a file or across two files.
+    """Find the records that are one, within a file, or across any number of files.
 
     Candidates share a bucket of banded MinHash signatures, of the record or of one field. They are
     compared field by field; a field that is missing in one of the two records counts neither for
     nor against them. How much an agreement counts is learnt without labels, from pairs that the
-    valley of the histogram of similarities separates from the others; of two files from pairs that
+    valley of the histogram of similarities separates from the others; across files from pairs that
     are each other's best.
 
     Args:
-        a: A path, a table of pyarrow, a frame of pandas or Polars, or a dict of lists.
-        b: The second file. None finds duplicates within the first; else pairs are across the two
-            only, and ids of one may be those of the other.
-        fields: Columns that are compared: names, ``"NAME:COMPARE"``, or `neardup.Field` objects.
-        against: An index of records, or its folder, see `LinkRun.index`. The records of ``a`` are
-            linked with those of the index and among themselves, join their clusters, and are
+        inputs: Files, of any formats: paths, tables of pyarrow, frames of pandas or Polars, or
+            dicts of lists; several as arguments of their own. Of two files pairs are across the two
+            only, and ids of one may be those of the other. Of three and more, or with
+            ``across_files_only=False``, pairs are within and across them: positions go on from file
+            to file, and where two files have the same id, all are ``FILE:ID``, with the letters
+            that ``source`` has in `LinkRun.clusters`.
+        fields: Columns that are compared: their names, ``"NAME:COMPARE"``, or `neardup.Field`
+            objects; or a dict from these names to one name of a column, or to several, of which
+            each file has one.
+        map: Columns of other names in some files: ``{"b.csv": {"given": "first"}}``, or
+            ``"b.csv:given=first"`` each; files without names are ``a``, ``b``, and so on.
+            Without a file it is for all of them.
+        against: An index of records, or its folder, see `LinkRun.index`. The records of the inputs
+            are linked with those of the index and among themselves, join their clusters, and are
             inserted. All other settings are those of the index.
         labels: Pairs that are known: a file, a table, or a list of two ids and whether they match.
             Their answers stay, whatever evidence says. From 50 on, of both kinds, the weights are
@@ -124,33 +140,32 @@ def link(
     """
     reading, resources, writing = options["reading"], options["resources"], options["writing"]
     writing.require_out()
-    if one_to_one and b is None:
-        raise SpecError("`one_to_one` is for two files, and there is one", "leave it out")
     spec = LinkSpec(
-        _IN_INDEX if against is not None and fields is None else fields_of(fields or ()),
+        _IN_INDEX if against is not None and fields is None else _fields(fields, preset),
         block_at=block_at,
         recall=recall,
         similarity=similarity,
         decide_at=decide_at,
+        across_files_only=across_files_only,
         one_to_one=one_to_one,
         cluster=cluster,
         must_agree=names_of(must_agree),
         tagged=tagged,
         seed=seed,
+        preset=preset,
     )
     if reading.private_ids and reading.id in spec.names:
         raise SpecError(
             f"ids are private, and those of the field {reading.id!r}, which a page shows",
             "link the records with other ids, or by positions",
         )
-    given = RecordSource(a, b, reading)
-    if against is not None and (
-        any(value is not None for value in (b, labels)) or spec != LinkSpec(_IN_INDEX)
-    ):
+    if against is not None and (labels is not None or spec != LinkSpec(_IN_INDEX)):
         raise SpecError(
-            "with `against`, one file of records is linked with the settings of the index",
-            "leave out all settings but `id`, and how files are read",
+            "with `against`, records are linked with the settings of the index",
+            "leave out all settings but `id`, `map`, and how files are read",
         )
+    given = _given(inputs, reading, map)
+    spec = spec.for_files(len(given.given)) if against is None else spec
     made: list[_LinkSteps] = []
 
     def steps(state: RunState | None) -> Steps:
@@ -167,6 +182,19 @@ def link(
     return run
 
 
+def _fields(fields: Fields | None, preset: str | None) -> tuple[Field, ...]:
+    """Return the fields that are given, among those of a preset."""
+    found = fields_of(fields or ())
+    return preset_fields(preset, found) if preset in PRESETS else found
+
+
+def _given(inputs: tuple[object, ...], reading: Reading, map: ColumnMap) -> RecordSource:
+    """Take the inputs; none of them is a list of them."""
+    if not inputs:
+        raise ArgumentError("no file of records is given", "give one, or several")
+    return RecordSource(tuple(input for input in inputs if input is not None), reading, map)
+
+
 @dataclass
 class _LinkSteps(Steps):
     """Records that are open, and the index or labels that they are linked with."""
@@ -181,7 +209,7 @@ class _LinkSteps(Steps):
     def open(self, state: RunState | None) -> None:
         """Open the records, which must have the fields."""
         if self.against is None:
-            self.given = self.given.open(self.spec.names, state)
+            self.given, self.spec = opened(self.given, self.spec, state)
             return
         from neardup.linkage.incremental.linking_new import opened_for
 
@@ -202,9 +230,10 @@ class _LinkSteps(Steps):
         found: dict[str, JSON] = {
             **self.identity(),
             "link": self.spec.as_dict(),
+            "columns": [list(of_file) for of_file in self.given.columns],
         }
         if isinstance(self.labels, str | os.PathLike):
-            found["labels"] = RecordSource(self.labels).open().opened[0].inputs
+            found["labels"] = RecordSource((self.labels,)).open().opened[0].inputs
         if isinstance(self.against, str | os.PathLike):
             found["against"] = os.fspath(located(self.against))
         return found
@@ -257,12 +286,13 @@ class _LinkSteps(Steps):
 
 @expanded
 def blocks(
-    a: object,
-    b: object = None,
-    *,
-    fields: str | Field | Iterable[str | Field],
+    *inputs: object,
+    fields: Fields | None = None,
+    preset: str | None = None,
+    map: ColumnMap = None,
     block_at: float | None = None,
     recall: float = 0.99,
+    across_files_only: bool | None = None,
     tagged: bool = False,
     seed: int = 0,
     **options: Unpack[BlocksOptions],
@@ -270,7 +300,7 @@ def blocks(
     """Find candidates only: pairs of records for a tool that scores them.
 
     Args:
-        a: As for `neardup.link`, as are all settings.
+        inputs: As for `neardup.link`, as are all settings.
         out: File to write the pairs to, Parquet or CSV by its ending: ``id_a``, ``id_b`` and
             ``similarity``.
         overwrite: Replace a file that is there.
@@ -289,13 +319,22 @@ def blocks(
         >>> found.pairs.num_rows, round(found.recall, 2)
         (1, 0.99)
     """
-    spec = LinkSpec(fields_of(fields), block_at, recall, tagged=tagged, seed=seed)
+    spec = LinkSpec(
+        _fields(fields, preset),
+        block_at,
+        recall,
+        across_files_only=across_files_only,
+        tagged=tagged,
+        seed=seed,
+        preset=preset,
+    )
     resources, writing = options["resources"], options["writing"]
     writing.require_out()
     target = None
     if writing.out is not None:
-        target = BlocksFile.of(writing.out, (a, b), writing.overwrite)
-    given = RecordSource(a, b, options["reading"])
+        target = BlocksFile.of(writing.out, inputs, writing.overwrite)
+    given = _given(inputs, options["reading"], map)
+    given, spec = opened(given, spec.for_files(len(given.given)))
     with show_progress(resources.progress) as listener:
         clock = Clock(listener)
         with Pool(resources.threads, stage=clock.stage) as pool:

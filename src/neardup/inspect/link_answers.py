@@ -43,8 +43,8 @@ def explain_record(linked: Linked, x: int, limit: int) -> RecordExplanation:
     ids = records.public_ids
 
     def id_of(doc: int) -> Any:
-        second = len(ids) > 1 and doc >= records.first
-        return ids[second].take(array_of(np.array([doc - records.first * second])))[0].as_py()
+        second = len(ids) > 1 and doc >= records.sizes[0]
+        return ids[second].take(array_of(np.array([doc - records.sizes[0] * second])))[0].as_py()
 
     rows = np.flatnonzero((found.a == x) | (found.b == x))
     rows = rows[np.lexsort((rows, -decision.log_odds[rows]))]

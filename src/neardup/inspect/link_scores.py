@@ -174,7 +174,7 @@ def _decision(found: DecidedPairs, judge: Judge, alike: np.ndarray) -> dict[str,
             counts = pairs
         else:
             scored = Scored(found.a, found.b, log_odds - logit(score))
-            given = matches(scored, found.one_to_one)
+            given = matches(scored, found.file)
             counts = Agreement(int(alike[given].sum()), len(given), judge.pairs)
         lines.append({"score": score, **counts.scores()})
     scores = [line for line in lines if line["f1"] is not None]

@@ -10,7 +10,7 @@ from neardup.cluster.edges import batches
 from neardup.linkage.blocks.large_groups import Copies, without
 from neardup.linkage.blocks.record_blocks import Candidates, possible_pairs
 from neardup.linkage.decision.labels import Labels, fitted
-from neardup.linkage.decision.rivals import BOTH, best_pairs, learn_two, rivals
+from neardup.linkage.decision.rivals import BOTH, best_pairs, learn_two, rivals, towards
 from neardup.linkage.decision.threshold import Threshold, find_valley, index_threshold
 from neardup.linkage.decision.weights.agreement_classes import EQUAL
 from neardup.linkage.decision.weights.evidence import Learnt, plain_evidence, sum_of
@@ -155,11 +155,10 @@ def decide_candidates(
     features = features._replace(swapped=find_swapped(features, spec, found.a, found.b, pool))
     compared = compare(features, spec, found.a, found.b, pool)
     with pool.stage("learn weights"):
-        two_files = len(records.ids) > 1
-        if two_files and len(spec.fields) > 1:
+        if records.across and len(spec.fields) > 1:
             pairs = Pairs(found.a, found.b, pool)
             compared = with_words(compared, records, features, spec, pairs)
-        agreements = agreements_of(found, compared, two_files, pool)
+        agreements = agreements_of(found, compared, records.apart, pool)
         values = counts_of(features, found.copies, pool)
         learning = _learn(records, features, spec, found, (compared, agreements, values), pool)
         model = learning.model._replace(swapped=features.swapped)
@@ -220,15 +219,17 @@ def _learn(
     counted = without(features, found.copies)
     x, y = random_pairs(counted)
     other = compare(features, spec, x, y, pool)
-    if len(records.ids) > 1 and not one_field:
+    if records.across and not one_field:
         other = with_words(other, records, features, spec, Pairs(x, y, pool))
     drawn = Agreements(x, y, other.classes, other.similarity)
     fields = agreements._replace(classes=compared.classes)
     single = ~found.copies.are
-    possible = possible_pairs(int(single.sum()), int(single[: records.first].sum()))
+    possible = possible_pairs(
+        int(single.sum()), None if records.apart is None else records.apart[single]
+    )
     known = Learnt(counted, values, fields, drawn, possible, pool)
-    if len(records.ids) > 1 and not one_field:
-        return _of_two_files(known, agreements, threshold)
+    if records.across and not one_field:
+        return _of_files(known, agreements, threshold)
     if threshold.kind == "none":
         best = rivals(found.a, found.b, compared.similarity, len(found.copies.of), ties=True)
         seeds = best_seeds(known, best == BOTH)
@@ -270,7 +271,7 @@ def _of_one_file(known: Learnt, seeds: Seeds, threshold: Threshold, spec: LinkSp
     return _Learning(learnt.model, threshold, doubts, learnt.of_views)
 
 
-def _of_two_files(known: Learnt, agreements: Agreements, threshold: Threshold) -> _Learning:
+def _of_files(known: Learnt, agreements: Agreements, threshold: Threshold) -> _Learning:
     """Learn from each other's best, unless such pairs are due to chance.
 
     In files without a match there are pairs that are each other's best, too. Neither plain evidence
@@ -296,12 +297,15 @@ def counts_of(features: Features, copies: Copies, pool: Pool) -> ValueCounts:
     return values
 
 
-def agreements_of(found: Candidates, compared: Compared, two_files: bool, pool: Pool) -> Agreements:
-    """Return the agreements of candidates; of two files with whether they are each other's best."""
+def agreements_of(
+    found: Candidates, compared: Compared, apart: np.ndarray | None, pool: Pool
+) -> Agreements:
+    """Return the agreements of candidates; across files with whether they are each other's best."""
     classes = compared.classes
-    if two_files and classes.shape[1] > 1:
+    if apart is not None and classes.shape[1] > 1:
         copies = found.copies.are
-        best = rivals(found.a, found.b, compared.similarity, len(copies))
+        a, b, records = towards(found.a, found.b, apart)
+        best = rivals(a, b, compared.similarity, records)
         with_best = pool.empty((len(best), classes.shape[1] + 1), np.int8)
         with_best[:, :-1], with_best[:, -1] = classes, best
         if found.copies.number:  # others are as good, and not compared

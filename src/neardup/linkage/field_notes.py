@@ -12,10 +12,13 @@ import pyarrow.compute as pc
 from neardup.arrays import strings_of
 from neardup.linkage.blocks.record_blocks import Candidates
 from neardup.linkage.deciding import MatchDecision
+from neardup.linkage.decision.rivals import towards
 from neardup.linkage.features import Features
 from neardup.linkage.fields import LinkSpec
 from neardup.linkage.record_files import Records
 
+#: Files that have notes of their own.
+_NAMED = 10
 #: Share of the records without a value from which on a field counts as empty in most of them.
 _EMPTY = 0.5
 #: Words that represent a missing value, and the share of the records from which on they are noted.
@@ -28,12 +31,14 @@ def empty_notes(records: Records) -> Iterator[str]:
     """Say so if there is nothing to compare."""
     if not len(records):
         yield "the input has no records"
-    elif len(records.ids) == 1 and len(records) == 1:
+    elif len(records.sizes) == 1 and len(records) == 1:
         yield "the input has one record, and no other one to compare it with"
     else:
-        for name, ids in zip(records.names, records.ids, strict=True):
-            if not len(ids):
-                yield f"{name} has no records"
+        empty = [n for n, size in zip(records.names, records.sizes, strict=True) if not size]
+        for name in empty[:_NAMED]:
+            yield f"{name} has no records"
+        if len(empty) > _NAMED:
+            yield f"{len(empty) - _NAMED:,} more files have no records"
 
 
 def field_notes(records: Records, features: Features, spec: LinkSpec) -> Iterator[str]:
@@ -63,10 +68,16 @@ def constant_fields(records: Records, features: Features, spec: LinkSpec) -> Ite
 
 
 def _sources(records: Records) -> Iterator[tuple[str, slice]]:
-    """Yield the names of the files, and which records are theirs."""
-    first = records.first
-    parts = zip(records.names, (slice(first), slice(first, None)), records.ids, strict=False)
-    return ((name, rows) for name, rows, ids in parts if len(ids))
+    """Yield the names of the files, and which records are theirs; of many, all together."""
+    if len(records.sizes) > _NAMED:
+        if len(records):
+            yield f"{len(records.sizes):,} files", slice(None)
+        return
+    end = 0
+    for name, size in zip(records.names, records.sizes, strict=True):
+        if size:
+            yield name, slice(end, end + size)
+        end += size
 
 
 def _placeholders(column: pa.LargeStringArray) -> float:
@@ -101,15 +112,15 @@ def decision_notes(
     if not found.possible:
         return ()
     notes = []
-    two_files = len(records.ids) > 1
-    if two_files and not spec.one_to_one and len(pairs):
-        _, one = np.unique(found.a[pairs], return_counts=True)
-        _, two = np.unique(found.b[pairs], return_counts=True)
+    if records.across and not spec.one_to_one and len(pairs):
+        a, b, _ = towards(found.a[pairs], found.b[pairs], records.apart)
+        _, one = np.unique(a, return_counts=True)
+        _, two = np.unique(b, return_counts=True)
         several = max((one > 1).mean(), (two > 1).mean())
         if 0 < several < _SEVERAL:
             notes.append(
                 f"{several:.1%} of the records that match are in several pairs; if each record has "
-                "one at most in the other file, `one_to_one` leaves the best"
+                "one at most in each other file, `one_to_one` leaves the best"
             )
     if records.origin is not None and len(pairs):
         name, second = records.origin

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import starmap
 from typing import Any
 
 from neardup.errors import SpecError, spelled
@@ -14,6 +15,7 @@ from neardup.spec import one_of, option
 COMPARISONS = ("text", "exact", "digits", "numeric")
 SIMILARITIES = ("mixed", "fields", "record", "idf")
 CLUSTERINGS = ("average", "complete")
+PRESETS = ("citations", "persons")
 #: Defaults of `block_at`: the number of pairs that collide grows with the square of the records.
 _BLOCK_AT, _BLOCK_MANY_AT, _MANY = 0.3, 0.5, 200_000
 _EXAMPLE = 'for example "given_name" or "birth:digits"'
@@ -24,7 +26,7 @@ class Field:
     """A column of the records, and how two of its values are compared.
 
     Attributes:
-        name: Name of the column, in both files.
+        name: Name of the field, and of its column.
         compare: ``"text"``: Jaccard similarity of 2-grams of characters with borders; case, accents
             and punctuation do not count. ``"digits"``: the same of the digits only, for dates and
             numbers of telephones. ``"exact"``: 1 if equal but for white space at the
@@ -32,6 +34,8 @@ class Field:
             the difference over the larger of the two numbers.
         weight: Factor of the field's weight, which is the logarithm of the number of its distinct
             values; 0 for a field that only helps to find candidates.
+        columns: Names that its column may have in the files, the first that is there; its own name
+            without it.
 
     Raises:
         SpecError: A value is out of range.
@@ -40,6 +44,7 @@ class Field:
     name: str
     compare: str = "text"
     weight: float = 1.0
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -92,7 +97,10 @@ class LinkSpec:
             values have several words.
         decide_at: Score from which on two records are one, in (0, 1]. A score is a probability
             where fields are independent, as those of persons are; else it is too high.
-        one_to_one: Of each record the best pair only; for two files.
+        across_files_only: Of several files, look for no pairs within one of them. So it is for two
+            files without it; three and more are searched for pairs within and across them.
+        one_to_one: Each record is one with at most one record of each other file, the best; for
+            several files, across them only.
         cluster: ``"average"``: the two clusters with the highest mean of log odds are merged, as
             long as it is that of a match. ``"complete"``: any two records of a cluster are one by
             themselves.
@@ -102,6 +110,8 @@ class LinkSpec:
         tagged: Keep the fields apart: shingles of one do not equal those of another, and swapped
             values share none.
         seed: Seed of the hash functions.
+        preset: Fields with their comparisons, as far as the files have them under usual names;
+            ``fields`` replace its own of the same name, or come after them.
 
     Raises:
         SpecError: A value is out of range, or two contradict each other.
@@ -112,13 +122,17 @@ class LinkSpec:
     recall: float = option(0.99, "P")
     similarity: str = option("mixed", one_of(SIMILARITIES))
     decide_at: float = option(0.5, "P")
+    across_files_only: bool | None = option(None)
     one_to_one: bool = option(False)
     cluster: str = option("average", one_of(CLUSTERINGS))
     must_agree: tuple[str, ...] = option((), "FIELD")
     tagged: bool = option(False)
     seed: int = option(0, "N")
+    preset: str | None = option(None, one_of(PRESETS))
 
     def __post_init__(self) -> None:
+        if self.preset is not None:
+            _known("preset", self.preset, PRESETS)
         if not self.fields:
             raise SpecError("`fields` names no field", _EXAMPLE)
         for field in self.fields:
@@ -141,6 +155,11 @@ class LinkSpec:
                     f"`must_agree` names {spelled(name)}, which is no field that is compared",
                     f"the fields are {', '.join(names)}",
                 )
+        if self.one_to_one and self.across_files_only is False:
+            raise SpecError(
+                "`one_to_one` is for pairs across files, and pairs within them are looked for",
+                "give `across_files_only`",
+            )
         _known("similarity", self.similarity, SIMILARITIES)
         _known("clustering of records", self.cluster, CLUSTERINGS)
         if type(self.seed) is not int or not 0 <= self.seed < 2**62:
@@ -150,6 +169,23 @@ class LinkSpec:
         """Yield the numbers of the fields that must agree, and how similar values must be."""
         for name, least in map(_agreeing, self.must_agree):
             yield self.names.index(name), least
+
+    def for_files(self, files: int) -> LinkSpec:
+        """Return the same with the default of `across_files_only` for so many files.
+
+        Raises:
+            SpecError: There is one file, and a setting is for several.
+        """
+        for name in ("one_to_one", "across_files_only"):
+            if files < 2 and getattr(self, name):
+                raise SpecError(f"`{name}` is for several files, and there is one", "leave it out")
+        across = self.across_of(files, self.across_files_only, self.one_to_one)
+        return replace(self, across_files_only=across)
+
+    @staticmethod
+    def across_of(files: int, across: bool | None, one_to_one: bool) -> bool:
+        """Return whether pairs are across files only; by default of two, and where one to one."""
+        return files == 2 or one_to_one if across is None else across
 
     def for_records(self, records: int) -> LinkSpec:
         """Return the same with the default of `block_at` for so many records."""
@@ -169,23 +205,41 @@ class LinkSpec:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> LinkSpec:
         """Make a spec from what `as_dict` returned."""
-        fields = tuple(Field(**field) for field in values["fields"])
+        fields = tuple(
+            Field(**{**field, "columns": tuple(field["columns"])}) for field in values["fields"]
+        )
         return cls(**{**values, "fields": fields, "must_agree": tuple(values["must_agree"])})
 
 
-def fields_of(given: str | Field | Iterable[str | Field]) -> tuple[Field, ...]:
-    """Return fields that were given as objects, as names, or as ``NAME:COMPARE``.
+def fields_of(
+    given: str | Field | Iterable[str | Field] | Mapping[str, str | Sequence[str]],
+) -> tuple[Field, ...]:
+    """Return fields that were given as objects, as names, or with the names of their columns.
 
     >>> [field.compare for field in fields_of("surname,birth:digits")]
     ['text', 'digits']
+    >>> fields_of({"given": ["first", "given_name"]})[0].columns
+    ('first', 'given_name')
     """
     if isinstance(given, str):
         given = given.split(",")
     if isinstance(given, Field):
         given = [given]
+    if isinstance(given, Mapping):
+        return tuple(starmap(_with_columns, given.items()))
     if not isinstance(given, Iterable):
         raise SpecError(f"`fields` is of type {type(given).__name__}; expected a list", _EXAMPLE)
     return tuple(Field.parse(field) if isinstance(field, str) else field for field in given)
+
+
+def _with_columns(name: str, columns: str | Sequence[str]) -> Field:
+    every = (columns,) if isinstance(columns, str) else tuple(columns or ())
+    if not every or not all(isinstance(column, str) and column for column in every):
+        raise SpecError(
+            f"columns of the field {name!r} are {spelled(columns)}; expected names",
+            'for example {"given": ["first", "given_name"]}',
+        )
+    return replace(Field.parse(name), columns=every)
 
 
 def names_of(given: str | Iterable[str]) -> tuple[str, ...]:

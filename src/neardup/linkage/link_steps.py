@@ -42,7 +42,11 @@ from neardup.linkage.record_files import Records, RecordSource, read_records
 from neardup.linkage.two_kinds import two_kinds
 from neardup.match.verifying import similarities
 from neardup.memory_plan import plan_records
+from neardup.state.run_state import RunState
 from neardup.threads import Pool
+
+#: Files that are named in a message on all of them.
+_NAMED = 3
 
 
 class Against(NamedTuple):
@@ -104,6 +108,24 @@ class Linked:
     notes: tuple[str, ...]
 
 
+def opened(
+    given: RecordSource, spec: LinkSpec, state: RunState | None = None
+) -> tuple[RecordSource, LinkSpec]:
+    """Open files, and return them with the settings: of a preset the fields that any of them has.
+
+    Raises:
+        ColumnError: A file has no column for a field.
+        InputError: It can't be used; its subclasses say why.
+    """
+    given = given.open(spec.fields, state, spec.preset is not None)
+    there = [k for k in range(len(spec.fields)) if any(columns[k] for columns in given.columns)]
+    if len(there) < len(spec.fields) and there:
+        fields = tuple(spec.fields[k] for k in there)
+        columns = tuple(tuple(of_file[k] for k in there) for of_file in given.columns)
+        return given._replace(columns=columns), replace(spec, fields=fields)
+    return given, spec
+
+
 def block(given: RecordSource, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:
     """Read records and find the candidates.
 
@@ -159,12 +181,11 @@ def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
 
 def candidates_of(records: Records, features: Features, spec: LinkSpec, pool: Pool) -> Candidates:
     """Return the candidates among records: by complete ones, by single fields, by two of them."""
-    # Next to an empty second file no pair is across the two.
-    first = records.first if len(records.ids[-1]) else 0
-    copies = find_copies(features, first)
+    apart = records.apart
+    copies = find_copies(features, apart)
     others = without(features, copies)
-    found = find_candidates(others, spec, first, pool)
-    found = add_field_blocks(found, others, records.columns, BlockSettings(spec, first), pool)
+    found = find_candidates(others, spec, apart, pool)
+    found = add_field_blocks(found, others, records.columns, BlockSettings(spec, apart), pool)
     return add_copies(found, copies, pool)
 
 
@@ -265,7 +286,7 @@ def grouped(blocked: Blocked, decision: MatchDecision) -> Linked:
     """Group the records that are one by a decision."""
     spec, candidates = blocked.spec, blocked.candidates
     scored = Scored(candidates.a, candidates.b, decision.margin(spec.decide_at))
-    pairs = matches(scored, spec.one_to_one)
+    pairs = matches(scored, blocked.records.file if spec.one_to_one else None)
     labels = _clusters(blocked, scored, pairs)
     notes = blocked.notes + decision_notes(blocked.records, spec, candidates, decision, pairs)
     notes += tuple(two_kinds(blocked.records, spec.names, decision, pairs))
@@ -275,8 +296,10 @@ def grouped(blocked: Blocked, decision: MatchDecision) -> Linked:
 
 def _clusters(blocked: Blocked, scored: Scored, pairs: np.ndarray) -> np.ndarray:
     """Return int64[records]: clusters in which no two records differ that must agree."""
-    if blocked.spec.one_to_one:  # pairs are clusters
-        scored = scored.take(pairs)
+    if blocked.spec.one_to_one:  # no others merge clusters
+        rows = scored.margin < 0
+        rows[pairs] = True
+        scored = scored.take(np.flatnonzero(rows))
     labels = _clusters_of(blocked, scored)
     while len(apart := _differing(blocked, labels, scored)):
         a, b = apart.T
@@ -328,7 +351,8 @@ def _differing(blocked: Blocked, labels: np.ndarray, scored: Scored) -> np.ndarr
 
 def _check(records: Records, features: Features) -> None:
     """Refuse records that do not differ."""
-    name = " and ".join(records.names)
+    named = records.names[:_NAMED]
+    name = " and ".join([*named, *(["others"] if len(named) < len(records.names) else [])])
     if len(records) and not features.present.any():
         raise InputError(f"{name}: no record has a value in any field", "name other fields")
     if (features.distinct <= 1).all() and len(records) > 2 and features.present.all():

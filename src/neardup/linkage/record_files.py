@@ -1,4 +1,4 @@
-"""One or two files of records: ids, and the values of the fields as strings."""
+"""Files of records: ids, and the values of the fields as strings."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ from neardup.errors import ColumnError, DuplicateIdError, InputError, NeardupErr
 from neardup.io.columns import is_valid, repaired, string_scalar
 from neardup.io.source import NONE_SKIPPED, Skipped
 from neardup.io.streams import input_notes
-from neardup.linkage.fields import LinkSpec
+from neardup.linkage.columns.field_columns import ColumnMap, letters, maps_of, open_fields, parts
+from neardup.linkage.columns.presets import cleaner
+from neardup.linkage.fields import Field, LinkSpec
 from neardup.options.how_read import OpenInput, how_given, how_read
-from neardup.options.input_tables import open_table, read_counted
+from neardup.options.input_tables import read_counted
 from neardup.options.option_groups import Reading
 from neardup.results.results import rows_as_ids
 from neardup.state.run_state import RunState
@@ -53,13 +55,16 @@ Column = Any
 
 @dataclass(frozen=True)
 class Records:
-    """The records of one file, or those of two, one after the other.
+    """The records of some files, one after the other.
 
     Attributes:
-        names: Of the one or two sources, for messages.
-        ids: Ids of the records of each source.
+        names: Of the files, for messages.
+        ids: Ids of the records; of two files whose pairs are across them, those of each. Of
+            several files, ids that are in two of them are ``FILE:ID``, with the letters of the
+            file; positions go on from file to file.
         columns: large_string[records] for each field, in the order of the fields.
-        first: Records of the first source.
+        sizes: Records of each file.
+        across: Whether pairs are across the files only.
         id: Column of the ids; None for positions.
         origin: Of one file: a column that seems to say from which of two sources a record is, and
             bool[records], whether it is from the second one; None where there is none.
@@ -67,21 +72,34 @@ class Records:
         skipped: Records that were left out.
         notes: Remarks from reading the files, a sentence each.
         placeholders: Numbers of fields and hashes of values that are taken for missing ones.
+        read: Columns that the fields are in each file; empty where it has none.
     """
 
     names: tuple[str, ...]
     ids: tuple[Column, ...]
     columns: tuple[pa.LargeStringArray, ...]
-    first: int
+    sizes: tuple[int, ...]
+    across: bool = False
     id: str | None = None
     origin: tuple[str, np.ndarray] | None = None
     private_ids: bool = False
     skipped: Skipped = NONE_SKIPPED
     notes: tuple[str, ...] = ()
     placeholders: tuple[tuple[int, int], ...] = ()
+    read: tuple[tuple[str, ...], ...] = ()
 
     def __len__(self) -> int:
-        return sum(len(ids) for ids in self.ids)
+        return sum(self.sizes)
+
+    @property
+    def file(self) -> np.ndarray:
+        """int32[records]: the file of each."""
+        return np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
+
+    @property
+    def apart(self) -> np.ndarray | None:
+        """The same where pairs are across the files only; else None."""
+        return self.file if self.across else None
 
     @property
     def public_ids(self) -> tuple[Any, ...]:
@@ -92,42 +110,64 @@ class Records:
 
 
 class RecordSource(NamedTuple):
-    """One or two files, or frames.
+    """Files or frames of records.
 
     Attributes:
-        a: See `neardup.io.opening.open_source`.
-        b: The second one; None for duplicates within the first.
+        given: One or more, see `neardup.io.opening.open_source`.
         reading: How they are read.
+        map: Which columns fields are in some of them, see `neardup.linkage.columns.field_columns`.
         opened: They, open; none as long as they are not.
+        columns: Columns that the fields are in each; empty for a field that it has not.
     """
 
-    a: Any
-    b: Any = None
+    given: tuple[Any, ...]
     reading: Reading = Reading()
+    map: ColumnMap = None
     opened: tuple[OpenInput, ...] = ()
+    columns: tuple[tuple[str, ...], ...] = ()
 
     @property
-    def given(self) -> list[Any]:
-        """The one or two."""
-        return [self.a] if self.b is None else [self.a, self.b]
+    def names(self) -> list[str]:
+        """Names of them in messages."""
+        return [
+            str(one)
+            if isinstance(one, str | os.PathLike)
+            else f"the {_ordinal(number)} table"
+            if len(self.given) > 1
+            else "the table"
+            for number, one in enumerate(self.given)
+        ]
 
-    def open(self, fields: Sequence[str] = (), state: RunState | None = None) -> RecordSource:
-        """Open them, which must have ``fields``; pipes are copied into the state of a run."""
-        opened, reading = list[OpenInput](), self.reading
-        for number, one in enumerate(self.given):
+    def open(
+        self, fields: Sequence[Field] = (), state: RunState | None = None, optional: bool = False
+    ) -> RecordSource:
+        """Open them, which must have the fields; pipes are copied into the state of a run.
+
+        With ``optional`` each must have one of the fields.
+        """
+        opened, columns = list[OpenInput](), list[tuple[str, ...]]()
+        maps = maps_of(self.map, self.given, [field.name for field in fields])
+        for number, (one, name) in enumerate(zip(self.given, self.names, strict=True)):
             folder = None if state is None else state.scratch_folder(f"inputs-{number}")
-            how = how_given(one, how_read(reading))
-            needed = dict.fromkeys((*fields, *([reading.id] if fields and reading.id else [])))
-            which = f"the {'second' if number else 'first'} table"
-            with naming_frame(which if self.b is not None else "the table"):
-                opened.append(OpenInput(open_table(one, reading, list(needed), folder), how))
-        return self._replace(opened=tuple(opened))
+            reading = how_read(self.reading)
+            if len(self.given) > 1:
+                reading = reading.of_another(one)
+            with naming_frame(name):
+                source, found = open_fields(one, reading, fields, maps[number], optional, folder)
+            opened.append(OpenInput(source, how_given(one, reading)))
+            columns.append(found)
+        return self._replace(opened=tuple(opened), columns=tuple(columns))
+
+
+def _ordinal(number: int) -> str:
+    known = ("first", "second", "third")
+    return known[number] if number < len(known) else f"{number + 1}th"
 
 
 def read_records(
     given: RecordSource, spec: LinkSpec, pool: Pool, check: Callable[[int, int], object]
 ) -> Records:
-    """Read one or two files, or frames.
+    """Read files, or frames.
 
     Those without records and without columns have empty ones.
 
@@ -142,44 +182,91 @@ def read_records(
         DuplicateIdError: Two records of a file have the same id.
         InputError: A file can't be read.
     """
-    given = given if given.opened else given.open(spec.names)
-    b, reading = given.b, given.reading
-    id = reading.id
-    names, tables, skipped, notes = [], [], [], list[str]()
+    given = given if given.opened else given.open(spec.fields)
+    reading, names = given.reading, given.names
+    columns: list[list[pa.LargeStringArray]] = [[] for _ in spec.fields]
+    ids, sizes, origin = list[Column](), list[int](), None
+    skipped, notes = list[Skipped](), list[str]()
     read = [0, 0]
     total = sum(opened.source.total_bytes or 0 for opened in given.opened)
     with pool.stage("read records", total or None, "bytes") as advance:
+        for name, opened, of_file in zip(names, given.opened, given.columns, strict=True):
+            there = [name for column in of_file if column for name in parts(column)]
 
-        def count(table: pa.Table, size: int) -> None:
-            fields = [name for name in spec.names if table.column_names.count(name) == 1]
-            read[0] += table.num_rows
-            read[1] += sum(table.column(name).nbytes for name in fields)
-            check(read[0], read[1])
-            advance(size)
+            def count(table: pa.Table, size: int, there: list[str] = there) -> None:
+                fields = [column for column in there if table.column_names.count(column) == 1]
+                read[0] += table.num_rows
+                read[1] += sum(table.column(column).nbytes for column in fields)
+                check(read[0], read[1])
+                advance(size)
 
-        for which, source, opened in zip(
-            ("first", "second"), given.given, given.opened, strict=False
-        ):
-            is_file = isinstance(source, str | os.PathLike)
-            of_two = f"the {which} table" if b is not None else "the table"
-            name = str(source) if is_file else of_two
-            names.append(name)
             table, left_out = read_counted(opened.source, name, count)
             skipped.append(left_out)
             notes += input_notes(left_out, opened.source.files)
-            tables.append(_checked(table, name, id, spec, reading.encoding_errors))
-        sizes = [table.num_rows for table in tables]
+            table = _checked(table, name, reading.id, there, reading.encoding_errors)
+            ids.append(_ids(table, name, reading.id))
+            sizes.append(table.num_rows)
+            for values, field, column in zip(columns, spec.fields, of_file, strict=True):
+                values.append(_values(table, column, spec.preset, field.name))
+            if len(names) == 1:
+                origin = _origin(table, spec)
         if sum(sizes) > 2**31 - 2:
             raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
-        ids = tuple(_ids(table, name, id) for table, name in zip(tables, names, strict=True))
-        columns = tuple(
-            pa.concat_arrays([_strings(table.column(field)) for table in tables])
-            for field in spec.names
-        )
-    origin = _origin(tables[0], spec) if b is None else None
-    private = reading.private_ids
-    about = id, origin, private, Skipped.total(skipped), tuple(notes)
-    return Records(tuple(names), ids, columns, sizes[0], *about)
+    across = len(sizes) > 1 and bool(spec.across_files_only)
+    of_files = tuple(ids) if across and len(ids) == 2 else (_joined_ids(ids, reading.id),)
+    every = tuple(map(pa.concat_arrays, columns))
+    return Records(
+        tuple(names),
+        of_files,
+        every,
+        tuple(sizes),
+        across,
+        reading.id,
+        origin,
+        reading.private_ids,
+        Skipped.total(skipped),
+        tuple(notes),
+        read=given.columns,
+    )
+
+
+def _values(table: pa.Table, column: str, preset: str | None, field: str) -> pa.LargeStringArray:
+    """Return the values of a field, which has no column, one, or several that are one value."""
+    if not column:
+        return _strings(pa.nulls(table.num_rows, pa.large_string()))
+    several = [_strings(table.column(name)) for name in parts(column)]
+    found = several[0]
+    if len(several) > 1:
+        joined = ["-".join(filter(None, row)) for row in zip(*map(_texts, several), strict=True)]
+        found = pa.array(joined, pa.large_string())
+    clean = cleaner(preset, field)
+    if clean is None:
+        return found
+    return _strings(pa.array(map(clean, _texts(found)), pa.large_string(), size=len(found)))
+
+
+def _texts(values: pa.LargeStringArray) -> list[str]:
+    found: list[Any] = values.to_pylist()
+    return found
+
+
+def _joined_ids(ids: list[Column], id: str | None) -> Column:
+    """Return the ids of several files as one column in which each is there once."""
+    if len(ids) == 1:
+        return ids[0]
+    if id is None:
+        return array_of(np.arange(sum(map(len, ids))))
+    same = all(part.type == ids[0].type for part in ids)
+    joined: Any = pa.concat_arrays(
+        [part.cast(ids[0].type if same else pa.large_string()) for part in ids]
+    )
+    if pc.count_distinct(joined, mode="all").as_py() == len(joined):
+        return joined
+    named: list[Any] = [
+        pc.binary_join_element_wise(string_scalar(f"{letter}:"), _strings(part), string_scalar(""))
+        for letter, part in zip(letters(len(ids)), ids, strict=True)
+    ]
+    return pa.concat_arrays(named)
 
 
 def _origin(table: pa.Table, spec: LinkSpec) -> tuple[str, np.ndarray] | None:
@@ -194,17 +281,14 @@ def _origin(table: pa.Table, spec: LinkSpec) -> tuple[str, np.ndarray] | None:
     return None
 
 
-def _needed(id: str | None, spec: LinkSpec) -> list[str]:
-    return [*spec.names, *([] if id is None else [id])]
-
-
 def _checked(
-    table: pa.Table, name: str, id: str | None, spec: LinkSpec, encoding_errors: str
+    table: pa.Table, name: str, id: str | None, fields: list[str], encoding_errors: str
 ) -> pa.Table:
+    needed = [*dict.fromkeys([*fields, *([] if id is None else [id])])]
     if not table.num_rows and not table.num_columns:
         empty: Any = pa.array([], pa.large_string())
-        return pa.table(dict.fromkeys(_needed(id, spec), empty))
-    for column in _needed(id, spec):
+        return pa.table(dict.fromkeys(needed, empty))
+    for column in needed:
         values = nulls_if_empty(table.column(column))
         if column != id and is_binary(values.type):
             values = strings_of_bytes(values)

@@ -623,6 +623,8 @@ class LinkRecord(Record):
     model: LinkModel
     notes: list[str]
     names: list[str]
+    sizes: list[Count]
+    columns: list[list[str]]
     id: str | None
     placeholders: list[tuple[Count, str]]
     private_ids: bool
@@ -634,7 +636,9 @@ class LinkRecord(Record):
         none = self.counts.reduction_ratio is None
         agree("counts.reduction_ratio", none == (not self.counts.possible), "counts.possible")
         agree("names", len(self.names) == sources, "counts.sources")
-        agree("id_types", len(self.id_types) == sources, "counts.sources")
+        agree("sizes", len(self.sizes) == sources, "counts.sources")
+        one = len(self.id_types) == 1
+        agree("id_types", one or len(self.id_types) == sources == 2, "counts.sources")
         numbers = [edge.one for view in self.model.views for edge in view.tree]
         numbers += [edge.two for view in self.model.views for edge in view.tree]
         numbers += [number for pair in self.model.swapped for number in pair]

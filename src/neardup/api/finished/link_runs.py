@@ -201,7 +201,7 @@ class LinkRun(Run[LinkTable]):
 
     @property
     def clusters(self) -> pa.Table:
-        """A row for each record: ``source`` (a or b), ``id``, ``cluster`` and ``size`` int64.
+        """A row for each record: ``source`` (a, b, ...), ``id``, ``cluster`` and ``size`` int64.
 
         A cluster has the number of its first record. Against an index these are the new records,
         in the clusters of the index.
@@ -461,4 +461,4 @@ def _record_of(linked: Linked, id: object, source: int) -> int:
         shown = repr(str(id)[:100])
         which = "that id" if records.private_ids else f"the id {shown}"
         raise InputError(f"{records.names[source]}: no record has {which}", hint)
-    return int(row) + (records.first if source else 0)
+    return int(row) + (records.sizes[0] if source else 0)

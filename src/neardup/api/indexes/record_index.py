@@ -155,7 +155,7 @@ class RecordIndex:
         how = options["reading"]
         if how.id is None and self._store.id is None:
             raise SpecError("the index has no ids to replace records by", "give the column `id`")
-        given = RecordSource(records, reading=how)
+        given = RecordSource((records,), how)
         with ids_left_out(how.private_ids), Pool() as pool:
             return LinkRun._of(link_new(self._store, given, pool, replace=True))
 

@@ -19,30 +19,48 @@ if TYPE_CHECKING:
 
 _EXAMPLE = (
     "neardup {0} people.csv --id rec_id --fields given_name,surname,birth:digits -o out\n"
-    "neardup {0} a.csv b.csv --id rec_id --fields name,postcode:exact:0.5 -o out"
+    "neardup {0} a.csv b.csv --id rec_id --fields name,postcode:exact:0.5 -o out\n"
+    "neardup {0} scopus.csv pubmed.nbib other.bib --preset citations -o out"
 )
 _AGAINST = (
     "\nneardup link people.csv --id rec_id --fields given_name,surname -o out --index people.index"
     "\nneardup link new.csv --against people.index -o out2"
 )
-_files = click.argument("files", metavar="A [B]", nargs=-1, required=True, type=o.PATH)
+_files = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=o.PATH)
 _FIELDS: dict[str, Any] = {
     "metavar": "NAME[:COMPARE[:WEIGHT]],...",
     "help": "Columns that are compared: as text, digits, exact or numeric; text if not given.",
 }
 _KEPT = ("one_to_one", "cluster")
+_files_options = o.all_of(
+    o.of_input("--fields", **_FIELDS),
+    o.shared(LinkSpec, "preset", group=o.INPUT),
+    o.of_input(
+        "--map FILE:FIELD=COLUMN",
+        multiple=True,
+        help="The column of a field in a file that calls it otherwise, or without FILE in all of "
+        "them; several times.",
+    ),
+    o.of_input(
+        "--across-files-only/--within-files",
+        "across_files_only",
+        default=None,
+        help="Look for pairs across the files only, as it is for two files; or within them too, as "
+        "it is for more.",
+    ),
+)
 
 
 @o.grouped(_EXAMPLE.format("link") + _AGAINST)
 @_files
-@o.of_input("--fields", **_FIELDS)
+@_files_options
 @o.of_input(
     "--against INDEX",
     type=o.PATH,
-    help="Link the records of A with those of an index, and insert them; all other settings are "
+    help="Link the records with those of an index, and insert them; all other settings are "
     "those of the index.",
 )
-@o.shared(LinkSpec, but=("fields", *_KEPT))
+@o.shared(LinkSpec, but=("fields", "preset", "across_files_only", *_KEPT))
 @o.shared(LinkSpec, *_KEPT, group=o.KEPT)
 @o.of_input(
     "--labels FILE",
@@ -64,7 +82,7 @@ _KEPT = ("one_to_one", "cluster")
 def link(
     files: tuple[Path, ...], index: Path | None, report: Path | None, json_: bool, **options: Any
 ) -> None:
-    """Find the records that are one, in a file A or across two files A and B.
+    """Find the records that are one, within a file or across any number of files.
 
     OUT gets pairs.parquet, candidates.parquet, clusters.parquet and run.json. neardup evaluate
     compares it with known pairs.
@@ -77,10 +95,11 @@ def link(
         check_file(report, files, overwrite)
     if index is not None and options["against"] is not None:
         raise SpecError("`index` makes an index, and `against` uses one", "give one of them")
-    if index is not None and len(files) > 1:
+    across = options["across_files_only"]
+    if index is not None and LinkSpec.across_of(len(files), across, options["one_to_one"]):
         raise SpecError(
-            "`index` is made of a linkage within one file, and there are two",
-            "put all records into one file, or link the others against the index",
+            "`index` is made of a linkage within files, and pairs are across them only",
+            "give --within-files, or link the others against the index",
         )
     if index is not None:
         RunState.refuse_used(index / RUN_FOLDER)
@@ -89,7 +108,7 @@ def link(
     from neardup.api.linking import link
 
     with show_events(not options.pop("quiet")) as listener:
-        run = link(*_two(files), **o.chosen(options), progress=listener or False)
+        run = link(*files, **o.chosen(options), progress=listener or False)
     if index is not None:
         run.index(index).close()
     if report is not None:
@@ -113,7 +132,7 @@ def show_link(run: LinkRun, out: str, as_json: bool, quiet: bool) -> None:
 
 @o.grouped(_EXAMPLE.format("blocks").replace("-o out", "-o pairs.parquet"))
 @_files
-@o.of_input("--fields", required=True, **_FIELDS)
+@_files_options
 @o.shared(LinkSpec, "block_at", "recall", "tagged", "seed")
 @o.file_option(
     *("-o", "--output", "out"),
@@ -147,7 +166,7 @@ def blocks(
     if column is not None and target != "pairs":
         raise SpecError("`for` is splink, which takes pairs, and `column` is given")
     with show_events(not quiet) as listener:
-        found = blocks(*_two(files), **o.chosen(options), progress=listener or False)
+        found = blocks(*files, **o.chosen(options), progress=listener or False)
     if column is not None:
         file.write_tables([found.labels(column)])
     else:
@@ -157,15 +176,9 @@ def blocks(
     if not quiet:
         from neardup.views.text.link_text import render_blocks
 
-        click.echo(render_blocks(found.summary), err=True)
+        click.echo(render_blocks(found.summary, found._blocked.records.across), err=True)
         for note in found.notes:
             click.echo(f"note: {note}", err=True)
-
-
-def _two(files: tuple[Path, ...]) -> tuple[Path, Path | None]:
-    if len(files) > 2:
-        raise SpecError(f"{len(files)} files; expected one or two", "put the others into one file")
-    return files[0], files[1] if len(files) > 1 else None
 
 
 def evaluate_links_of(

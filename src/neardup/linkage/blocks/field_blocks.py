@@ -54,12 +54,12 @@ class BlockSettings(NamedTuple):
 
     Attributes:
         spec: Settings of the call.
-        first: Number of records of the first file; all if there is one.
+        apart: int32[records]: file of each, where pairs are across files only; None for all pairs.
         known: Numbers of the fields of the blocks that are wanted; chosen without it.
     """
 
     spec: LinkSpec
-    first: int
+    apart: np.ndarray | None
     known: tuple[tuple[int, ...], ...] = ()
 
     def wants(self, fields: tuple[int, ...]) -> bool:
@@ -128,7 +128,7 @@ def _of_fields(
     most = MOST * len(features.hashes)
     single, common, every = [], [], _blocked(asked)
     grouped = pool.ordered(
-        lambda k: group_values(features.hashes[:, k], asked.first), every, _AHEAD
+        lambda k: group_values(features.hashes[:, k], asked.apart), every, _AHEAD
     )
     for k, groups in zip(every, grouped, strict=True):
         field = asked.spec.fields[k]
@@ -161,7 +161,7 @@ def _of_two_fields(
         return both(one, two)
 
     def count(first: int, last: int) -> list[int]:
-        return [equal_pairs_of(hashes_of(fields), asked.first) for fields in tried[first:last]]
+        return [equal_pairs_of(hashes_of(fields), asked.apart) for fields in tried[first:last]]
 
     counts = [of for part in pool.ranges(count, len(tried), 1) for of in part]
     few = []
@@ -171,7 +171,7 @@ def _of_two_fields(
             break
         few.append(fields)
     made = pool.ordered(
-        lambda fields: group_values(hashes_of(fields), asked.first).make_pairs(), few, _AHEAD
+        lambda fields: group_values(hashes_of(fields), asked.apart).make_pairs(), few, _AHEAD
     )
     yield from zip(few, made, strict=True)
 
@@ -208,7 +208,7 @@ def _too_many(
     if drawn > len(example) // 2:
         return False
     features = make_features((column.take(array_of(example[:drawn])),), spec, pool)
-    found = find_candidates(features, spec, drawn, pool)
+    found = find_candidates(features, spec, None, pool)
     alike = found.similarity >= _ALIKE
     expected = most.of(found.a[alike], found.b[alike]) * (len(example) / drawn) ** 2
     return expected > _FAR * most.pairs

@@ -9,18 +9,20 @@ import numpy as np
 from neardup.linkage.decision.weights.frequencies import equal_pairs
 
 _NONE = np.empty(0, np.int64)
+#: Files of which each is counted by itself.
+_FEW = 8
 
 
 class ValueGroups(NamedTuple):
     """Records that share a value; only those that have one.
 
     Attributes:
-        order: int64[m]: records, group by group.
+        order: int64[m]: records, group by group, and in a group file by file.
         begin: int64[groups + 1]: where each group begins.
         example: int64[groups]: a record of each.
-        first: int64[groups]: records of the first of two files in each; None of one file.
-        split: Number of the first record of the second file, or of records.
+        apart: int32[records]: file of each record, where pairs are across files only; else None.
         records: Number of records.
+        sizes: int64[groups] for each of a few files: how many records of the group are its.
         one: int64[]: groups whose values are similar to those of `two`.
         two: int64[]: the others.
     """
@@ -28,9 +30,9 @@ class ValueGroups(NamedTuple):
     order: np.ndarray
     begin: np.ndarray
     example: np.ndarray
-    first: np.ndarray | None
-    split: int
+    apart: np.ndarray | None
     records: int
+    sizes: tuple[np.ndarray, ...] = ()
     one: np.ndarray = _NONE
     two: np.ndarray = _NONE
 
@@ -39,89 +41,93 @@ class ValueGroups(NamedTuple):
         return self._replace(one=one, two=two)
 
     def equal_pairs(self) -> int:
-        """Return the number of pairs of records within groups, of two files across them."""
+        """Return the number of pairs of records within groups, or of those across files."""
         size = np.diff(self.begin)
-        if self.first is not None:
-            return int((self.first * (size - self.first)).sum())
-        return int((size * (size - 1) // 2).sum())
+        pairs = int((size * (size - 1) // 2).sum())
+        if self.apart is not None:
+            part = np.diff(self._parts())
+            pairs -= int((part * (part - 1) // 2).sum())
+        return pairs
 
     def pairs_between(self, one: np.ndarray, two: np.ndarray) -> int:
         """Return the number of pairs of records of some groups, int[] twice, with those of others.
 
-        Of two files, those across them.
+        Or of those across files, of which pairs within a file are left out if there are few files.
         """
         size = np.diff(self.begin)
-        if self.first is None:
-            return int((size[one] * size[two]).sum())
-        a, b = self.first, size - self.first
-        return int((a[one] * b[two] + b[one] * a[two]).sum())
+        pairs = int((size[one] * size[two]).sum())
+        return pairs - sum(int((of[one] * of[two]).sum()) for of in self.sizes)
 
     def make_pairs(self) -> np.ndarray:
         """Return int64[pairs]: ``a * records + b`` of each pair, ascending."""
-        size = np.diff(self.begin)
-        if self.first is None:
-            # Each record with those that follow it in its group.
-            after = np.repeat(self.begin[1:], size) - np.arange(len(self.order)) - 1
-            x = np.repeat(np.arange(len(self.order)), after)
-            parts = [(self.order[x], self.order[x + 1 + _numbered(after)])]
-            parts.append(self._products(self.begin, size, self.begin, size))
-        else:
-            # The records of the first file come first in each group.
-            middle, rest = self.begin[:-1] + self.first, size - self.first
-            every = np.arange(len(size))
-            within = self._replace(one=every, two=every)
-            parts = [
-                within._products(self.begin, self.first, middle, rest),
-                self._products(self.begin, self.first, middle, rest),
-                self._replace(one=self.two, two=self.one)._products(
-                    self.begin, self.first, middle, rest
-                ),
-            ]
-        x, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        begin, one, two, ends = self.begin, self.one, self.two, np.arange(len(self.order)) + 1
+        if self.apart is not None:
+            begin = self._parts()
+            ends = np.repeat(begin[1:], np.diff(begin))
+            # Pairs of groups become those of their parts that are of different files.
+            parts = np.searchsorted(begin, self.begin)
+            one, two = _products(parts, one, two)
+            file = self.apart[self.order[begin[:-1]]]
+            across = file[one] != file[two]
+            one, two = one[across], two[across]
+        # Each record with those that follow it in its group, after its own file.
+        after = np.repeat(self.begin[1:], np.diff(self.begin)) - ends
+        x = np.repeat(np.arange(len(self.order)), after)
+        similar = _products(begin, one, two)
+        x, y = (
+            self.order[np.concatenate(columns)]
+            for columns in zip((x, ends[x] + _numbered(after)), similar, strict=True)
+        )
         # A record has one value: each pair is there once.
         return np.sort(np.minimum(x, y) * self.records + np.maximum(x, y))
 
-    def _products(
-        self, begin: np.ndarray, size: np.ndarray, other: np.ndarray, other_size: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the records of pairs of groups, each with each."""
-        counts = size[self.one] * other_size[self.two]
-        which, k = np.repeat(np.arange(len(counts)), counts), _numbered(counts)
-        one, two = self.one[which], self.two[which]
-        width = np.maximum(other_size[two], 1)
-        return self.order[begin[one] + k // width], self.order[other[two] + k % width]
+    def _parts(self) -> np.ndarray:
+        """Return int64[parts + 1]: where the records of a file begin in each group."""
+        assert self.apart is not None
+        new = np.diff(self.apart[self.order], prepend=-1) != 0
+        new[self.begin[:-1]] = True
+        return np.append(np.flatnonzero(new), len(self.order))
 
 
-def group_values(hashes: np.ndarray, split: int) -> ValueGroups:
+def group_values(hashes: np.ndarray, apart: np.ndarray | None) -> ValueGroups:
     """Group records by the hash of a value, uint64[n]; 0 is no value.
 
     Args:
         hashes: Of the values.
-        split: Number of the first record of the second file, or of records.
+        apart: See `ValueGroups`.
     """
     order = np.argsort(hashes, kind="stable")
     order = order[int(np.searchsorted(hashes[order], 1)) :]
     ordered = hashes[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=np.uint64(0)))
     begin = np.append(starts, len(order)).astype(np.int64)
-    first = None
-    if split < len(hashes):
-        before = np.append(0, np.cumsum(order < split))
-        first = (before[begin[1:]] - before[begin[:-1]]).astype(np.int64)
-    return ValueGroups(order, begin, order[starts], first, split, len(hashes))
+    sizes = list[np.ndarray]()
+    if apart is not None and apart.max(initial=0) < _FEW:
+        for file in range(int(apart.max(initial=0)) + 1):
+            before = np.append(0, np.cumsum(apart[order] == file))
+            sizes.append(before[begin[1:]] - before[begin[:-1]])
+    return ValueGroups(order, begin, order[starts], apart, len(hashes), tuple(sizes))
 
 
-def equal_pairs_of(hashes: np.ndarray, split: int) -> int:
+def equal_pairs_of(hashes: np.ndarray, apart: np.ndarray | None) -> int:
     """Return `Groups.equal_pairs` of `group_values`, at less cost.
 
     Args:
         hashes: Of the values.
-        split: Number of the first record of the second file, or of records.
+        apart: See `ValueGroups`.
     """
-    if split == len(hashes):
-        return int(equal_pairs(hashes))
-    both, one, two = (equal_pairs(part) for part in (hashes, hashes[:split], hashes[split:]))
-    return int(both - one - two)
+    files = [] if apart is None else np.split(hashes, np.flatnonzero(np.diff(apart)) + 1)
+    return int(equal_pairs(hashes) - sum(map(equal_pairs, files)))
+
+
+def _products(begin: np.ndarray, one: np.ndarray, two: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return int64[] twice: the members of pairs of groups, each with each."""
+    size = np.diff(begin)
+    counts = size[one] * size[two]
+    which, k = np.repeat(np.arange(len(counts)), counts), _numbered(counts)
+    one, two = one[which], two[which]
+    width = np.maximum(size[two], 1)
+    return begin[one] + k // width, begin[two] + k % width
 
 
 def _numbered(counts: np.ndarray) -> np.ndarray:

@@ -64,19 +64,19 @@ def no_copies(records: int) -> Copies:
     return Copies(np.full(records, -1, np.int32), none, none, 0)
 
 
-def find_copies(features: Features, split: int) -> Copies:
+def find_copies(features: Features, apart: np.ndarray | None) -> Copies:
     """Find the records that come after `MOST_EQUAL` equal ones of their file.
 
     Args:
         features: Of the records.
-        split: Number of the first record of the second file, or of records.
+        apart: int32[records]: file of each, where pairs are across files only; None for all pairs.
     """
     hashes, records = row_hashes(features), len(features.hashes)
     hashes[~features.present.any(axis=1)] = 0  # without values, records are no copies
     order = np.argsort(hashes, kind="stable").astype(np.int32)  # within a group, by file
-    ordered, second = hashes[order], order >= split
+    ordered, file = hashes[order], np.zeros(records, np.int32) if apart is None else apart[order]
     new = ordered[1:] != ordered[:-1]
-    groups = np.append(0, np.cumsum(new | (second[1:] != second[:-1]))) if records else order
+    groups = np.append(0, np.cumsum(new | (file[1:] != file[:-1]))) if records else order
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     size = np.diff(starts, append=records)
     rank = np.arange(records) - starts[groups]
@@ -87,22 +87,31 @@ def find_copies(features: Features, split: int) -> Copies:
     group, mine = groups[excess], order[excess]
     of[mine] = order[starts[group]]
     listed = np.minimum(size, MOST_EQUAL)
-    if split == records:
-        large = np.unique(group)
-        left_out = int((size[large] * (size[large] - 1) // 2).sum())
-        left_out -= int((listed[large] * (listed[large] - 1) // 2).sum()) + len(mine)
-        return Copies(of, of[mine], mine, left_out)
-    # Across two files, one by one; the group of the other file is next to it, if there is one.
-    other = np.where(second[excess], group - 1, group + 1)
-    other = np.clip(other, 0, len(starts) - 1)
-    there = (other != group) & (ordered[starts[other]] == ordered[excess])
-    other, mine, rank = other[there], mine[there], rank[excess][there]
-    theirs = order[starts[other] + rank % size[other]]
-    a, b = np.minimum(mine, theirs), np.maximum(mine, theirs)
-    pairs = np.unique(np.column_stack([a, b]), axis=0)
-    one = np.unique(np.minimum(group[there], other))
-    left_out = int((size[one] * size[one + 1] - listed[one] * listed[one + 1]).sum()) - len(pairs)
-    return Copies(of, pairs[:, 0].copy(), pairs[:, 1].copy(), left_out)
+    # Groups of equal records of several files are next to each other.
+    every = np.cumsum(np.diff(ordered[starts], prepend=~ordered[:1]) != 0) - 1
+    first = np.flatnonzero(np.diff(every, prepend=-1))
+    large = np.unique(every[group])
+    if apart is None:
+        pairs = np.column_stack([of[mine], mine])
+        left_out = _pairs_of(size[large]) - _pairs_of(listed[large])
+    else:
+        # Across files, one by one with those of the next file that has any.
+        other = np.minimum(group + 1, len(starts) - 1)
+        other = np.where(every[other] == every[group], other, first[every[group]])
+        there = other != group
+        theirs = order[starts[other] + rank[excess] % size[other]]
+        pairs = np.column_stack([np.minimum(mine, theirs), np.maximum(mine, theirs)])[there]
+        pairs = np.unique(pairs, axis=0)
+        left_out = 0
+        for sizes, sign in ((size, 1), (listed, -1)):
+            total = np.add.reduceat(sizes, first)[large]
+            within = np.add.reduceat(sizes * (sizes - 1) // 2, first)[large]
+            left_out += sign * (_pairs_of(total) - int(within.sum()))
+    return Copies(of, pairs[:, 0].copy(), pairs[:, 1].copy(), left_out - len(pairs))
+
+
+def _pairs_of(sizes: np.ndarray) -> int:
+    return int((sizes * (sizes - 1) // 2).sum())
 
 
 def without(features: Features, copies: Copies) -> Features:

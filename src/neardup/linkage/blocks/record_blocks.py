@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +88,7 @@ class Candidates:
         common: bool[power of two]: shingles that were not hashed, by their last bits, since too
             many records have them.
         only_common: Records without other shingles, of which these were hashed.
-        possible: Pairs of records in all, or pairs across the two files.
+        possible: Pairs of records in all, or pairs across the files.
         blocks: What each kind of block found.
         left_out: Candidates that were left out where there are too many, see
             `neardup.linkage.blocks.large_groups.cut`; those of each field with one value too.
@@ -136,7 +137,7 @@ class _RecordSearch(NamedTuple):
     Attributes:
         features: Of the records.
         spec: Settings of the call.
-        first: Records of the first file; all of them if there is one file.
+        apart: int32[records]: file of each, where pairs are across files only; None for all pairs.
         common: bool[power of two]: shingles that are not hashed, by their last bits.
         order: int32[n]: records in the order of their content.
         sets: Their shingles, in that order.
@@ -147,7 +148,7 @@ class _RecordSearch(NamedTuple):
 
     features: Features
     spec: LinkSpec
-    first: int
+    apart: np.ndarray | None
     common: np.ndarray
     order: np.ndarray
     sets: Sets
@@ -172,9 +173,8 @@ class _RecordSearch(NamedTuple):
         """Return those of some pairs that are candidates, in the same memory."""
         x, y = self.order[part[0]], self.order[part[1]]
         a, b, similarity = np.minimum(x, y), np.maximum(x, y), part[2]
-        first = self.first
-        if first < len(self.order):
-            across = np.flatnonzero((a < first) & (b >= first))
+        if self.apart is not None:
+            across = np.flatnonzero(self.apart[a] != self.apart[b])
             a, b, similarity = a[across], b[across], similarity[across]
         kept = np.flatnonzero(worth(self.features, self.spec, (a, b, similarity), pool))
         for column, values in zip(part, (a, b, similarity), strict=True):
@@ -182,7 +182,9 @@ class _RecordSearch(NamedTuple):
         return part[0][: len(kept)], part[1][: len(kept)], part[2][: len(kept)]
 
 
-def _search(features: Features, spec: LinkSpec, first: int, pool: Pool) -> _RecordSearch:
+def _search(
+    features: Features, spec: LinkSpec, apart: np.ndarray | None, pool: Pool
+) -> _RecordSearch:
     common, every = common_of(features), np.arange(len(features.hashes))
     hashed = hashed_sets(features.records, every, common)
     # By content: the result does not depend on the order of the records.
@@ -192,7 +194,7 @@ def _search(features: Features, spec: LinkSpec, first: int, pool: Pool) -> _Reco
     if record_weight(features, pool).max(initial=0) < rare_enough(features.counted):
         lowest = block_at(spec)  # no pair below can share enough
     only = _only_common(features.records, hashed, common)
-    return _RecordSearch(features, spec, first, common, order, sets, _ragged(hashed), lowest, only)
+    return _RecordSearch(features, spec, apart, common, order, sets, _ragged(hashed), lowest, only)
 
 
 def _ragged(sets: Sets) -> Ragged:
@@ -214,19 +216,23 @@ def _folded(sets: Sets) -> np.ndarray:
 
 
 def find_candidates(
-    features: Features, spec: LinkSpec, first: int, pool: Pool, bands: Bands | None = None
+    features: Features,
+    spec: LinkSpec,
+    apart: np.ndarray | None,
+    pool: Pool,
+    bands: Bands | None = None,
 ) -> Candidates:
     """Find the pairs that share a bucket, and are similar enough or share rare shingles.
 
     Args:
         features: Of the records.
         spec: Settings of the call.
-        first: Records of the first file; all of them if there is one file.
+        apart: int32[records]: file of each, where pairs are across files only; None for all pairs.
         pool: Threads.
         bands: Those of an index; chosen without it.
     """
     with pool.stage("choose bands"):
-        search, documents = _search(features, spec, first, pool), len(features.hashes)
+        search, documents = _search(features, spec, apart, pool), len(features.hashes)
         bands = bands or choose_rows(search.sets, spec, pool)
         gathered = MostSimilar(row_hashes(features), most_candidates(documents), pool)
     compared = not_compared = 0
@@ -246,7 +252,7 @@ def find_candidates(
         not_compared,
         search.common,
         search.only_common,
-        possible_pairs(documents, first),
+        possible_pairs(documents, apart),
         (Block("record", len(edges), len(edges)),),
         left_out,
         each,
@@ -270,9 +276,10 @@ def add_copies(found: Candidates, copies: Copies, pool: Pool) -> Candidates:
     )
 
 
-def possible_pairs(records: int, first: int) -> int:
-    """Return the pairs of records in all, or across two files, of which one has ``first``."""
-    return first * (records - first) if first < records else records * (records - 1) // 2
+def possible_pairs(records: int, apart: np.ndarray | None) -> int:
+    """Return the pairs of records in all, or of those across files, int32[records]."""
+    sizes = [] if apart is None else np.bincount(apart).tolist()
+    return comb(records, 2) - sum(comb(size, 2) for size in sizes)
 
 
 def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> Edges | None:
@@ -287,7 +294,7 @@ def find_at_most(features: Features, spec: LinkSpec, most: Most, pool: Pool) -> 
     Returns:
         The pairs; None for too many.
     """
-    search = _search(features, spec, len(features.hashes), pool)
+    search = _search(features, spec, None, pool)
     bands = choose_rows(search.sets, spec, pool)
     parts, count = list[Triple](), 0
     for found in _all_bands(search, bands, pool):

@@ -42,26 +42,33 @@ class Scored(NamedTuple):
         return Scored(self.a[rows], self.b[rows], self.margin[rows])
 
 
-def matches(pairs: Scored, one_to_one: bool) -> np.ndarray:
+def matches(pairs: Scored, file: np.ndarray | None = None) -> np.ndarray:
     """Return int64[]: which candidates are one record.
 
     Args:
         pairs: The candidates.
-        one_to_one: Of each record only one pair: the most likely pairs first, ties by the numbers
-            of the records. Pairs that are known to be one stay.
+        file: int32[records]: the file of each, if records that are one are of different files: the
+            most likely pairs first, ties by the numbers of the records. Pairs that are known to be
+            one stay.
     """
     reach = np.flatnonzero(pairs.margin >= 0)
-    if not one_to_one:
+    if file is None:
         return reach
     a, b, margin = pairs.take(reach)
     left = np.lexsort((b, a, -margin))
-    used: set[int] = set()
+    root = np.arange(len(file)).tolist()
+    files, merged = file.tolist(), dict[int, int]()  # bits of the files of a group, by its root
     found = []
     known = (margin == np.inf).tolist()
     for k, x, y in zip(left.tolist(), a[left].tolist(), b[left].tolist(), strict=True):
-        if known[k] or (x not in used and y not in used):
-            used.update((x, y))
+        while root[x] != x:
+            root[x] = x = root[root[x]]
+        while root[y] != y:
+            root[y] = y = root[root[y]]
+        one, two = merged.get(x) or 1 << files[x], merged.get(y) or 1 << files[y]
+        if x == y or known[k] or not one & two:
             found.append(k)
+            root[y], merged[x] = x, one | two
     return reach[np.sort(np.array(found, np.int64))]
 
 

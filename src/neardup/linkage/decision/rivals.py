@@ -20,6 +20,32 @@ _DRIFT = 0.01
 RIVALS, BOTH = 3, 2
 
 
+def towards(
+    a: np.ndarray, b: np.ndarray, apart: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return int[pairs] twice: numbers of the two records, another one for each other file.
+
+    Args:
+        a: int32[pairs].
+        b: int32[pairs].
+        apart: int32[records]: file of each; None where none is apart.
+
+    Returns:
+        The numbers, and how many there are.
+
+    Examples:
+        >>> towards(np.array([0, 0]), np.array([1, 2]), np.array([0, 1, 2]))[0].tolist()
+        [0, 1]
+    """
+    files = 1 if apart is None else int(apart.max(initial=0)) + 1
+    if apart is None or files < 3:
+        return a, b, int(max(a.max(initial=-1), b.max(initial=-1))) + 1
+    keys = np.concatenate([a.astype(np.int64) * files + apart[b], b * np.int64(files) + apart[a]])
+    names, keys = np.unique(keys, return_inverse=True)
+    keys = keys.reshape(-1)
+    return keys[: len(a)], keys[len(a) :], len(names)
+
+
 def rivals(
     a: np.ndarray, b: np.ndarray, similarity: np.ndarray, records: int, ties: bool = False
 ) -> np.ndarray:

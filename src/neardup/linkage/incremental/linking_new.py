@@ -80,7 +80,9 @@ def opened_for(
     """Open new records, which must have the fields of an index; pipes are copied into the state."""
     reading = dataclasses.replace(given.reading, id=given.reading.id or store.id)
     with hint_instead(_hint(store), "fields"):
-        return given._replace(reading=reading).open(store.spec.names, state)
+        return given._replace(reading=reading).open(
+            store.spec.fields, state, store.spec.preset is not None
+        )
 
 
 def link_new(
@@ -132,9 +134,9 @@ def linking_new(
         features = store.features(records.columns, pool)
     with pool.stage("make keys"):
         keys = store.keys(features, records.columns, pool)
-    among = find_candidates(features, spec, len(records), pool, store.bands)
+    among = find_candidates(features, spec, None, pool, store.bands)
     if store.blocks:
-        asked = BlockSettings(spec, len(records), store.blocks)
+        asked = BlockSettings(spec, None, store.blocks)
         among = add_field_blocks(among, features, records.columns, asked, pool)
     notes = block_notes(records, features, among, spec) + missing
     if not len(records):
@@ -222,7 +224,7 @@ def _learn_again(
     old = store.everything()
     columns = tuple(pa.concat_arrays(parts) for parts in zip(old.columns, new.columns, strict=True))
     rows: tuple[pa.Array[Any], ...] = (array_of(np.arange(records)),)
-    every = Records(new.names, rows, columns, records)
+    every = Records(new.names, rows, columns, (records,))
     features = make_features(columns, store.spec, pool)
     found = candidates_of(every, features, store.spec, pool)
     labels = store.labels([*old.ids, *ids])
@@ -243,7 +245,7 @@ def _together(old: StoredRecords, ids: list[Id], new: Records) -> Records:
         pa.concat_arrays([one, two]) for one, two in zip(old.columns, new.columns, strict=True)
     )
     of = (id_values(ids, kind),)
-    return dataclasses.replace(new, ids=of, columns=columns, first=len(ids), origin=None)
+    return dataclasses.replace(new, ids=of, columns=columns, sizes=(len(ids),), origin=None)
 
 
 def _with_pairs(
@@ -369,7 +371,7 @@ def _joined(
 ) -> Linked:
     old, numbers = clusters_of
     spec, found = blocked.spec, blocked.candidates
-    agreements = agreements_of(found, compared, two_files=False, pool=pool)
+    agreements = agreements_of(found, compared, None, pool)
     counted = blocked.new if again is None else len(blocked.records)
     values, model = store.values.of(blocked.features, counted), store.model
     if again is None:
@@ -387,5 +389,5 @@ def _joined(
     for cluster in clusters[blocked.new :].tolist():
         sizes[cluster] = sizes.get(cluster, 0) + 1
     of = np.array([sizes[cluster] for cluster in clusters.tolist()], np.int64)
-    pairs = matches(scored, one_to_one=False)
+    pairs = matches(scored)
     return Linked(blocked, decision, pairs, clusters, of, blocked.notes)

@@ -41,7 +41,9 @@ def explain_stored(store: RecordStore, ids: Sequence[Id], texts: bool) -> dict[s
         check_two(*(numbers[id_] for id_ in ids))
         docs = np.unique(list(numbers.values()))
         found, kind, total = store.fetch(docs), state.ids, state.documents
-        records = Records(("the index",), (id_values(found.ids, kind),), found.columns, len(docs))
+        records = Records(
+            ("the index",), (id_values(found.ids, kind),), found.columns, (len(docs),)
+        )
         features = store.features(found.columns, pool)
         keys = store.keys(features, found.columns, pool)
         where = [found.ids.index(id_) for id_ in ids]

@@ -439,12 +439,12 @@ def make_store(linked: Linked, folder: GivenPath | None) -> RecordStore:
 
     Raises:
         OutputError: There is something at the folder, or it can't be written.
-        SpecError: The linkage is of two files, or against an index.
+        SpecError: The linkage is across files only, or against an index.
     """
-    if len(linked.blocked.records.ids) > 1 or linked.blocked.against is not None:
+    if linked.blocked.records.across or linked.blocked.against is not None:
         raise SpecError(
-            "an index is made of a linkage within one file",
-            "put all records into one file, or link the others against the index",
+            "an index is made of a linkage within one file, or within and across several",
+            "give `across_files_only`=False, or link the others against the index",
         )
     if folder is None:
         return _filled(linked, None, None)

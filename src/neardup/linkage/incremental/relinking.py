@@ -58,7 +58,7 @@ def relinked(store: RecordStore, pool: Pool) -> Relinked:
     with store.core.reading() as state:
         found = store.everything()
         ids = id_values(found.ids, state.ids)
-    records = Records(("the index",), (ids,), found.columns, len(found.ids), store.id)
+    records = Records(("the index",), (ids,), found.columns, (len(found.ids),), id=store.id)
     then = _at_once(store, records, found.ids, pool)
     now = np.unique(found.clusters, return_inverse=True)[1].reshape(-1)
     counts = pair_counts(now, then)

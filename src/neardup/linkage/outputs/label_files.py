@@ -19,8 +19,8 @@ from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
 _COLUMNS = "labels have the columns id_a, id_b and duplicate, which is true or false"
 _FILE = f"{_COLUMNS}; a file is read by its ending, CSV with commas, in UTF-8"
 _UNKNOWN = (
-    "rows are counted without the header; leave out those with other ids; of two files, id_a is of "
-    "the first"
+    "rows are counted without the header; leave out those with other ids; across two files, "
+    "id_a is of the first"
 )
 
 
@@ -59,7 +59,7 @@ def read_labels(given: Any, records: Records) -> Labels:
         raise UnknownIdError(_of_labels(error), _UNKNOWN) from error
     a, b = known.docs, known.others
     if len(records.ids) > 1:
-        b = b + records.first
+        b = b + records.sizes[0]
     marked = np.column_stack([np.minimum(a, b), np.maximum(a, b), known.right])
     marked = marked[(a != b) | ~known.right]  # that a record is itself says nothing
     a, b, match = np.unique(marked, axis=0).T

@@ -56,7 +56,7 @@ def _linked(storage: Storage) -> Linked:
     counts = record["counts"]
     with Pool(empty=Scratch(available_memory(None)).empty) as pool:
         features = make_features(records.columns, spec, pool)
-        copies = find_copies(features, records.first if len(records.ids[-1]) else 0)
+        copies = find_copies(features, records.apart)
         values = counts_of(features, copies, pool)
         stored = _stored(storage, counts["candidates"], spec, pool)
         compared = compared_of(
@@ -85,7 +85,7 @@ def _linked(storage: Storage) -> Linked:
         None if about["modes"] is None else tuple(about["modes"]),
         np.array(about["histogram"]),
     )
-    agreements = agreements_of(candidates, compared, len(records.ids) > 1, pool)
+    agreements = agreements_of(candidates, compared, records.apart, pool)
     decision = MatchDecision(
         compared,
         agreements,
@@ -146,11 +146,10 @@ def _stored(storage: Storage, rows: int, spec: LinkSpec, pool: Pool) -> _Stored:
 
 def _records(storage: Storage, spec: LinkSpec) -> Records:
     table, record = storage.table("records"), storage.record
-    second = np.array([source == "b" for source in table.column("source").to_pylist()], np.bool_)
-    first = int((~second).sum())
+    sizes = tuple(record["sizes"])
     ids: Any = table.column("id").combine_chunks()
     types = [pa.type_for_alias(kind) for kind in record["id_types"]]
-    parts = (ids.slice(0, first), ids.slice(first)) if len(types) > 1 else (ids,)
+    parts = (ids.slice(0, sizes[0]), ids.slice(sizes[0])) if len(types) > 1 else (ids,)
     columns: Any = tuple(
         table.column(f"value_{name}").cast(pa.large_string()).combine_chunks()
         for name in spec.names
@@ -160,11 +159,13 @@ def _records(storage: Storage, spec: LinkSpec) -> Records:
         tuple(record["names"]),
         ids_of,
         columns,
-        first,
+        sizes,
+        len(sizes) > 1 and bool(spec.across_files_only),
         record["id"],
         private_ids=bool(record.get("private_ids")),
         skipped=Skipped(*(record["counts"][name] for name in ("skipped", "skipped_bad"))),
         placeholders=tuple((field, int(value)) for field, value in record["placeholders"]),
+        read=tuple(map(tuple, record["columns"])),
     )
 
 

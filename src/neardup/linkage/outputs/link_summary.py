@@ -41,6 +41,8 @@ def about_link(linked: Linked) -> dict[str, Any]:
         "model": linked.decision.model.as_dict(),
         "notes": list(linked.notes),
         "names": list(records.names),
+        "sizes": list(records.sizes),
+        "columns": [list(of_file) for of_file in records.read],
         "id": records.id,
         "placeholders": [[field, str(value)] for field, value in records.placeholders],
         "private_ids": records.private_ids,
@@ -57,10 +59,12 @@ def _scores(linked: Linked) -> list[dict[str, Any]]:
     """Return how many pairs there are from each of some scores on."""
     found = linked.blocked.candidates
     pairs = Scored(found.a, found.b, np.empty(0))
+    blocked = linked.blocked
+    file = blocked.records.file if blocked.spec.one_to_one else None
     lines = []
     for at in SCORES:
         scored = pairs._replace(margin=linked.decision.margin(at))
-        count = len(matches(scored, linked.blocked.spec.one_to_one))
+        count = len(matches(scored, file))
         lines.append({"score": at, "pairs": count})
     return lines
 
@@ -72,7 +76,7 @@ def blocks_of(blocked: Blocked) -> dict[str, Any]:
     return {
         "records": records,
         **blocked.records.skipped.counts(),
-        "sources": len(blocked.records.ids),
+        "sources": len(blocked.records.sizes),
         "against": None if blocked.against is None else blocked.against.records,
         "possible": found.possible,
         "candidates": candidates,

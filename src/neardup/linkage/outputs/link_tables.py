@@ -17,9 +17,11 @@ from neardup.arrays import array_of, strings_of
 from neardup.cluster.methods import connected, lowest
 from neardup.errors import DependencyError, SpecError
 from neardup.io.columns import string_scalar
+from neardup.linkage.columns.field_columns import letters
 from neardup.linkage.decision.weights.agreement_classes import CLASSES, EDGES
 from neardup.linkage.decision.weights.model import probability
 from neardup.linkage.link_steps import Blocked, Linked
+from neardup.linkage.record_files import Records
 
 if TYPE_CHECKING:
     import pandas
@@ -45,7 +47,7 @@ class DecidedPairs:
         match: bool[candidates]: whether the two are one record; None where nothing was decided.
         labels: int64[records]: label of each one's cluster; None where nothing was decided.
         decide_at: Minimum score of a match; None where nothing was decided.
-        one_to_one: Whether a record is in one pair at most.
+        file: int32[records]: the file of each, if matches are of different files; else None.
     """
 
     ids: tuple[Any, ...]
@@ -56,7 +58,7 @@ class DecidedPairs:
     match: np.ndarray | None = None
     labels: np.ndarray | None = None
     decide_at: float | None = None
-    one_to_one: bool = False
+    file: np.ndarray | None = None
 
 
 def decided(found: Blocked | Linked) -> DecidedPairs:
@@ -79,14 +81,15 @@ def decided(found: Blocked | Linked) -> DecidedPairs:
     match[found.pairs] = True
     spec = blocked.spec
     log_odds = found.decision.log_odds
-    return DecidedPairs(*known, log_odds, match, found.clusters, spec.decide_at, spec.one_to_one)
+    file = blocked.records.file if spec.one_to_one else None
+    return DecidedPairs(*known, log_odds, match, found.clusters, spec.decide_at, file)
 
 
 def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
-    """Return the ids of records; ``second`` says that they are of the second source, if any."""
+    """Return the ids of records; ``second``: of the second one, where two files have their own."""
     ids = blocked.records.ids
     if second and len(ids) > 1:
-        return ids[1].take(array_of(docs - blocked.records.first))
+        return ids[1].take(array_of(docs - blocked.records.sizes[0]))
     return ids[0].take(array_of(docs))
 
 
@@ -107,7 +110,7 @@ def candidate_table(blocked: Blocked, rows: slice = slice(None)) -> pa.Table:
 
 
 def label_table(blocked: Blocked, name: str) -> pa.Table:
-    """Return a row for each record: ``id``, its ``source`` if there are two, and its block.
+    """Return a row for each record: ``id``, its ``source`` if there are several, and its block.
 
     A block is a connected component of candidates, by the number of its first record.
     """
@@ -115,10 +118,10 @@ def label_table(blocked: Blocked, name: str) -> pa.Table:
         raise SpecError("a linkage against an index has no blocks: most records are in the index")
     records, found = blocked.records, blocked.candidates
     labels = lowest(connected(found.a, found.b, len(records))).astype(np.int64)
-    columns: dict[str, Any] = {"id": pa.chunked_array(records.ids)}
-    if len(records.ids) > 1:
-        second = np.arange(len(records)) >= records.first
-        columns["source"] = strings_of([b"b" if one else b"a" for one in second.tolist()])
+    source, ids = _named(records)
+    columns: dict[str, Any] = {"id": ids}
+    if len(records.sizes) > 1:
+        columns["source"] = source
     if name in columns:
         raise SpecError(
             f"there is a column {name!r} already", "give that of the blocks another name"
@@ -153,11 +156,7 @@ def scored_table(linked: Linked, rows: np.ndarray | slice) -> pa.Table:
 def cluster_table(linked: Linked) -> pa.Table:
     """Return a row for each record given: ``source``, ``id``, ``cluster`` and ``size`` of that."""
     records = linked.blocked.records
-    names = strings_of([b"a", b"b"])
-    of = np.repeat(np.arange(len(records.ids), dtype=np.int32), [len(ids) for ids in records.ids])
-    ids = [part.cast(_common([part.type for part in records.ids])) for part in records.ids]
-    columns = [pa.concat_arrays([names]).take(array_of(of)), pa.concat_arrays(ids)]
-    columns += [array_of(linked.clusters), array_of(linked.sizes)]
+    columns = [*_named(records), array_of(linked.clusters), array_of(linked.sizes)]
     table = pa.Table.from_arrays(columns, ["source", "id", "cluster", "size"])
     return table.slice(linked.blocked.new)
 
@@ -165,12 +164,9 @@ def cluster_table(linked: Linked) -> pa.Table:
 def record_table(blocked: Blocked) -> pa.Table:
     """Return ``source``, ``id`` and ``value_FIELD`` (string) of each record, in their order."""
     records = blocked.records
-    names = strings_of([b"a", b"b"])
-    of = np.repeat(np.arange(len(records.ids), dtype=np.int32), [len(ids) for ids in records.ids])
-    ids = [part.cast(_common([part.type for part in records.ids])) for part in records.ids]
-    columns = [pa.concat_arrays([names]).take(array_of(of)), pa.concat_arrays(ids)]
     values = [f"value_{name}" for name in blocked.spec.names]
-    return pa.Table.from_arrays([*columns, *records.columns], ["source", "id", *values])
+    columns = [*_named(records), *records.columns]
+    return pa.Table.from_arrays(columns, ["source", "id", *values])
 
 
 def pairs_with_records(linked: Linked) -> pa.Table:
@@ -275,6 +271,14 @@ def _present(by_field: np.ndarray, names: list[str]) -> Any:
     indices = array_of(which.astype(np.int32))
     # As a folder of Parquet gives them again.
     return pa.DictionaryArray.from_arrays(indices, strings_of(spelled).cast(pa.string()))
+
+
+def _named(records: Records) -> tuple[Any, Any]:
+    """Return the letters of the file of each record, and its id."""
+    names = strings_of([name.encode() for name in letters(len(records.sizes))])
+    kind = _common([part.type for part in records.ids])
+    ids = pa.concat_arrays([part.cast(kind) for part in records.ids])
+    return names.take(array_of(records.file)), ids
 
 
 def _common(types: list[pa.DataType]) -> pa.DataType:

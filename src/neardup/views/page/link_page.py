@@ -302,5 +302,5 @@ def _row(blocked: Blocked, row: int) -> str:
     """Return the name of a record whose id is private: its row in its file, or in the index."""
     if row < 0:
         return "a record of the index"
-    several = len(blocked.records.ids) > 1
-    return f"row {row - blocked.records.first if several and row >= blocked.records.first else row}"
+    several, first = len(blocked.records.ids) > 1, blocked.records.sizes[0]
+    return f"row {row - first if several and row >= first else row}"

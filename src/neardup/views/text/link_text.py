@@ -16,18 +16,20 @@ WIDTH = 20
 #: Characters of a value that are shown.
 _SHOWN = 30
 _BAR = 40
+#: Files whose columns are named.
+_FILES = 20
 
 
-def render_blocks(counts: dict[str, Any]) -> str:
+def render_blocks(counts: dict[str, Any], across: bool) -> str:
     """Return the summary of candidates as text."""
-    records = Row("records", f"{counts['records']:,} {_files(counts)}")
+    records = Row("records", f"{counts['records']:,} {_files(counts, across)}")
     return _labelled([records, *_blocks(counts)])
 
 
 def render(summary: dict[str, Any], histogram: bool = True) -> str:
     """Return the summary of a linkage as text."""
     counts, threshold = summary["counts"], summary["threshold"]
-    shown = [_labelled([*_found(counts), *(Row("note", note) for note in summary["notes"])])]
+    shown = [_labelled([*_found(summary), *(Row("note", note) for note in summary["notes"])])]
     at = f"two records are the same from a score of {summary['spec']['decide_at']:g} on"
     how = [*_blocks(counts), Row("decision", at), Row("similarities", about_threshold(threshold))]
     shown.append("How it was decided\n" + _labelled(how))
@@ -36,16 +38,31 @@ def render(summary: dict[str, Any], histogram: bool = True) -> str:
     return "\n\n".join(shown)
 
 
-def _found(counts: dict[str, Any]) -> Iterator[Row]:
-    yield Row("records", f"{counts['records']:,} {_files(counts)}")
+def _found(summary: dict[str, Any]) -> Iterator[Row]:
+    counts = summary["counts"]
+    across = bool(summary["spec"]["across_files_only"])
+    yield Row("records", f"{counts['records']:,} {_files(counts, across)}")
+    yield from _columns(summary)
     yield Row("found", found_words(counts))
     yield Row("different", f"{counts['entities']:,}, if each group counts once")
 
 
-def _files(counts: dict[str, Any]) -> str:
+def _files(counts: dict[str, Any], across: bool) -> str:
     if counts["against"] is not None:
         return f"against {counts['against']:,} of the index"
-    return "of two files" if counts["sources"] > 1 else "of one file"
+    sources = counts["sources"]
+    if sources == 1:
+        return "of one file"
+    return f"of {sources:,} files, {'across them only' if across else 'within and across them'}"
+
+
+def _columns(summary: dict[str, Any]) -> Iterator[Row]:
+    """Yield the fields whose columns have other names, or are in some files only."""
+    fields, files = summary["spec"]["fields"], summary["columns"][:_FILES]
+    for field, columns in zip(fields, zip(*files, strict=True), strict=True):
+        if set(columns) != {field["name"]} or field["columns"]:
+            shown = dict.fromkeys(name(column) if column else "none" for column in columns)
+            yield Row(name(field["name"]), f"{field['compare']}, from {', '.join(shown)}")
 
 
 def found_words(counts: dict[str, Any]) -> str:

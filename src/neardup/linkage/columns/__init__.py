@@ -1,0 +1,1 @@
+"""Which column of each file a field is, and the fields of presets."""
