@@ -48,7 +48,7 @@ test: $(VENV)/.test
 
 # Processes that test would compile the same kernels at the same time; mypy leaves a core idle.
 kernels: $(VENV)/.test
-	$(BIN)/python tests/all_kernels.py
+	$(BIN)/neardup warmup
 
 # Files of tests are compiled here, once; else each process that tests would do it.
 collected: $(VENV)/.test

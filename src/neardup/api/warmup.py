@@ -17,6 +17,7 @@ from neardup.api.indexes.index_warming import warm
 from neardup.errors import DependencyError
 from neardup.files.temporary_folder import temporary_folder
 from neardup.spec import preset
+from neardup.synth.persons import PersonSpec, persons
 
 _WORDS = [f"word{number}" for number in range(12)]
 #: Notes of some 500 bytes.
@@ -61,10 +62,16 @@ def _run_all(folder: Path) -> None:
     neardup.dedup(lines, spec=neardup.Spec(method="allpairs"), id="id")
     listed = neardup.dedup(lines, preset="clinical", shingle="word:3", threshold=0.3, id="id")
     neardup.against(lines, folder / "old", id="id")
+    neardup.against(lines, lines, id="id", spec=neardup.Spec(pairs="all"))
     neardup.against(lines, lines, id="id", old_only=True)
     neardup.decontaminate(lines, against=other, id="id")
     _run_passages(folder)
-    neardup.link(lines, id="id", fields=["name"])
+    records, fields = persons(PersonSpec(300)), ["given_name", "surname", "suburb"]
+    for cluster in ("average", "complete"):
+        neardup.link(records, id="id", fields=fields, cluster=cluster)
+    for cluster in ("star", "components"):
+        spec = neardup.Spec(neardup.ShingleSpec(bag=True), pairs="all", cluster=cluster)
+        neardup.dedup(lines, id="id", spec=spec)
     stored = neardup.dedup(lines, id="id", out=folder / "stored")
     for run in (old, stored, listed):
         run.explain("n0")
