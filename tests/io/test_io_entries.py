@@ -297,10 +297,24 @@ LEFT_OUT = [
         GOOD_BIBTEX,
         ["line 3 the entry does not end", "line 6 the entry is no valid BibTeX"],
     ),
+    (
+        "keys.bib",
+        "@misc{title={lost}}\n".join(GOOD_BIBTEX) + "@misc{f title={lost}}\n",
+        GOOD_BIBTEX,
+        ["line 3 the entry is no valid BibTeX", "line 5 the entry is no valid BibTeX"],
+    ),
+    (
+        "strings.bib",
+        '@string{j = "Journal"\n'.join(['@string{k = "K"}\n', *GOOD_BIBTEX]),
+        ['@string{k = "K"}\n', *GOOD_BIBTEX],
+        ["line 2 the entry does not end", "line 5 the entry does not end"],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "good", "said"), LEFT_OUT, ids=["ris", "bib"])
+@pytest.mark.parametrize(
+    ("name", "text", "good", "said"), LEFT_OUT, ids=[each[0] for each in LEFT_OUT]
+)
 def test_bad_entries_are_left_out(
     tmp_path: Path, name: str, text: str, good: list[str], said: list[str]
 ) -> None:
@@ -331,6 +345,21 @@ def test_bytes_between_entries_leave_none_out(tmp_path: Path) -> None:
     (part,) = opened(path, skip_bad=True).partitions()
     found = part.read()
     assert len(found.text) == 2 and found.skipped.bad == 0
+
+
+def test_contacts_in_bytes_of_their_encoding(tmp_path: Path) -> None:
+    """As phones of version 2.1 write them: the hint leads on."""
+    path = tmp_path / "a.vcf"
+    line = "{};CHARSET=WINDOWS-1252:{}\r\n"
+    card = f"BEGIN:VCARD\r\nVERSION:2.1\r\n{line.format('FN', 'Jürgen Groß')}END:VCARD\r\n"
+    path.write_bytes((card * 2).encode("cp1252"))
+    with pytest.raises(neardup.errors.EncodingError, match=r"\(line 3, byte 26: 0xFC\)") as caught:
+        records_of(path)
+    assert "`encoding`='cp1252'" in caught.value.hint
+    how: dict[str, Any] = {"encoding": "cp1252", "text": "name", "progress": False}
+    run = neardup.dedup(path, out=tmp_path / "out", **how)
+    assert run.clean()["name"].to_pylist() == ["Jürgen Groß"]
+    assert read_by_others(tmp_path / "out/clean/part-00000.vcf") == ["Jürgen Groß"]
 
 
 def test_quoted_bytes_that_are_not_of_their_encoding(tmp_path: Path) -> None:

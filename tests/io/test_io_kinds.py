@@ -137,6 +137,25 @@ def test_zips_that_are_refused(tmp_path: Path) -> None:
         dedup(large, max_document="1MB")
 
 
+def test_names_that_are_one_when_unpacked(tmp_path: Path) -> None:
+    files = {name: TEXTS[i].encode() for i, name in enumerate(("a.txt", "./a.txt", "../A.TXT"))}
+    run = dedup(zipped(tmp_path / "z.zip", files))
+    assert sorted(run.clusters["doc_id"].to_pylist()) == ["A.TXT", "a-2.txt", "a-3.txt"]
+
+
+def test_sizes_that_lie(tmp_path: Path) -> None:
+    """A text is complete, or refused."""
+    text = b"one two " * 5000
+    path = zipped(tmp_path / "z.zip", {"a.txt": text, "b.txt": b"c d"})
+    data, real = path.read_bytes(), len(text).to_bytes(4, "little")
+    for size in (0, 10, len(text) - 1):
+        path.write_bytes(data.replace(real, size.to_bytes(4, "little")))
+        with pytest.raises(FormatError, match=r"z\.zip/a\.txt: the zip data is cut off or damaged"):
+            dedup(path)
+    path.write_bytes(data.replace(real, (1 << 31).to_bytes(4, "little")))
+    assert texts(dedup(path)) == [text.decode(), "c d"]
+
+
 def test_many_members(tmp_path: Path) -> None:
     count = 2000
     path = zipped(

@@ -130,7 +130,9 @@ def _encoded(files: list[SourceFile], encoding: str | None, columns: Columns) ->
     named = "" if named == "utf-8" else named
     how = "mark" if columns.skip_bad and not columns.replaces else columns.encoding_errors
     return [
-        replace(file, encoding=named, decoding=how) if FORMATS[file.format].is_text else file
+        replace(file, encoding=named, decoding=how)
+        if (named, how) != (file.encoding, file.decoding) and FORMATS[file.format].is_text
+        else file
         for file in files
     ]
 

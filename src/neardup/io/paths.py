@@ -1,5 +1,6 @@
 """From names (files, folders, patterns, ``-``) to the list of files to read."""
 
+import functools
 import glob
 import os
 import stat
@@ -41,13 +42,14 @@ def find_files(
     empty = next((group.top for group in groups if not group.files), None)
     if empty is not None:
         raise InputNotFoundError(f"{empty}: no files in this folder", "hidden files are skipped")
-    files = []
-    for file in chain.from_iterable(group.files for group in groups):
-        format, compression = format_of(file.name, input_format or file.format)
-        files.append(replace(file, format=format or "", compression=compression))
-    plain = all(f.format == "text" or not (f.format or f.compression) for f in files)
-    if len(files) > 1 and plain:
-        files = [replace(file, format="text") for file in files]
+    found = list(chain.from_iterable(group.files for group in groups))
+    formats = [format_of(file.name, input_format or file.format) for file in found]
+    if len(found) > 1 and all(of[0] == "text" or of == (None, None) for of in formats):
+        formats = [("text", compression) for _, compression in formats]
+    files = [
+        replace(file, format=format or "", compression=compression)
+        for file, (format, compression) in zip(found, formats, strict=True)
+    ]
     _check_known(files)
     _check_once(files)
     first = {file.format == "text": file.path for file in files}
@@ -120,14 +122,12 @@ def _is_zip(file: SourceFile) -> bool:
 
 def _members(archive: SourceFile, top: str = "") -> list[SourceFile]:
     """The members of a zip archive, which is read as a folder; without hidden ones."""
-    from neardup.io.unpacking.zip_members import check_member, members
+    from neardup.io.unpacking.zip_members import members
 
-    found, taken = [], set[str]()
-    for file in members(archive):
-        if not _is_hidden(file.name):
-            check_member(file)
-            found.append(replace(file, name=top + unique_name(file.name, taken)))
-    return found
+    taken = set[str]()
+    return members(
+        archive, lambda name: None if _is_hidden(name) else top + unique_name(name, taken)
+    )
 
 
 def _walk(given: GivenPath) -> list[str]:
@@ -217,10 +217,11 @@ def _check_once(files: list[SourceFile]) -> None:
     # way takes long for a million files: only those of one size and time are looked at.
     counts = Counter((file.size, file.mtime_ns) for file in files)
     seen: dict[str, GivenPath] = {}
+    real_path = functools.cache(os.path.realpath)  # members of an archive have one
     for file in files:
         if counts[file.size, file.mtime_ns] > 1:
             is_local = file.path != STDIN and not file.is_remote
-            key = os.path.realpath(file.given) if is_local else file.path
+            key = real_path(file.given) if is_local else file.path
             key += f"/{file.member}" if file.archive else ""
             if key in seen:
                 hint, both = "name each input once", (file.given, seen[key])

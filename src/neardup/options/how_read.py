@@ -15,7 +15,7 @@ import numpy as np
 from neardup import __version__
 from neardup.file_formats import APPLIES_TO
 from neardup.files.given_path import GivenPath
-from neardup.io.opening import Characters, accepted, given_paths, open_source
+from neardup.io.opening import Characters, FileSource, accepted, given_paths, open_source
 from neardup.io.paths import find_files
 from neardup.io.remote import Url, again
 from neardup.io.source import Columns, Source, unreadable
@@ -107,7 +107,7 @@ class HowRead(Reading):
         size = max(TUNING.smallest_partition, total // TUNING.few_partitions)
         size = max(min(TUNING.partition_bytes, size), total // _MANY_PARTITIONS)
         sized = replace(self, partition_bytes=size)
-        return sized.open(source, extra, copy_folder), sized
+        return FileSource(opened.files, opened.columns, size), sized
 
 
 def how_read(reading: Reading, items: bool | None = None) -> HowRead:

@@ -7,7 +7,7 @@ import stat
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -40,14 +40,19 @@ def _archive(file: SourceFile) -> zipfile.ZipFile:
     return _opened(file.local_path, file.size or 0, file.mtime_ns)
 
 
-def members(archive: SourceFile) -> list[SourceFile]:
+def members(archive: SourceFile, name_of: Callable[[str], str | None]) -> list[SourceFile]:
     """Return the members of an archive that are files, sorted by name.
 
     Of several with one name the last counts, as where they are unpacked. Names lead to no other
     folder: ``..`` and the like are left out of them.
 
+    Args:
+        archive: It.
+        name_of: From the name of a member to that of a file; None for one that is left out.
+
     Raises:
-        FormatError: It is no archive, or damaged.
+        FormatError: It is no archive, or damaged; or a member can't be read: it is encrypted, an
+            archive, a link, or compressed in another way.
     """
     try:
         every = _archive(archive).NameToInfo.values()
@@ -58,19 +63,22 @@ def members(archive: SourceFile) -> list[SourceFile]:
             f"{archive.path}: no zip archive, or cut off or damaged",
             "fetch the file again, or check its ending",
         ) from error
-    return [
-        replace(
-            archive,
-            path=f"{archive.path}/{info.filename}",
-            name=name,
-            size=info.file_size,
-            archive=archive,
-            member=info.filename,
-            notes=[],
-            decoded={},
-        )
-        for name, info in sorted((safe_name(i.filename), i) for i in every if not i.is_dir())
-    ]
+    found = []
+    for info in sorted(every, key=lambda info: safe_name(info.filename)):
+        if not info.is_dir() and (name := name_of(safe_name(info.filename))):
+            file = replace(
+                archive,
+                path=f"{archive.path}/{info.filename}",
+                name=name,
+                size=info.file_size,
+                archive=archive,
+                member=info.filename,
+                notes=[],
+                decoded={},
+            )
+            _check(file, info)
+            found.append(file)
+    return found
 
 
 def safe_name(member: str) -> str:
@@ -83,14 +91,9 @@ def safe_name(member: str) -> str:
     return "/".join(re.sub(r"^(\w):", r"\1_", p) for p in parts if p not in ("", ".", ".."))
 
 
-def check_member(file: SourceFile) -> None:
-    """Refuse a member that can't be read.
-
-    Raises:
-        FormatError: It is encrypted, an archive, a link, or compressed in another way.
-    """
+def _check(file: SourceFile, info: zipfile.ZipInfo) -> None:
+    """Refuse a member that can't be read."""
     assert file.archive is not None
-    info = _archive(file.archive).NameToInfo[file.member]
     if info.flag_bits & 1:
         raise FormatError(f"{file.archive.path}: encrypted", _UNPACK)
     if file.name.lower().endswith(ENDING):

@@ -32,9 +32,9 @@ _FIELDS = {
     "keywords": "keywords keyword",
 }
 _BLOCK = re.compile(rb"^[ \t]*@[ \t]*(\w*)[ \t]*[{(]", re.M)
-#: Blocks that are no entries, and those of them that entries need.
+#: Blocks that are no entries, those of them that entries need, and those of any text.
 _OTHERS = (b"string", b"preamble", b"comment")
-_NEEDED = _OTHERS[:1]
+_NEEDED, _FREE = _OTHERS[:1], _OTHERS[2:]
 _SPACES = re.compile(rb"\s*")
 _PLUS, _AND = re.compile(r'(?<!\\)[{}"#]'), re.compile(r"(?<!\\)[{}]|\s+and\s+")
 _OPEN = "Unexpectedly reached end of file"
@@ -47,9 +47,11 @@ logging.getLogger("bibtexparser.splitter").addFilter(lambda _: not hasattr(_spli
 def _blocks(text: str) -> list[Any]:
     _splitting.now = True
     try:
-        return Splitter(text).split().blocks
+        found = Splitter(text).split().blocks
     finally:
         del _splitting.now
+    twice = DuplicateFieldKeyBlock | DuplicateBlockKeyBlock
+    return [block.ignore_error_block if isinstance(block, twice) else block for block in found]
 
 
 class _Bibtex(Syntax):
@@ -59,14 +61,12 @@ class _Bibtex(Syntax):
 
     def read(self, chunk: bytes) -> Iterator[FoundEntry]:
         kind = self.mark.match(chunk)
-        if kind is None or kind[1].lower() in _OTHERS:
+        if kind is None or kind[1].lower() in _FREE:
             return
         end = 0
         for block in _blocks(chunk.decode(errors="surrogateescape")):
             raw = (block.raw or "").encode(errors="surrogateescape")
             start = chunk.find(raw, end)
-            if isinstance(block, DuplicateFieldKeyBlock | DuplicateBlockKeyBlock):
-                block = block.ignore_error_block
             if isinstance(block, Block):
                 end = start + len(raw)
                 body = raw[:-1].rstrip().removesuffix(b",").rstrip()
@@ -109,10 +109,13 @@ class _Bibtex(Syntax):
 
 
 def _others(data: bytes, kinds: tuple[bytes, ...]) -> bytes:
-    """Return the blocks of some kinds, each with all up to the next one."""
+    """Return the blocks of some kinds that can be read, each with all up to the next one."""
     marks = [(mark.start(), mark[1].lower()) for mark in _BLOCK.finditer(data)]
     spans = pairwise([*marks, (len(data), b"")])
-    return b"".join(data[start:end] for (start, kind), (end, _) in spans if kind in kinds)
+    found = (data[start:end] for (start, kind), (end, _) in spans if kind in kinds)
+    return b"".join(
+        block for block in found if not any(e.wrong for e in SYNTAX["bibtex"].read(block))
+    )
 
 
 @lru_cache(maxsize=8)
