@@ -27,7 +27,7 @@ _HOMES = {
     "InputNotFoundError NeardupError OutputError RecallWarning RecipeError RefusedError "
     "ResumeError SpecError StoreError",
     "neardup.forecast.tune": "tune",
-    "neardup.options.option_groups": "Reading Resources Writing",
+    "neardup.options.option_groups": "PageForm Reading Resources Writing",
     "neardup.frame.run": "Run",
     "neardup.inspect.compare": "compare similarity",
     "neardup.match.bucketing": "candidate_pairs",
@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from neardup.inspect.compare import similarity as similarity
     from neardup.linkage.fields import Field as Field
     from neardup.match.bucketing import candidate_pairs as candidate_pairs
+    from neardup.options.option_groups import PageForm as PageForm
     from neardup.options.option_groups import Reading as Reading
     from neardup.options.option_groups import Resources as Resources
     from neardup.options.option_groups import Writing as Writing

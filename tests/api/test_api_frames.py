@@ -339,6 +339,6 @@ def test_a_column_of_arrow_is_a_list_of_texts(kind: Any) -> None:
 def test_a_report_in_a_comprehension_and_in_a_function_without_a_name(tmp_path: Path) -> None:
     run = neardup.dedup(WORDS)
     names = [tmp_path / f"{k}.html" for k in range(2)]
-    written = [run.report(name, max_clusters=k + 1) for k, name in enumerate(names)]
+    written = [run.report(name, max_items=k + 1) for k, name in enumerate(names)]
     written += map(lambda name: run.report(name, overwrite=True), names)  # noqa: C417
     assert written == names * 2

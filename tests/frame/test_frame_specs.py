@@ -48,9 +48,10 @@ NO_OPTION_OF_VERB = {
     ("report", "progress"): "--quiet",
     ("recluster", "progress"): "--quiet",
     ("report", "truth"): "neardup evaluate takes it",
+    ("report", "page"): "its fields are options",
 }
 #: Arguments whose option has another name.
-SPELLED = {"texts": "no_text", "max_documents": "max_clusters", "path": "out"}
+SPELLED = {"texts": "no_text", "path": "out"}
 
 
 def options_of(command: str) -> dict[str, click.Option]:

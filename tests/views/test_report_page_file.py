@@ -109,7 +109,7 @@ def test_long_ids_do_not_make_the_file_long(tmp_path: Path, kernels: None, tune:
         row["id"] += "<&>\u00e9" * 50
     notes = write_lines(tmp_path / "notes.jsonl", many)
     run = dedup(notes, out=tmp_path / "run", spec=spec(), id="id", progress=False)
-    path = run.report(tmp_path / "page.html", max_clusters=40)
+    path = run.report(tmp_path / "page.html", max_items=40)
     data = data_of(path)
     assert (len(data["items"]), len(data["brief"])) == (40, 20)
     assert all("texts" in cluster for cluster in data["items"])
@@ -117,7 +117,7 @@ def test_long_ids_do_not_make_the_file_long(tmp_path: Path, kernels: None, tune:
     assert "All 60 clusters are listed, 40 of them with texts" in page
     assert "Search covers the ids of all 2,400 documents in clusters" in page
     tune(page_ids=300_000)
-    path = run.report(path, max_clusters=40, overwrite=True)
+    path = run.report(path, max_items=40, overwrite=True)
     # 400 kB for clusters, 300 kB for ids, and less than 100 kB for the rest.
     assert path.stat().st_size < 800_000
 
@@ -126,7 +126,7 @@ def test_ids_of_all_documents_are_in_the_page(tmp_path: Path, kernels: None) -> 
     """Of a cluster too large to be listed, and of clusters without texts."""
     every = [*families(1, 260, "x"), *families(4, 3, "y")[3:]]
     run = dedup(pa.Table.from_pylist(every), id="id", spec=spec(), progress=False)
-    data = data_of(run.report(tmp_path / "page.html", max_clusters=1))
+    data = data_of(run.report(tmp_path / "page.html", max_items=1))
     (large,), brief = data["items"], data["brief"]
     assert len(large["members"]) <= 200 and "rest" not in large
     table = {row["doc_id"]: row for row in run.clusters.to_pylist()}
@@ -146,16 +146,16 @@ def test_ids_of_all_documents_are_in_the_page(tmp_path: Path, kernels: None) -> 
 
 def test_search_says_what_it_covers(tmp_path: Path, kernels: None, tune: Tune) -> None:
     run = dedup([row["text"] for row in families(30, 5, "x")], spec=spec(), progress=False)
-    path = run.report(tmp_path / "page.html", max_clusters=10)
+    path = run.report(tmp_path / "page.html", max_items=10)
     page = path.read_text(encoding="utf-8")
     assert "Search covers the ids of all 150 documents in clusters, and 50 different texts" in page
     tune(page_ids=2000)
-    page = run.report(path, max_clusters=10, overwrite=True).read_text(encoding="utf-8")
+    page = run.report(path, max_items=10, overwrite=True).read_text(encoding="utf-8")
     found = re.search(r"Search covers the ids of (\d+) of the 150 documents", page)
     assert found is not None and 50 < int(found[1]) < 150
     listed = 10 + len(data_of(path)["brief"])
     assert f"{listed} of 30 clusters are listed, 10 of them with texts" in page
-    page = run.report(path, max_clusters=0, overwrite=True).read_text(encoding="utf-8")
+    page = run.report(path, max_items=0, overwrite=True).read_text(encoding="utf-8")
     assert data_of(path)["brief"] and "Texts were left out of this page." in page
 
 
@@ -163,7 +163,7 @@ def test_brief_clusters_name_what_they_are_duplicates_of(tmp_path: Path, kernels
     texts = [" ".join(f"w{k}" for k in range(begin, begin + 100)) for begin in range(0, 56, 8)]
     run = dedup(texts, spec=spec(cluster="components"), progress=False)
     ((label, documents, kept, _, steps, *members),) = data_of(
-        run.report(tmp_path / "page.html", max_clusters=0)
+        run.report(tmp_path / "page.html", max_items=0)
     )["brief"]
     assert (label, documents, kept) == (0, 7, 3) and steps > 1
     named = [(number, *target) for number, _, _, _, *target in members]
@@ -249,8 +249,8 @@ def test_the_command_and_its_refusals(
 def test_wrong_arguments(star_run: DedupRun, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="`context` is -2"):
         star_run.report(tmp_path / "page.html", context=-2)
-    with pytest.raises(SpecError, match="`max_clusters` is -1"):
-        star_run.report(tmp_path / "page.html", max_clusters=-1)
+    with pytest.raises(SpecError, match="`max_items` is -1"):
+        star_run.report(tmp_path / "page.html", max_items=-1)
     with pytest.raises(ColumnError, match="'nothing'"):
         star_run.report(tmp_path / "page.html", show=["nothing"])
     with pytest.raises(SpecError, match="texts=True"):

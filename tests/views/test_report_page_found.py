@@ -109,7 +109,7 @@ def test_ids_that_are_not_listed_are_found(
     texts = [f"{body} only{k}" for k in range(260)] + [f"{body[::-1]} {k}" for k in range(3)]
     ids += ["small-a", "small-b", "small-c"]
     run = dedup({"id": ids, "text": texts}, id="id", spec=spec(), progress=False)
-    one = visit(run.report(tmp_path / "page.html", max_clusters=1))
+    one = visit(run.report(tmp_path / "page.html", max_items=1))
     (large,) = one.data()["items"]
     name = large["more"][5][1]
     one.search(name)

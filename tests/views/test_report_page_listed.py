@@ -169,7 +169,7 @@ def test_a_folder_of_spark(tmp_path: Path, visit: Callable[..., Visit]) -> None:
     one = visit(run.report(tmp_path / "spark.html"))
     assert headings(one) == ["d2 is a duplicate of d0", "d1 is a duplicate of d0"]
     assert "3 documents" in one.page.locator("#figures").inner_text()
-    assert one.page.locator("#figures rect").count() == 1
+    assert one.page.locator("#figures figure").last.locator("rect").count() == 1
 
 
 def test_a_folder_of_spark_says_what_needs_its_texts(tmp_path: Path) -> None:

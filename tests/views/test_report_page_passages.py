@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,8 @@ def test_the_largest_templates_are_complete(
     assert run.to_pandas("boilerplate")["words"].tolist()[:2] == [40, 25]
     one = visit(run.report(tmp_path / "page.html"))
     texts = one.page.locator("#figures .broad tbody td:last-child").all_inner_texts()
-    assert texts == [" ".join(form) for form in forms]
+    firsts = [" ".join(form) for form in forms]
+    assert texts == [f"{firsts[0][:240]}…", firsts[1]]
 
 
 @pytest.mark.parametrize("private", [False, True])
@@ -229,7 +231,7 @@ def test_hostile_texts_are_text(visit: Callable[..., Visit], page: Path) -> None
 def test_without_texts(
     made: neardup.PassagesRun, tmp_path: Path, visit: Callable[..., Visit]
 ) -> None:
-    path = made.report(tmp_path / "private.html", texts=False, max_documents=5)
+    path = made.report(tmp_path / "private.html", texts=False, max_items=5)
     content = path.read_text(encoding="utf-8")
     assert "hospital" not in content and not any(f"w{k} w" in content for k in range(3000))
     one = visit(path)
@@ -291,3 +293,90 @@ def test_what_spark_wrote_has_a_page_without_texts(tmp_path: Path, command: Comm
     assert done.code == 0 and "n7" in page and HEADER not in page
     refused = command("report", spark, "-o", tmp_path / "more.html")
     assert "its input was read by Apache Spark" in refused.error
+
+
+def test_the_headline_and_the_charts(visit: Callable[..., Visit], page: Path) -> None:
+    one = visit(page)
+    verdict = one.page.locator(".verdict").inner_text()
+    assert re.match(r"\d+\.\d.% of [\d,]+ words were copied from an earlier document", verdict)
+    figures = one.page.locator("#figures figure strong").all_inner_texts()
+    assert figures[:4] == [
+        "Copied by month.", "Documents by copied share.", "Copied by year.", "Copied by who."
+    ]  # fmt: skip
+    # A month of few documents has no point.
+    titles = one.page.locator(".line-of title").all_text_contents()
+    assert titles[0].startswith("2020-01: ") and "12 documents" in titles[0]
+    assert titles[5] == "2020-06: few documents" and titles[-1].endswith("32 documents")
+    rows = one.page.locator("#figures figure").nth(3).locator("tr").all_inner_texts()
+    assert len(rows) >= 4 and sum("Dr" in row for row in rows) == 3
+    assert any("others of who" in row for row in rows)  # of fewer than ten documents
+    assert not any("onerror" in row for row in rows)
+    # The list is filtered by the column, and sorted by it.
+    one.page.select_option("#columns select", "Dr 1")
+    shown = [item for item in one.data()["items"] if item["values"]["who"] == ["Dr 1"]]
+    assert one.status.startswith(f"{len(shown)} of ")
+    one.page.select_option("#order", "source")
+
+
+def test_authors_have_numbers_where_ids_are_private(
+    visit: Callable[..., Visit], tmp_path: Path, kernels: None
+) -> None:
+    rows = [row | {"who": f"Secret{row['who']}"} for row in notes()[:60]]
+    run = neardup.passages(
+        write_lines(tmp_path / "notes.jsonl", rows),
+        id="id", words=4, by="who", private_ids=True, progress=False,
+    )
+    path = run.report(tmp_path / "page.html", min_group=1)
+    content = path.read_text(encoding="utf-8")
+    assert "Secret" not in content and '"n31"' not in content
+    one = visit(path)
+    labels = one.page.locator("#figures figure").last.locator("th").all_inner_texts()
+    assert sorted(labels) == ["who 1", "who 2", "who 3"]
+    assert one.page.locator("#columns option").all_inner_texts()[1:] == sorted(labels)
+
+
+def test_a_page_has_a_size_and_says_what_is_left_out(
+    made: neardup.PassagesRun, tmp_path: Path, visit: Callable[..., Visit], command: Command
+) -> None:
+    path = made.report(tmp_path / "small.html", max_size="300kB")
+    assert path.stat().st_size < 300_000
+    one = visit(path)
+    lead = one.page.locator("#items .lead").inner_text()
+    assert "Only the first" in lead and "--max-size 1MB" in lead
+    done = command("report", made.path, "-o", tmp_path / "all.html", "--max-size", "1MB")
+    assert done.code == 0
+    assert len(visit(tmp_path / "all.html").data()["items"]) == 81
+    assert (
+        "is not a size"
+        in command("report", made.path, "-o", tmp_path / "x.html", "--max-size", "large").error
+    )
+
+
+def test_a_summary_has_no_examples(
+    made: neardup.PassagesRun, tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    one = visit(made.report(tmp_path / "short.html", printed="summary"))
+    one.page.emulate_media(media="print")
+    assert one.page.locator(".example").count() == 0
+    for paper in ("A4", "Letter"):
+        pages = one.page.pdf(format=paper).count(b"/Type /Page\n")
+        assert pages <= 3
+
+
+def test_long_ids_are_shortened_in_the_middle_and_whole_on_demand(
+    tmp_path: Path, visit: Callable[..., Visit], command: Command
+) -> None:
+    long = [f"https://example.org/{'path/' * 40}{k}" for k in range(2)]
+    rows = [{"id": id, "text": "a b c d e f g h"} for id in long]
+    run = neardup.passages(
+        write_lines(tmp_path / "notes.jsonl", rows),
+        id="id", words=4, out=tmp_path / "out", progress=False,
+    )  # fmt: skip
+    one = visit(run.report(tmp_path / "page.html"))
+    row = one.rows.first.locator(".id").inner_text()
+    assert row.startswith("https://") and row.endswith("/1") and len(row) <= 36
+    head = one.page.locator("#detail h3")
+    assert "…" in head.inner_text()
+    head.get_by_text("all of it").click()
+    assert head.inner_text() == long[1]
+    assert long[0] in command("explain", tmp_path / "out", long[1]).out

@@ -41,7 +41,7 @@ def test_verdict_first_then_clusters_then_method(
     method = page.locator("#method").inner_text()
     for words in ("runs of 3 words", "0.7", "20 bands of 3 rows", "notes.jsonl", "first document"):
         assert words in method, words
-    order = ["result", "found", "items", "method", "examples", "charts"]
+    order = ["result", "found", "items", "method", "charts", "examples"]
     assert page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.id)") == (
         order
     )

@@ -46,6 +46,7 @@ from neardup.options.option_groups import (
     FormatOptions,
     OldOptions,
     OutputOptions,
+    PageFormOptions,
     Resources,
     ResumeOptions,
     Writing,
@@ -142,23 +143,16 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
                     note(f"the texts of the old corpus can't be read again: {error}")
             yield from pairs_of_batch(self._results, texts, old)
 
+    @expanded
     def report(
         self,
         path: str | os.PathLike[str],
-        *,
-        title: str | None = None,
-        texts: bool = True,
-        max_clusters: int = 300,
-        overwrite: bool = False,
+        **options: Unpack[PageFormOptions],
     ) -> Path:
         """Write the result as one page that opens in any browser.
 
         Args:
             path: File to write; only its owner can read it.
-            title: Heading of the page.
-            texts: Whether texts are in it, which are read from the input again.
-            max_clusters: Removed documents that are listed.
-            overwrite: Replace the file if it is there.
 
         Returns:
             The path.
@@ -170,8 +164,8 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
         from neardup.views.all_views import write_report
         from neardup.views.view import PageOptions
 
-        options = PageOptions(title, texts, max_clusters)
-        return write_report(self, path, options, overwrite, self._results.inputs)
+        how = PageOptions(options["page"])
+        return write_report(self, path, how, self._results.inputs)
 
 
 class AgainstOptions(

@@ -36,11 +36,13 @@ from neardup.options.option_groups import (
     CorpusOptions,
     OldOptions,
     OutputOptions,
+    PageFormOptions,
     Reading,
     ResumeOptions,
     another,
 )
 from neardup.result_record import RECORD, read_record
+from neardup.spec import check_integer
 from neardup.state.run_state import RunState
 
 if TYPE_CHECKING:
@@ -180,19 +182,14 @@ class PassagesRun(Run[PassageTable]):
         self,
         path: str | os.PathLike[str] = "passages.html",
         *,
-        title: str | None = None,
-        texts: bool = True,
-        max_documents: int = 300,
-        overwrite: bool = False,
+        min_group: int = 10,
+        **options: Unpack[PageFormOptions],
     ) -> Path:
         """Write a page for any browser: how much is copied, and documents with their sources.
 
         Args:
             path: File to write; only its owner can read it.
-            title: Heading; the name of the folder without it.
-            texts: Whether texts of documents are in it.
-            max_documents: Documents that are shown, those with the most copied words.
-            overwrite: Replace the file.
+            min_group: Authors, years and other groups of fewer documents are put together.
 
         Raises:
             InputError: The input has changed, or can't be read again.
@@ -201,7 +198,9 @@ class PassagesRun(Run[PassageTable]):
         from neardup.views.all_views import write_report
         from neardup.views.view import PageOptions
 
-        return write_report(self, path, PageOptions(title, texts, max_documents), overwrite)
+        check_integer("`min_group`", min_group, 1, 1 << 31)
+        how = PageOptions(options["page"], min_group=min_group)
+        return write_report(self, path, how)
 
     @property
     def _questions(self) -> PassageResults:

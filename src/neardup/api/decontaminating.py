@@ -31,6 +31,7 @@ from neardup.options.option_groups import (
     CallOptions,
     FormatOptions,
     OutputOptions,
+    PageFormOptions,
     Reading,
     ResumeOptions,
     another,
@@ -70,21 +71,22 @@ class DecontaminateRun(Run[Literal["matches", "cuts"]]):
             kept[self._table("matches", ["train_doc"]).column(0).to_numpy()] = False
         return kept
 
+    @expanded
     def report(
         self,
         path: str | os.PathLike[str],
-        *,
-        title: str | None = None,
-        texts: bool = True,
-        max_clusters: int = 300,
-        overwrite: bool = False,
+        **options: Unpack[PageFormOptions],
     ) -> Path:
-        """Write the matches as one page; as for `neardup.AgainstRun`, whose arguments it has."""
+        """Write the matches as one page; as for `neardup.AgainstRun`.
+
+        Args:
+            path: File to write; only its owner can read it.
+        """
         from neardup.views.all_views import write_report
         from neardup.views.view import PageOptions
 
-        options = PageOptions(title, texts, max_clusters)
-        return write_report(self, path, options, overwrite, self._storage.inputs)
+        how = PageOptions(options["page"])
+        return write_report(self, path, how, self._storage.inputs)
 
 
 class DecontaminateOptions(CallOptions, FormatOptions, OutputOptions, ResumeOptions, total=False):

@@ -12,7 +12,7 @@ import click
 from neardup.announcing import announced_to
 from neardup.cli.main import as_options, flag_of
 from neardup.errors import SpecError
-from neardup.options.option_groups import Reading, Resources, Writing, described
+from neardup.options.option_groups import PageForm, Reading, Resources, Writing, described
 from neardup.spec import PRESETS, ShingleSpec, Spec, one_of, preset
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neardup.deduplication.clock import Clock
 
 F = TypeVar("F", bound=Callable[..., Any])
-G = TypeVar("G", Reading, Resources, Writing)
+G = TypeVar("G", Reading, Resources, Writing, PageForm)
 
 INPUT, OUTPUT = "Input", "Output"
 COMPARED, KEPT = "Comparison", "Selection"
@@ -47,7 +47,7 @@ class _Target(click.Path):
 
 
 LOCAL_TARGET = _Target(local=True)
-_HEADINGS = {Reading: INPUT, Resources: RESOURCES, Writing: OUTPUT}
+_HEADINGS = {Reading: INPUT, Resources: RESOURCES, Writing: OUTPUT, PageForm: OUTPUT}
 _GROUPS = (INPUT, OUTPUT, COMPARED, KEPT, RESOURCES, ADVANCED, OTHER)
 #: Fields whose heading is another one than that of their group or spec.
 _ADVANCED = {

@@ -173,6 +173,7 @@ _RENAMED = {
     "progress": "--quiet",
     "clean": "--no-clean",
     "texts": "--no-text",
+    "printed": "--print",
     "Index.create": "neardup index create",
     "LinkRun.index": "neardup link --index",
     "Run.recluster": "neardup recluster",

@@ -26,6 +26,8 @@ Progress: TypeAlias = "bool | str | Listener | None"
 
 #: Formats of tables.
 TABLE_FORMATS = ("parquet", "csv")
+#: What of a page is printed.
+PRINTED = ("full", "summary")
 
 
 @dataclass(frozen=True)
@@ -206,11 +208,48 @@ class Writing:
         return {name: getattr(self, name) for name in names}
 
 
+@dataclass(frozen=True)
+class PageForm:
+    """How the page of a result is written; given as ``page``.
+
+    Args:
+        title: Heading; the name of the input without it.
+        texts: Whether texts of documents, or values of records, may be in it. Without, the input
+            may be gone.
+        max_items: Clusters, documents, matches or pairs that are listed with all that is known of
+            them, at most. Of clusters, one half are the largest, the others have the lowest
+            similarity.
+        max_size: Size that the file may have, in bytes or as text such as ``"10MB"``. What does not
+            fit is left out from the end of the list, and the page says so.
+        printed: Content on paper: ``"full"``, with ten examples at most, or ``"summary"``,
+            without them.
+        overwrite: Replace the file.
+
+    Raises:
+        SpecError: ``max_items`` is negative, ``max_size`` is no size, or nothing is printed so.
+    """
+
+    title: str | None = option(None, "TEXT")
+    texts: bool = option(True)
+    max_items: int = option(1000, "N")
+    max_size: int | str = option("10MB", "SIZE")
+    printed: str = option("full", one_of(PRINTED))
+    overwrite: bool = option(False)
+
+    def __post_init__(self) -> None:
+        check_integer("`max_items`", self.max_items, 0, 1 << 31)
+        object.__setattr__(self, "max_size", parse_size(self.max_size, "max_size"))
+        if self.printed not in PRINTED:
+            known = " or ".join(map(repr, PRINTED))
+            raise SpecError(f"`printed` is {self.printed!r}; expected {known}")
+
+
 #: The groups, by the keyword that takes one.
-GROUPS: dict[str, type[Reading | Resources | Writing]] = {
+GROUPS: dict[str, type[Reading | Resources | Writing | PageForm]] = {
     "reading": Reading,
     "resources": Resources,
     "writing": Writing,
+    "page": PageForm,
 }
 
 
@@ -327,6 +366,18 @@ class WritingOptions(ResultOptions, OutputOptions, ResumeOptions, total=False):
     """How a run is written: all of `Writing`."""
 
     keep_run: bool
+
+
+class PageFormOptions(TypedDict, total=False):
+    """How the page of a result is written: all of `PageForm`."""
+
+    title: str | None
+    texts: bool
+    max_items: int
+    max_size: int | str
+    printed: str
+    overwrite: bool
+    page: PageForm
 
 
 def another(first: Reading, given: Mapping[str, object], prefix: str, *same: str) -> Reading:

@@ -69,7 +69,6 @@ def write_report(
     result: Any,
     path: str | os.PathLike[str],
     options: PageOptions,
-    overwrite: bool = False,
     inputs: Iterable[str | os.PathLike[str]] = (),
     given: Iterable[str | os.PathLike[str]] = (),
 ) -> Path:
@@ -79,7 +78,6 @@ def write_report(
         result: A run, or an index.
         path: File to write; it appears when complete.
         options: Its content.
-        overwrite: Replace the file.
         inputs: Files that are never replaced.
         given: Files and folders that were read, in which nothing is written.
 
@@ -93,7 +91,7 @@ def write_report(
         SpecError: A setting is out of range, or does not apply.
     """
     need_jinja()
-    target = check_file(path, inputs, overwrite, given)
+    target = check_file(path, inputs, options.form.overwrite, given)
     if Path(path).suffix.lower() in _FILES:
         raise OutputError(
             f"{path} is named as a file of another kind; expected an HTML page",
@@ -101,4 +99,4 @@ def write_report(
         )
     page = VIEWS[result.shown_as].page
     assert page is not None
-    return write_file(target, html_of(page(result, options)).encode())
+    return write_file(target, html_of(page(result, options), options.form).encode())

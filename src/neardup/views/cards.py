@@ -7,7 +7,6 @@ escaped.
 from __future__ import annotations
 
 import html
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +17,7 @@ from neardup.values.readable import counted, percent
 from neardup.views.compared import view
 from neardup.views.differences import Difference, Fold, differences, folded
 from neardup.views.page.link_page import odds_histogram
+from neardup.views.page.page_charts import by_similarity
 from neardup.views.text import audit_text, cluster_text, link_text, plan_text, summary_text
 from neardup.views.view import Row
 from neardup.views.visible import visible
@@ -81,12 +81,10 @@ def of_dedup(run: DedupRun) -> Card:
 
 def chart_of_dedup(run: DedupRun) -> Chart:
     """Return how similar the removed documents are."""
-    found = run.duplicates.column("similarity").to_numpy()
-    limits = np.linspace(run.spec.threshold, 1, 6)
-    numbers = [*np.histogram(found[found < 1], limits)[0].tolist(), int((found == 1).sum())]
-    labels = [f"{low:.2f} to {high:.2f}" for low, high in itertools.pairwise(limits)]
+    found = np.asarray(run.duplicates.column("similarity").to_numpy())
+    labels, numbers = by_similarity(found, run.spec.threshold)
     most = max(1, *numbers)
-    bars = [Bar(k, n / most, f"{n:,}") for k, n in zip([*labels, "1"], numbers, strict=True)]
+    bars = [Bar(k, n / most, f"{n:,}") for k, n in zip(labels, numbers, strict=True)]
     return Chart("Removed documents by similarity", bars)
 
 

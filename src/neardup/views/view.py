@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.frame.shown import Chart
+from neardup.options.option_groups import PageForm
 
 if TYPE_CHECKING:
     from neardup.deduplication.clock import Listener
@@ -26,26 +27,39 @@ class PageOptions(NamedTuple):
     """Content of a page.
 
     Attributes:
-        title: Heading; by the input or the folder without it.
-        texts: Whether texts of documents may be in it.
-        most: Items that are listed with all that is known of them, at most.
+        form: How it is written.
         show: Columns of the input that are shown next to ids.
         by: A column for a table of whose documents are duplicates of whose.
         context: Equal words before and after each difference.
         threads: Threads that read.
         listener: Called with notes for the user.
         evaluation: How the result agrees with a truth.
+        min_group: Documents of the smallest group that is shown by itself.
     """
 
-    title: str | None = None
-    texts: bool = True
-    most: int = 300
+    form: PageForm = PageForm()
     show: Sequence[str] = ()
     by: str | None = None
     context: int = 40
     threads: int | None = None
     listener: Listener | None = None
     evaluation: dict[str, Any] | None = None
+    min_group: int = 10
+
+    @property
+    def title(self) -> str | None:
+        """Heading; by the input or the folder without it."""
+        return self.form.title
+
+    @property
+    def most(self) -> int:
+        """Items that are listed with all that is known of them, at most."""
+        return self.form.max_items
+
+    @property
+    def texts(self) -> bool:
+        """Whether texts of documents may be in it."""
+        return self.form.texts
 
 
 class View(NamedTuple):

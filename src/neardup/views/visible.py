@@ -15,6 +15,7 @@ from typing import Any
 
 from neardup.errors import DependencyError
 from neardup.values.json_values import plain_id
+from neardup.values.readable import percent
 
 #: Controls but newline and tab; marks of direction; characters of no width, but the joiners that
 #: some scripts are written with; separators that break lines; halves of surrogate pairs, which
@@ -24,8 +25,6 @@ _UNSEEN = re.compile(
     "\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
     "\ud800-\udfff]"
 )
-#: Characters of a name that are shown.
-_LONGEST = 100
 
 
 def visible(text: str) -> str:
@@ -37,14 +36,17 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(_spelled, text)
 
 
-def name(value: Any, longest: int = _LONGEST) -> str:
-    r"""Return an id or the name of a file in one line, shortened to so many characters.
+def name(value: Any, longest: int | None = None) -> str:
+    r"""Return an id or the name of a file in one line, without its middle where it is longer.
 
-    >>> name("two\nlines"), name(7)
-    ('two␊lines', '7')
+    >>> name("two\nlines"), name(7), name("https://example.org/one/page", 13)
+    ('two␊lines', '7', 'https:…e/page')
     """
     shown = visible(str(plain_id(value))).replace("\n", "␊").replace("\t", "␉")
-    return shown if len(shown) <= longest else shown[: longest - 3] + "..."
+    if longest is None or len(shown) <= longest:
+        return shown
+    half = (longest - 1) // 2
+    return f"{shown[:half]}…{shown[-half:]}"
 
 
 def _spelled(match: re.Match[str]) -> str:
@@ -86,6 +88,7 @@ def html_page(path: str, styles: Sequence[str], scripts: Sequence[str] = (), **v
         loader=jinja2.FunctionLoader(_asset),
     )
     environment.filters |= {"log1p": math.log1p, "number": "{:,}".format, "unbroken": _unbroken}
+    environment.filters |= {"share": percent, "path": _path}
     values |= {"policy": "; ".join(policy), "style": style, "script": script}
     return environment.get_template(path).render(values)
 
@@ -96,6 +99,19 @@ def _asset(path: str) -> str:
 
 def _digest(source: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+def _path(line: Any) -> str:
+    """Return the path of a line of shares, with gaps where there is none, in hundredths."""
+    width, drawn, found = 100 / len(line.points), False, []
+    for k, (*_, share, _count) in enumerate(line.points):
+        if share is not None:
+            at = f"{width * (k + 0.5):.3f} {100 - 100 * share / line.top:.2f}"
+            found.append(f"{'L' if drawn else 'M'}{at}")
+            if not drawn:  # a point by itself is seen too
+                found.append("h0.01")
+        drawn = share is not None
+    return "".join(found)
 
 
 def _unbroken(text: str) -> str:

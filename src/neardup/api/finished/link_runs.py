@@ -25,7 +25,7 @@ from neardup.linkage.outputs.link_made import LINK, saving
 from neardup.linkage.outputs.link_summary import blocks_of
 from neardup.linkage.outputs.link_tables import NAMES
 from neardup.options.arguments import expanded
-from neardup.options.option_groups import FileOptions, Writing
+from neardup.options.option_groups import FileOptions, PageFormOptions, Writing
 from neardup.state.about_work import about_work
 
 if TYPE_CHECKING:
@@ -355,13 +355,13 @@ class LinkRun(Run[LinkTable]):
         x, y = _record_of(linked, a, 0), _record_of(linked, b, len(sources) - 1)
         return LinkExplanation(explain_pair(linked, x, y, texts))
 
+    @expanded
     def report(
         self,
         path: str | os.PathLike[str],
         *,
         truth: object = None,
-        texts: bool = True,
-        overwrite: bool = False,
+        **options: Unpack[PageFormOptions],
     ) -> Path:
         """Write a page with charts, match weights, clusters, and pairs to mark.
 
@@ -370,8 +370,6 @@ class LinkRun(Run[LinkTable]):
         Args:
             path: File to write.
             truth: As for `evaluate`, for a table of reliability.
-            texts: Show the values of the fields; ids, similarities and bits stay without them.
-            overwrite: Replace the file.
 
         Raises:
             OutputError: The file exists, or can't be written.
@@ -382,7 +380,7 @@ class LinkRun(Run[LinkTable]):
 
         with hint_instead(_TRUTH_HINT):
             found = None if truth is None else self.evaluate(truth)
-        return write_report(self, path, PageOptions(texts=texts, evaluation=found), overwrite)
+        return write_report(self, path, PageOptions(options["page"], evaluation=found))
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> LinkRun:
         """Write ``pairs``, ``candidates``, ``clusters`` and ``records`` as Parquet, and a record.

@@ -22,6 +22,7 @@ from neardup.io.remote import located
 from neardup.options.arguments import expanded
 from neardup.options.option_groups import (
     FileOptions,
+    PageFormOptions,
     Progress,
     ResourceOptions,
     ResultOptions,
@@ -248,15 +249,12 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges", "boilerpl
         self,
         path: str | os.PathLike[str],
         *,
-        title: str | None = None,
         show: Sequence[str] = (),
         by: str | None = None,
-        texts: bool = True,
-        max_clusters: int = 1000,
         context: int = 40,
-        overwrite: bool = False,
         threads: int | None = None,
         progress: Progress = "auto",
+        **options: Unpack[PageFormOptions],
     ) -> Path:
         """Write the results as one HTML page.
 
@@ -265,15 +263,10 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges", "boilerpl
 
         Args:
             path: File to write; it appears when complete, and only its owner can read it.
-            title: Heading of the page; without it, the name of the input.
-            show: Columns of the input that are shown next to ids, such as a title or a source.
+            show: Columns of the input that are shown next to ids, such as a title or a source; the
+                list is sorted by them, and those with few values filter it.
             by: A column, such as a source, for a table of whose documents are duplicates of whose.
-            texts: Whether texts of documents may be in it. Without, the input may be gone.
-            max_clusters: Clusters that are shown with their texts, at most, which bounds the file:
-                8 kB for each. One half are the largest, the others have the lowest similarity.
-                Of the others, ids are in the page, up to 16 MB.
             context: Equal words that are shown before and after each difference.
-            overwrite: Replace the file if it is there.
             threads: Threads that read.
 
         Returns:
@@ -283,21 +276,21 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges", "boilerpl
             InputError: A table of the run is damaged; or its input is gone and texts are wanted.
             ColumnError: The input has no such column.
             OutputError: The file exists, or can't be written.
-            SpecError: ``max_clusters`` or ``context`` is negative.
+            SpecError: ``context`` is negative.
             DependencyError: Jinja is not installed.
         """
         from neardup.views.all_views import write_report
         from neardup.views.view import PageOptions
 
-        storage, results = self._storage, self._results
+        storage, results, form = self._storage, self._results, options["page"]
         if isinstance(storage, PartsStorage):
             if show or by:
                 what = "`show` and `by` need the input, which Apache Spark has read"
                 raise SpecError(what, "leave them out")
-            return write_report(self, path, PageOptions(title, texts, max_clusters), overwrite)
+            return write_report(self, path, PageOptions(form))
         with show_progress(progress) as listener:
-            options = PageOptions(title, texts, max_clusters, show, by, context, threads, listener)
-            return write_report(self, path, options, overwrite, results.inputs, results.read_from)
+            how = PageOptions(form, show, by, context, threads, listener)
+            return write_report(self, path, how, results.inputs, results.read_from)
 
 
 def _refuse_ending(path: str | os.PathLike[str], expected: str, hint: str) -> None:

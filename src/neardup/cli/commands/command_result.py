@@ -10,7 +10,7 @@ from neardup.cli import command_options as o
 from neardup.cli.showing import context_option, on_run, open_run, show_events, show_record
 from neardup.errors import SpecError
 from neardup.linkage.fields import LinkSpec
-from neardup.options.option_groups import Resources, Writing
+from neardup.options.option_groups import PageForm, Resources, Writing
 from neardup.result_record import INDEX, RECORD_INDEX
 from neardup.spec import Spec, check_similarity
 
@@ -77,19 +77,27 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
 )
 @o.run_argument
 @o.file_option("-o", "--output", "out", what="Page to make, such as report.html.", required=True)
-@o.of_output("--title TEXT", help="Heading. [default: the name of the input]")
-@o.of_output("--show COLUMN[,COLUMN...]", help="Columns of the input that are shown next to ids.")
+@o.shared(PageForm, "title", "max_items", "max_size")
+@o.of_output(
+    "--print [full|summary]",
+    "printed",
+    default="full",
+    help="Content on paper: with ten examples at most, or without them.",
+)
+@o.of_output(
+    "--show COLUMN[,COLUMN...]",
+    help="Columns of the input that are shown next to ids, and that sort and filter the list.",
+)
 @o.of_output(
     "--by COLUMN",
     help="Add a table of whose documents are duplicates of whose, such as --by source.",
 )
 @o.no_text_option
 @o.of_output(
-    "--max-clusters N",
-    type=click.IntRange(0),
-    default=1000,
-    help="Clusters shown with their texts: half of them the largest, half those with the lowest "
-    "similarity. The file has up to 8 kB for each.",
+    "--min-group N",
+    type=click.IntRange(1),
+    default=10,
+    help="Of passages: authors, years and other groups of fewer documents are put together.",
 )
 @context_option
 @o.of_output("--overwrite", help="Replace FILE if it exists.")
@@ -108,23 +116,23 @@ def report(
     An audit that was done before (neardup audit RUN) is shown too. Of an index it shows numbers,
     and which similarities it finds; then only --title, --overwrite and --quiet apply. Of passages
     it shows how much is copied, and the documents with the most copied words next to their sources;
-    --max-clusters is the number of these, and --no-text leaves the texts out. Of neardup
+    --no-text leaves the texts out. Of neardup
     decontaminate, neardup dedup --against and neardup spark it shows the numbers, the counts of
-    each file with test items, and up to --max-clusters matches or removed documents; of matches
-    with the passage in its context. Every page is made to be printed, too.
+    each file with test items, and matches or removed documents; of matches
+    with the passage in its context. Of neardup link it shows the doubtful pairs, which are marked
+    as the same or not; the file that is saved is for --labels. Every page is made to be printed,
+    too.
     """
     from neardup.memory_plan import show_size
 
     if (run / INDEX).is_file():
         from neardup.cli.commands.of_index.command_index import report_index
 
-        path = report_index(run, out, options["title"], options["overwrite"])
+        path = report_index(run, out, o.group_of(PageForm, options))
     else:
         found = open_run(run, "report")
         columns = tuple(show.split(",")) if show else ()
         how = options | {"show": columns, "texts": not no_text}
-        if found.command == "passages":
-            how["max_documents"] = how.pop("max_clusters")
         with show_events(not quiet) as listener:
             path = on_run(found, "report", out, **how, progress=listener)
     if not quiet:

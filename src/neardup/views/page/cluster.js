@@ -41,8 +41,13 @@ class Cluster extends Item {
     return this.every.map((member) => member[ID]);
   }
 
-  get values() {
+  get searched() {
     return (this.shown || []).flat().filter((value) => value !== null);
+  }
+
+  valuesOf(column) {
+    const values = (this.shown || []).map((row) => row[this.columns.indexOf(column)]);
+    return [...new Set(values.filter((value) => value))];
   }
 
   get texts() {

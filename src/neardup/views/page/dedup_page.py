@@ -19,9 +19,18 @@ from neardup.tuning import TUNING
 from neardup.values.readable import counted, day
 from neardup.views.page import page_charts, run_words
 from neardup.views.page.page_clusters import LONGEST_ID, Clusters, Measured, to_show
-from neardup.views.page.page_model import Figures, Filters, HeatMap, Judging, Listing, Page
+from neardup.views.page.page_model import (
+    Figures,
+    Filters,
+    HeatMap,
+    Judging,
+    Listing,
+    Page,
+    by_columns,
+)
 from neardup.views.page.page_texts import CHARACTERS, beginnings, check_columns, measure
 from neardup.views.page.survey import Survey, chosen, survey
+from neardup.views.page.write import FRAME, larger
 from neardup.views.view import PageOptions
 
 if TYPE_CHECKING:
@@ -37,12 +46,11 @@ def dedup_page(run: DedupRun, options: PageOptions) -> Page:
     Raises:
         InputError: A table of the run is damaged; or its input is gone and texts are wanted.
         ColumnError: The input has no such column.
-        SpecError: ``most`` or ``context`` is negative.
+        SpecError: ``context`` is negative.
     """
     results, texts, by = run._results, options.texts, options.by
-    for name, value in (("max_clusters", options.most), ("context", options.context)):
-        if value < 0:
-            raise SpecError(f"`{name}` is {value}; expected 0 or more")
+    if options.context < 0:
+        raise SpecError(f"`context` is {options.context}; expected 0 or more")
     if not texts and (options.show or by):
         raise SpecError("`show` and `by` need texts=True", "leave them out, or show the texts")
     found = survey(results)
@@ -69,7 +77,9 @@ def dedup_page(run: DedupRun, options: PageOptions) -> Page:
     if table is not None and by is not None:
         heat = page_charts.heat_map(found, table.column(by), by, results.spec.threshold)
     full, others = chosen(found, options.most)
-    capacity = max(_MINIMUM, _BYTES * options.most)
+    size = int(options.form.max_size)
+    most = max(_MINIMUM, int(0.95 * size) - FRAME)
+    capacity = min(max(_MINIMUM, _BYTES * options.most), most)
     hidden = results.private_ids or (not texts and bool(results.record["secret_ids"]))
     measured = _measured(found, results.how, table, show, heat)
     clusters = Clusters(results, found, measured, hidden, capacity)
@@ -80,7 +90,8 @@ def dedup_page(run: DedupRun, options: PageOptions) -> Page:
         compared = np.concatenate([one.docs[one.compared] for one in shown])
         read = beginnings(results, compared, options.threads)
     clusters.add(shown, read)
-    clusters.add_ids(others, TUNING.page_ids)
+    used = capacity - clusters.capacity
+    clusters.add_ids(others, max(0, min(TUNING.page_ids, most - used)))
     about = _about(results, found, table)
     counts = about["counts"]
     same, words = counts["same"], counts["equal_words"]
@@ -94,13 +105,14 @@ def dedup_page(run: DedupRun, options: PageOptions) -> Page:
         numbers=list(run_words.numbers(about)),
         remarks=list(run_words.remarks(about)),
         filters=_filters(results, found, heat, about) if clusters.listed else None,
-        listing=_listing(found, clusters, read is not None, judged, show, options.context),
+        listing=_listing(found, clusters, read is not None, judged, show, options),
         steps=list(run_words.steps(about)),
         charts=Figures(
             "Charts for developers",
             "Charts",
             list(page_charts.developer_charts(about, found)),
             "Clusters, bands, buckets and time",
+            printed=False,
         ),
         judge=Judging("A duplicate?", "Right", "Wrong", "review.csv", about["asked"][:12])
         if judged
@@ -124,7 +136,7 @@ def _listing(
     texts: bool,
     judged: bool,
     show: Sequence[str],
-    context: int,
+    options: PageOptions,
 ) -> Listing:
     orders = [("size", "Largest first"), ("lowest", "Lowest similarity first")]
     if (found.steps > 1).any():
@@ -133,8 +145,7 @@ def _listing(
         "texts": texts,
         "characters": CHARACTERS,
         "clusters": len(found.label),
-        "columns": show,
-        "context": context,
+        "context": options.context,
     }
     examples = "Of the largest clusters, and of those with the lowest similarity, the pair that "
     examples += "differs most."
@@ -142,18 +153,19 @@ def _listing(
         title="Clusters",
         one="cluster",
         many="clusters",
-        lead=_lead(found, clusters, judged),
+        lead=_lead(found, clusters, judged, int(options.form.max_size)),
         search="Search ids and texts" if clusters.texts else "Search ids",
         nothing="Open a cluster to see what its documents share and where they differ.",
         items=clusters.entries,
-        orders=[*orders, ("input", "As in the input")],
+        orders=[*orders, *by_columns(show), ("input", "As in the input")],
+        columns=show,
         settings=settings,
         more={"brief": clusters.brief},
         examples=examples if clusters.texts else "",
     )
 
 
-def _lead(found: Survey, clusters: Clusters, judged: bool) -> str:
+def _lead(found: Survey, clusters: Clusters, judged: bool, size: int) -> str:
     """Return what of the clusters is in the page."""
     total, listed = len(found.label), len(clusters.entries) + len(clusters.brief)
     if not total:
@@ -172,6 +184,8 @@ def _lead(found: Survey, clusters: Clusters, judged: bool) -> str:
     if clusters.texts:
         says += f", and {counted(clusters.texts, 'different text')}"
     says += "."
+    if clusters.listed < documents:
+        says += f" --max-size {larger(size)} leaves out less."
     if not clusters.texts:
         says += " Texts were left out of this page."
     if clusters.hidden:

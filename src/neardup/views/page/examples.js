@@ -34,13 +34,14 @@ function chosenClusters(clusters) {
   return [...chosen].slice(0, EXAMPLES).sort((p, q) => p - q);
 }
 
-/** The first ones of each group. */
+/** The first ones of each group, as many of each as there is room for. */
 function firstOfEach(items) {
+  const groups = new Set(items.map(({ group }) => group)).size;
   const seen = {};
   return [...items.keys()].filter((k) => {
     const { group } = items[k];
     seen[group] = (seen[group] ?? 0) + 1;
-    return seen[group] <= EXAMPLES;
+    return seen[group] <= Math.floor(EXAMPLES / groups);
   });
 }
 

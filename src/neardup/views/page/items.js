@@ -45,8 +45,13 @@ class Item {
   }
 
   /** What else is searched. */
-  get values() {
+  get searched() {
     return [];
+  }
+
+  /** Its values of a column. */
+  valuesOf(column) {
+    return this.values[column] ?? [];
   }
 
   /** How much of it is looked at. */
@@ -83,7 +88,8 @@ class Item {
 /** All that is listed. */
 class Library {
   constructor(data) {
-    const clusters = [...data.items.filter((one) => one.members), ...(data.brief || []).map(ofIds)];
+    const { columns } = data.settings;
+    const clusters = [...data.items.filter((one) => one.members), ...(data.brief || []).map(ofIds)].map((one) => ({ ...one, columns }));
     const others = data.items.filter((one) => !one.members);
     this.items = [...others.map((one, k) => new Item(one, k)), ...clusters.map((one) => new Cluster(one))];
     this.haystacks = [];
@@ -91,20 +97,29 @@ class Library {
 
   /** All that is searched of an item, in lower case. */
   haystack(k) {
-    const { names, values, texts } = this.items[k];
-    this.haystacks[k] ??= plain([...names, ...values, ...texts].join("\n"));
+    const { names, searched, texts } = this.items[k];
+    this.haystacks[k] ??= plain([...names, ...searched, ...texts].join("\n"));
     return this.haystacks[k];
   }
 
-  /** Numbers of the items of a group, or all, that have all terms and something that is looked at. */
-  search(terms, selection, group) {
+  /**
+   * Numbers of the items of a group, or all, that have all terms, one of the values chosen of each
+   * column, and something that is looked at.
+   */
+  search(terms, selection, group, values) {
     return [...this.items.keys()].filter(
       (k) =>
         terms.every((term) => this.haystack(k).includes(term)) &&
         (group === null || this.items[k].group === group) &&
+        values.every(([column, value]) => this.items[k].valuesOf(column).includes(value)) &&
         (selection.all || this.items[k].count(selection) > 0),
     );
   }
+}
+
+/** Compare keys of an order: texts, or numbers. */
+function compared(one, other) {
+  return typeof one === "string" ? one.localeCompare(other, "en", { numeric: true }) : one - other;
 }
 
 /** A text as it is searched: lower case, white space as single spaces. */

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neardup.arrays import array_of
 from neardup.errors import SpecError
-from neardup.linkage.decision.weights.model import logit
 from neardup.linkage.explaining import explain_pair
 from neardup.linkage.link_steps import Blocked, Linked
 from neardup.linkage.outputs.link_tables import cluster_table, ids_of, weight_table
-from neardup.values.readable import day, percent
+from neardup.values.readable import counted, day, percent
+from neardup.views.page.page_charts import counted_bars
 from neardup.views.page.page_model import (
     Bars,
     ComparedFields,
@@ -29,15 +30,21 @@ from neardup.views.page.page_model import (
     PageBar,
     SmallTable,
 )
-from neardup.views.text.link_text import about_threshold, found_words
+from neardup.views.text.link_text import about_threshold
 from neardup.views.view import PageOptions, Row
 
 if TYPE_CHECKING:
     from neardup.api.finished.link_runs import LinkRun
 
-#: Pairs on each side of the threshold that are shown, clusters, and records of a cluster.
-_SHOWN, _CLUSTERS, _RECORDS = 20, 300, 20
-_GROUPS = ("Just above the threshold", "Just below it", "Clusters")
+#: Pairs that are shown, at least and at most; clusters, and records of a cluster.
+_LEAST, _MOST, _CLUSTERS, _RECORDS = 20, 500, 300, 20
+_GROUPS = ("Doubtful pairs", "Groups of the same")
+#: Sizes of groups that are shown.
+_SIZES = 25
+#: Odds of a doubtful pair, at most: it is decided rightly nine times of ten, or less often.
+_DOUBTFUL = np.log(9)
+#: Similarities from which on values agree, and are alike.
+_AGREE, _ALIKE = 0.95, 0.5
 #: Summands next to the weights of the fields, and their sum.
 _SUMS = ("prior", "dependences", "veto", "labels", "total")
 #: Bits of the longest bar of a weight.
@@ -60,24 +67,57 @@ def link_page(run: LinkRun, options: PageOptions) -> Page:
             "link the records with other ids, or by positions",
         )
     counts, names = summary["counts"], linked.blocked.records.names
-    pairs = _around(linked, texts)
-    clusters, several = clusters_shown(linked, texts)
+    doubtful, pairs = _doubtful(linked, min(options.most, _MOST), texts)
+    clusters, several, grouped = clusters_shown(linked, texts)
     fields = spec.names if texts else ()
-    items = [_pair(pair, group) for group, found in enumerate(pairs) for pair in found]
+    items = [_pair(pair, doubt) for doubt, pair in enumerate(pairs)]
     items += [_cluster(one, fields, counts["sources"] > 1) for one in clusters]
+    files = " and ".join(PurePath(one).name or one for one in names)
     return Page(
-        title=f"Records of {' and '.join(names)}",
+        title=options.title or f"Records of {files}",
         date=f"Run of {day(summary['date'])}" if "date" in summary else "",
-        verdict=f"{found_words(counts)}. {counts['entities']:,} different ones are there, if each "
-        "group counts once.".capitalize(),
-        numbers=list(_numbers(counts)),
+        verdict=_verdict(counts, grouped, doubtful),
+        shares=[("kept", counts["records"] - grouped), ("near", grouped)],
+        numbers=list(_numbers(counts, grouped, doubtful)),
         remarks=summary["notes"],
-        figures=Figures(
-            "How it was decided", "Decision", list(_figures(linked, summary, options.evaluation))
+        figures=_found(linked),
+        listing=_listing(items, len(clusters), (several, doubtful, len(pairs)), texts),
+        charts=Figures(
+            "How it was decided",
+            "Decision",
+            list(_figures(linked, summary, options.evaluation)),
+            "Log odds, weights of fields, blocks and scores",
         ),
-        listing=_listing(items, len(clusters), several, texts),
-        judge=Judging("The same?", "A match", "No match", "labels.csv", _key(names, summary)),
+        judge=Judging("The same?", "Same", "Different", "labels.csv", _key(names, summary), "sd"),
     )
+
+
+def _verdict(counts: dict[str, Any], grouped: int, doubtful: int) -> str:
+    """Return the result as a sentence that needs no other."""
+    records, unsure = counted(counts["records"], "record"), having_doubt(doubtful)
+    if not counts["clusters"]:
+        return f"No two of {records} are the same. {unsure}"
+    groups = counted(counts["clusters"], "group")
+    says = f"{groups} of {counted(grouped, 'record')}: the records of a group are the same. "
+    says += f"So {records} are {counts['entities']:,} different ones. "
+    return says + unsure
+
+
+def _found(linked: Linked) -> Figures | None:
+    """Return how many groups there are of each size."""
+    sizes = np.bincount(linked.clusters[linked.blocked.new :])
+    sizes, counts = np.unique(sizes[sizes > 1], return_counts=True)
+    rows = zip(sizes[:_SIZES].tolist(), counts[:_SIZES].tolist(), strict=True)
+    says = "How many groups have so many records; large ones are worth a look."
+    bars = list(counted_bars("Groups by number of records", says, [(f"{k:,}", n) for k, n in rows]))
+    return Figures("Found", "Found", bars) if bars else None
+
+
+def having_doubt(pairs: int) -> str:
+    """Return how many pairs are doubtful."""
+    if not pairs:
+        return "No pair is doubtful."
+    return f"{counted(pairs, 'pair')} {'is' if pairs == 1 else 'are'} doubtful."
 
 
 def _key(names: Sequence[str], summary: dict[str, Any]) -> str:
@@ -86,15 +126,16 @@ def _key(names: Sequence[str], summary: dict[str, Any]) -> str:
     return hashlib.sha256(about.encode()).hexdigest()[:12]
 
 
-def _numbers(counts: dict[str, Any]) -> Iterator[Row]:
+def _numbers(counts: dict[str, Any], grouped: int, doubtful: int) -> Iterator[Row]:
     against = "in all"
     if counts["against"] is not None:
         against = f"against {counts['against']:,} of an index"
     yield Row("Records", f"{counts['records']:,}", against)
-    yield Row("Pairs", f"{counts['pairs']:,}", "of records that are the same")
-    says = f"of two or more; the largest has {counts['largest']:,}"
-    yield Row("Groups", f"{counts['clusters']:,}", says)
+    says = f"of {counted(grouped, 'record')}; the largest has {counts['largest']:,}"
+    yield Row("Groups of the same", f"{counts['clusters']:,}", says, "near")
     yield Row("Different", f"{counts['entities']:,}", "if each group counts once")
+    says = "of which a person should say whether they are the same"
+    yield Row("Doubtful pairs", f"{doubtful:,}", says)
 
 
 def _figures(
@@ -157,29 +198,40 @@ def _reliability(decision: dict[str, Any]) -> SmallTable:
     return SmallTable("Reliability", says, heads, rows)
 
 
-def _listing(items: list[Item], clusters: int, several: int, texts: bool) -> Listing:
-    lead = (
-        "Pairs on both sides of the threshold, of which a person can say whether they match, and "
-    )
+def _listing(
+    items: list[Item], clusters: int, counts: tuple[int, int, int], texts: bool
+) -> Listing:
+    several, doubtful, shown = counts
+    lead = "The pairs that are decided least surely, the most doubtful first: mark each as the "
+    lead += "same or as different, and save the marks as labels.csv, which neardup link takes with "
+    lead += "--labels. "
+    if doubtful > shown:
+        lead += f"{shown:,} of {doubtful:,} doubtful pairs are listed. "
+    lead += "Below them are "
     lead += (
-        f"all {several:,} clusters."
+        f"all {several:,} groups."
         if clusters == several
-        else (f"the {clusters:,} largest of {several:,} clusters.")
+        else f"the {clusters:,} largest of {several:,} groups."
     )
     return Listing(
-        title="Pairs and clusters",
+        title="Pairs and groups",
         one="entry",
         many="entries",
-        lead=f"{lead} The file that is saved is for --labels.",
+        lead=lead,
         search="Search ids and values" if texts else "Search ids",
-        nothing="Open a pair to see why it is a match, or a cluster to see its records.",
+        nothing="Open a pair to say whether it is one record, or a group to see its records.",
         items=[item.data() for item in items],
         groups=[("", "All"), *((str(k), title) for k, title in enumerate(_GROUPS))],
-        examples="The first ones on each side of the threshold, and the largest clusters.",
+        orders=[
+            ("doubt", "Most doubtful first"),
+            ("size", "Largest group first"),
+            ("similarity", "Lowest similarity first"),
+        ],
+        examples="The most doubtful pairs, and the largest groups.",
     )
 
 
-def _pair(pair: dict[str, Any], group: int) -> Item:
+def _pair(pair: dict[str, Any], doubt: int) -> Item:
     """Return two records: each field with both values, their similarity and its weight."""
     ids = [id for _, id in pair["pair"]]
     heads, numbers = ["field", *ids, "similarity", "bits"], (3, 4)
@@ -192,10 +244,30 @@ def _pair(pair: dict[str, Any], group: int) -> Item:
     says = f"score {pair['score']:.3f}, similarity {pair['similarity']:.3f}"
     first = [field["values"] for field in pair["fields"] if "values" in field]
     text = " / ".join(" ".join(values) for values in zip(*first, strict=True))
-    about = f"{_GROUPS[group]}: {says}."
+    about = f"Taken for {'the same' if pair['match'] else 'different'}: {says}. {_why(pair)}"
     heading = f"{ids[0]} and {ids[1]}"
     detail = ComparedFields(heading, about, heads, rows, numbers, len(sums), pair["pair"])
-    return Item(detail, heading, [says], text, also=ids, group=group)
+    sort = {"doubt": doubt, "size": -2, "similarity": pair["similarity"]}
+    return Item(detail, heading, [says], text, also=ids, sort=sort)
+
+
+def _why(pair: dict[str, Any]) -> str:
+    """Return in words which fields agree and differ."""
+    kinds: dict[str, list[str]] = {"agree": [], "alike": [], "differ": [], "missing": []}
+    for field in pair["fields"]:
+        if "similarity" in field:
+            kinds[_kind(field["similarity"])].append(field["field"])
+    says = {"agree": "Equal", "alike": "similar", "differ": "different", "missing": "missing"}
+    parts = [f"{says[kind]}: {', '.join(names)}" for kind, names in kinds.items() if names]
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def _kind(similarity: float | None) -> str:
+    if similarity is None:
+        return "missing"
+    if similarity >= _AGREE:
+        return "agree"
+    return "alike" if similarity >= _ALIKE else "differ"
 
 
 def _field(field: dict[str, Any]) -> list[str]:
@@ -221,7 +293,9 @@ def _cluster(cluster: dict[str, Any], fields: Sequence[str], sources: bool) -> I
     heading = f"{size:,} records like {ids[0]}"
     detail = ComparedFields(heading, about, heads, rows)
     text = " ".join(members[0]["cells"])
-    return Item(detail, ids[0], [f"{size:,} records"], text, also=ids[1:], group=2)
+    sort = {"doubt": _MOST + 1, "size": -size, "similarity": 2}
+    says = [f"{size:,} records"]
+    return Item(detail, ids[0], says, text, also=ids[1:], group=1, sort=sort)
 
 
 def odds_histogram(linked: Linked) -> list[tuple[float, int]]:
@@ -246,8 +320,11 @@ def field_weights_shown(linked: Linked) -> list[dict[str, Any]]:
     ]
 
 
-def clusters_shown(linked: Linked, texts: bool = True) -> tuple[list[dict[str, Any]], int]:
-    """Return the largest clusters with the values of their records, and how many there are."""
+def clusters_shown(linked: Linked, texts: bool = True) -> tuple[list[dict[str, Any]], int, int]:
+    """Return the largest clusters with the values of their records.
+
+    And how many clusters of several records there are, and how many records they have.
+    """
     table, blocked = cluster_table(linked), linked.blocked
     columns = blocked.records.columns if texts else ()
     labels = linked.clusters[blocked.new :]
@@ -273,19 +350,20 @@ def clusters_shown(linked: Linked, texts: bool = True) -> tuple[list[dict[str, A
         ]
         cluster = int(labels[order[starts[k]]])
         shown.append({"cluster": cluster, "size": int(sizes[k]), "members": members})
-    return shown, len(several)
+    return shown, len(several), int(sizes[several].sum())
 
 
-def _around(linked: Linked, texts: bool) -> list[list[dict[str, Any]]]:
-    """Return explanations of the pairs that are closest to the threshold, above and below it."""
-    found, log_odds = linked.blocked.candidates, linked.decision.log_odds
-    order = np.argsort(log_odds, kind="stable")
-    middle = int(np.searchsorted(log_odds[order], logit(linked.blocked.spec.decide_at)))
-    above, below = order[middle : middle + _SHOWN], order[max(0, middle - _SHOWN) : middle][::-1]
-    return [
-        [_explained(linked, int(found.a[k]), int(found.b[k]), texts) for k in rows]
-        for rows in (above, below)
-    ]
+def _doubtful(linked: Linked, most: int, texts: bool) -> tuple[int, list[dict[str, Any]]]:
+    """Return how many pairs are doubtful, and explanations of those that are so most.
+
+    Pairs whose answer is known are not.
+    """
+    found = linked.blocked.candidates
+    margin = np.abs(linked.decision.margin(linked.blocked.spec.decide_at))
+    doubtful = int(np.count_nonzero(margin < _DOUBTFUL))
+    rows = np.argsort(margin, kind="stable")[: min(most, max(doubtful, _LEAST))]
+    rows = rows[np.isfinite(margin[rows])]
+    return doubtful, [_explained(linked, int(found.a[k]), int(found.b[k]), texts) for k in rows]
 
 
 def _explained(linked: Linked, a: int, b: int, texts: bool) -> dict[str, Any]:

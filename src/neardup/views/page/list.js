@@ -2,10 +2,16 @@
 
 const PER_PAGE = matchMedia("(max-width: 900px)").matches ? 10 : 20;
 
+// Characters of an id in a row.
+const IN_ROW = 36;
+
+// Values of a column that can be chosen from.
+const CHOICES = 500;
+
 /** The list next to what is open. */
 class List {
   /**
-   * parts: elements search, order, group, status, rows, pages, the second and the third of which
+   * parts: elements search, order, group, columns, status, rows, pages, of which order and group
    * may be missing; opened is called with the number of an item and the button that opened it.
    */
   constructor(library, selection, settings, parts, opened) {
@@ -20,7 +26,8 @@ class List {
       clearTimeout(waiting);
       waiting = setTimeout(() => this.find(), 80);
     });
-    for (const chosen of [parts.order, parts.group]) chosen?.addEventListener("change", () => this.find());
+    this.columns = settings.columns.map((column) => this.column(column)).filter(Boolean);
+    for (const chosen of [parts.order, parts.group, ...this.columns]) chosen?.addEventListener("change", () => this.find());
     parts.rows.addEventListener("keydown", (event) => this.key(event));
     parts.search.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" && this.found.length) {
@@ -35,15 +42,34 @@ class List {
     this.find();
   }
 
+  /** A choice of the values of a column, for the tools; null where that has one value, or many. */
+  column(column) {
+    const values = new Set(this.library.items.flatMap((item) => item.valuesOf(column)));
+    if (values.size < 2 || values.size > CHOICES) return null;
+    const options = [...values].sort(compared).map((value) => make("option", { value }, cutAt(value, 60)));
+    const id = "column-" + this.parts.columns.childElementCount;
+    const chosen = make("select", { id, "data-column": column }, make("option", { value: "" }, "All"), options);
+    this.parts.columns.append(make("div", { class: "field" }, make("label", { for: id }, quoted(column)), chosen));
+    return chosen;
+  }
+
+  /** The key of an item in an order, of which those by columns have the number of one. */
+  sortKey(item, order) {
+    const column = /^column (\d+)$/.exec(order);
+    return column ? item.valuesOf(this.settings.columns[column[1]])[0] ?? "\uffff" : item.key(order);
+  }
+
   /** Search and sort again, and show the first page. */
   find() {
     this.terms = termsOf(this.parts.search.value);
     const order = this.parts.order?.value;
     const { items } = this.library;
     this.group = this.parts.group?.value ? Number(this.parts.group.value) : null;
+    this.values = this.columns.filter((one) => one.value).map((one) => [one.dataset.column, one.value]);
+    const keys = items.map((item) => this.sortKey(item, order));
     this.found = this.library
-      .search(this.terms, this.selection, this.group)
-      .sort((j, k) => items[j].key(order) - items[k].key(order) || items[j].at - items[k].at);
+      .search(this.terms, this.selection, this.group, this.values)
+      .sort((j, k) => compared(keys[j], keys[k]) || items[j].at - items[k].at);
     this.page = 0;
     this.marked = 0;
     this.draw();
@@ -60,7 +86,7 @@ class List {
     this.parts.rows.setAttribute("start", from + 1);
     const { one, many } = this.settings;
     const all = counted(this.library.items.length, one, many);
-    const some = this.terms.length || !this.selection.all || this.group !== null;
+    const some = this.terms.length || !this.selection.all || this.group !== null || this.values.length;
     const what = some ? `${count(this.found.length)} of ${all} found` : all;
     this.parts.status.textContent = this.found.length > shown.length
       ? `${what}; ${count(from + 1)} to ${count(from + shown.length)} shown`
@@ -85,7 +111,7 @@ class List {
     const item = this.library.items[k];
     const { names, texts } = item;
     const size = item.size === undefined ? [] : [make("span", { class: "row-size" }, count(item.size)), " "];
-    const body = [make("span", { class: "row-head" }, size, shownId(names[0]))];
+    const body = [make("span", { class: "row-head" }, size, shownId(names[0], IN_ROW))];
     if (texts.length) {
       const hit = texts.find((text) => this.terms.some((term) => plain(text).includes(term)));
       body.push(make("span", { class: "row-text" }, snippet(hit ?? texts[0], this.terms, 110)));

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from neardup.frame.run import Run
 from neardup.results.results import Results, rows_as_ids
 from neardup.values.readable import counted, day, share
-from neardup.views.page.page_charts import counted_bars
+from neardup.views.page.page_charts import by_similarity, counted_bars
 from neardup.views.page.page_model import (
     Bars,
     Figures,
@@ -29,6 +29,8 @@ from neardup.views.text.summary_text import rows as summary_rows
 from neardup.views.view import PageOptions
 from neardup.views.visible import name
 
+#: Characters of an id that are in a page.
+_LONG_ID = 1000
 #: Characters of a text before and after a passage, and of a document without one.
 _AROUND, _BEGINNING = 120, 400
 #: Characters of a longer passage that are shown, and how many of them are its end.
@@ -80,7 +82,11 @@ def _verdict(counts: dict[str, Any], command: str) -> str:
         of = f"{found:,} of {counted(total, 'document')} ({share(found, total)})"
         return f"{of} {'has' if found == 1 else 'have'} a test item, or a passage of one."
     of = f"{removed:,} of {counted(total, 'document')} ({share(removed, total)})"
-    return f"{of} {'is' if removed == 1 else 'are'} removed, as near-duplicates of others."
+    says = f"{of} {'is' if removed == 1 else 'are'} removed, as near-duplicates of others"
+    if "similar_to_old" not in counts:
+        return f"{says}."
+    old, within = counts["similar_to_old"], counts["similar_within"]
+    return f"{says}: {old:,} of the old corpus, and {within:,} of the batch itself."
 
 
 def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
@@ -105,9 +111,19 @@ def _figures(results: Results) -> Figures | None:
         ]
         table = SmallTable("By file of test items", "", heads, rows, broad=True)
         return Figures("Where it was found", "Files", [table])
-    if "engine" in record and (bars := list(_sizes(results))):
-        return Figures("How large clusters are", "Sizes", bars)
-    return None
+    bars = [*_similarities(results), *(_sizes(results) if "engine" in record else ())]
+    return Figures("Found", "Found", bars) if bars else None
+
+
+def _similarities(results: Results) -> Iterator[Bars]:
+    """Yield how similar removed documents are to those they are duplicates of."""
+    if results.record["command"] == "decontaminate":
+        return
+    similarity = results.array("similarity")
+    found = similarity[np.isfinite(similarity)]
+    labels, numbers = by_similarity(found, results.spec.threshold)
+    says = "How many removed documents have each similarity to the kept one."
+    yield from counted_bars("Similarity", says, list(zip(labels, numbers, strict=True)))
 
 
 def _listing(command: str, total: int, listed: list[Item], texts: bool) -> Listing:
@@ -117,7 +133,8 @@ def _listing(command: str, total: int, listed: list[Item], texts: bool) -> Listi
         one, many, title, what = "match", "matches", "Matches", "the longest passages"
     lead = f"All {total:,} are listed." if total else "There are none."
     if len(listed) < total:
-        lead = f"{len(listed):,} of {total:,} are listed: those with {what}."
+        lead = f"{len(listed):,} of {total:,} are listed: those with {what}; --max-items lists "
+        lead += "more."
     return Listing(
         title=title,
         one=one,
@@ -128,6 +145,7 @@ def _listing(command: str, total: int, listed: list[Item], texts: bool) -> Listi
         items=[item.data() for item in listed],
         orders=[
             ("first", f"{what.removeprefix('the ').capitalize()} first"),
+            ("source", "By test item" if one == "match" else "By the kept document"),
             ("input", "As in the input"),
         ],
         groups=_GROUPS if command == "dedup --against" else (),
@@ -141,23 +159,24 @@ def _matches(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
     order = pc.sort_indices(table, [("passage", "descending"), ("train_doc", "ascending")])
     chosen: Any = table.take(order.slice(0, options.most))
     docs = chosen.column("train_doc").to_numpy()
-    texts = _texts(results, docs, options)
+    texts = _texts(results, docs, options.texts)
     # The folder has the ids of these documents only.
     names: Any = chosen.column("train_id").to_pylist()
     if results.private_ids:
         names = rows_as_ids(results.documents).take(pa.array(docs)).to_pylist()
     items = []
     for row, train, text in zip(chosen.to_pylist(), names, texts, strict=True):
-        item = f"row {row['test_doc']}" if results.private_ids else name(row["test_id"])
+        item = f"row {row['test_doc']}" if results.private_ids else name(row["test_id"], _LONG_ID)
         how = {"item": "the complete item; ", "similarity": "similar; "}.get(row["by"], "")
         says = f"{how}{row['passage']:,} words in a row"
         says += "" if row["by"] == "item" else f", containment {row['containment']:.3f}"
         span = row["train_start"], row["train_end"]
         parts = None if text is None or None in span else _around(text, *span)
-        detail = _detail(f"{name(train)} has the test item {item}", says, parts)
+        train = name(train, _LONG_ID)
+        detail = _detail(f"{train} has the test item {item}", says, parts)
         shown = [f"test item {item}", says]
-        sort = {"input": row["train_doc"]}
-        items.append(Item(detail, name(train), shown, also=[item], sort=sort))
+        sort = {"input": row["train_doc"], "source": item}
+        items.append(Item(detail, train, shown, also=[item], sort=sort))
     return table.num_rows, items
 
 
@@ -173,10 +192,12 @@ def _removed(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
     docs = chosen.column("doc").to_numpy()
     # Only Spark has read its input.
     known = "engine" not in results.record
-    texts = _texts(results, docs, options if known else options._replace(texts=False))
+    texts = _texts(results, docs, options.texts and known)
     items = []
     for row, doc, text in zip(chosen.to_pylist(), _names(results, docs), texts, strict=True):
-        other = "a document" if by_old and results.private_ids else name(row["duplicate_of"])
+        other = (
+            "a document" if by_old and results.private_ids else name(row["duplicate_of"], _LONG_ID)
+        )
         where = ", of the old corpus" if row.get("in_old") else ", of the batch" if by_old else ""
         says = f"similarity {row['similarity']:.3f}"
         parts = None if text is None else _around(text, 0, 0)
@@ -188,7 +209,7 @@ def _removed(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
                 [f"{says}{where}"],
                 also=[other],
                 group=int(not row.get("in_old")),
-                sort={"input": row["doc"]},
+                sort={"input": row["doc"], "source": other},
             )
         )
     return removed.num_rows, items
@@ -214,11 +235,11 @@ _LISTS: dict[str, _Lists] = {
 
 def _names(results: Results, docs: np.ndarray) -> Iterator[str]:
     ids: Any = results.public_ids.take(pa.array(docs))
-    return (name(value) for value in ids.to_pylist())
+    return (name(value, _LONG_ID) for value in ids.to_pylist())
 
 
-def _texts(results: Results, docs: np.ndarray, options: PageOptions) -> Sequence[str | None]:
-    return results.texts(docs) if options.texts and len(docs) else [None] * len(docs)
+def _texts(results: Results, docs: np.ndarray, shown: bool) -> Sequence[str | None]:
+    return results.texts(docs) if shown and len(docs) else [None] * len(docs)
 
 
 def _around(text: str, start: int, end: int) -> tuple[str, str, str]:

@@ -58,10 +58,14 @@ class OpenTexts extends Opened {
     return this.withSource(make("ul", { class: "places" }, items));
   }
 
-  /** What has marks, and next to it what they lead to. */
+  /** What has marks, and next to it what they lead to, the first copy from elsewhere to begin with. */
   withSource(marked) {
-    const leads = this.item.marks.some((mark) => mark.heading);
-    return leads ? make("div", { class: "with-source" }, marked, this.source) : marked;
+    const { marks } = this.item;
+    if (!marks.some((mark) => mark.heading)) return marked;
+    const both = make("div", { class: "with-source" }, marked, this.source);
+    const copied = marks.findIndex((mark) => mark.kind === "copy" && mark.heading);
+    if (matchMedia("(min-width: 901px)").matches) this.show(Math.max(0, copied));
+    return both;
   }
 
   /** Show what a mark leads to. */
@@ -70,7 +74,7 @@ class OpenTexts extends Opened {
     for (const other of this.source.parentNode.querySelectorAll("mark[data-mark]")) {
       other.setAttribute("aria-pressed", String(Number(other.dataset.mark) === number));
     }
-    this.source.replaceChildren(make("h4", {}, quoted(mark.heading)), make("p", { class: "quiet" }, mark.about));
+    this.source.replaceChildren(make("h4", {}, onDemand(mark.heading, 100)), make("p", { class: "quiet" }, mark.about));
     if (!mark.text) return;
     const [before, inside, behind] = mark.text;
     const there = this.coloured(inside, mark);

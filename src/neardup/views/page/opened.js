@@ -28,7 +28,7 @@ class Opened {
   }
 
   heading() {
-    return quoted(this.item.heading);
+    return onDemand(this.item.heading, 120);
   }
 
   /** It for paper; null if there is nothing to show. */
@@ -48,8 +48,8 @@ class Opened {
   judging() {
     const { judge } = this.settings;
     if (!judge || !this.pair) return null;
-    this.right = small("✓ " + judge.right, () => this.judge(true), { title: "y" });
-    this.wrong = small("✗ " + judge.wrong, () => this.judge(false), { title: "n" });
+    this.right = small("✓ " + judge.right, () => this.judge(true), { title: judge.keys[0] });
+    this.wrong = small("✗ " + judge.wrong, () => this.judge(false), { title: judge.keys[1] });
     return make("span", { class: "line judge", role: "group", "aria-label": judge.question }, judge.question, this.right, this.wrong);
   }
 

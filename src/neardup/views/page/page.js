@@ -26,7 +26,7 @@ function listed(data) {
   const { settings } = data;
   const library = new Library(data);
   const selection = new Selection(data.slider);
-  const review = new Review(settings.judge, library, find("review"));
+  const review = new Review(settings.judge, library, find("review"), undo);
   const context = { settings, selection, review, next: openNext };
   const panes = find("panes");
   const detail = find("detail");
@@ -38,7 +38,7 @@ function listed(data) {
     library,
     selection,
     settings,
-    { search: find("search"), order: find("order"), group: find("group"), status: find("status"), rows: find("rows"), pages: find("pages") },
+    { search: find("search"), order: find("order"), group: find("group"), columns: find("columns"), status: find("status"), rows: find("rows"), pages: find("pages") },
     (k, button) => {
       const row = [...find("rows").children].findIndex((item) => item.contains(button));
       if (row >= 0) list.mark(row, false);
@@ -71,6 +71,14 @@ function listed(data) {
     return true;
   }
 
+  /** Take the last judgement back, and open what it was about. */
+  function undo() {
+    const pair = review.undo();
+    if (!pair) return;
+    const k = library.items.findIndex((item) => pair.every((doc) => item.judged.some(([other]) => other === doc)));
+    if (k >= 0) open(k, list.button(list.found.indexOf(k) % PER_PAGE), true);
+  }
+
   function close() {
     if (!panes.classList.contains("opened")) return;
     opened = null;
@@ -101,9 +109,12 @@ function listed(data) {
       event.preventDefault();
       find("search").focus();
       find("search").select();
-    } else if ((event.key === "y" || event.key === "n") && !writes && opened) {
+    } else if (settings.judge?.keys.includes(event.key) && !writes && opened) {
       event.preventDefault();
-      opened.judge(event.key === "y");
+      opened.judge(event.key === settings.judge.keys[0]);
+    } else if (event.key === "u" && !writes) {
+      event.preventDefault();
+      undo();
     } else if (event.key === "Escape") {
       if (event.target === find("search") && find("search").value) {
         event.preventDefault();

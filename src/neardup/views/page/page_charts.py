@@ -1,6 +1,7 @@
 """Charts of a page: similarities, and whose documents are duplicates of whose."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,16 @@ def developer_charts(run: dict[str, Any], found: Survey) -> Iterator[Bars]:
     most = max(seconds.values(), default=0) or 1
     rows = [(name, f"{short(value)} s", value / most) for name, value in seconds.items()]
     yield Bars("Time of each stage", "", rows)
+
+
+def by_similarity(found: np.ndarray, threshold: float) -> tuple[list[str], list[int]]:
+    """Return labels of five ranges of similarities from the threshold on, and how many are there.
+
+    The last one is those at 1.
+    """
+    limits = np.linspace(threshold, 1, 6)
+    numbers = [*np.histogram(found[found < 1], limits)[0].tolist(), int((found == 1).sum())]
+    return [*(f"{low:.2f} to {high:.2f}" for low, high in pairwise(limits)), "1"], numbers
 
 
 def counted_bars(name: str, says: str, items: Sequence[tuple[str, int]]) -> Iterator[Bars]:

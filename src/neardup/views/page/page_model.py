@@ -41,6 +41,20 @@ class Histogram(NamedTuple):
     line: float
 
 
+class LineChart(NamedTuple):
+    """Shares along time as a line, with the number of documents of each below it.
+
+    ``points`` are label, remark, share from 0 to 1 or None where it is not shown, and documents;
+    ``top`` is the share at the upper end.
+    """
+
+    name: str
+    says: str
+    points: Sequence[tuple[str, str, float | None, int]]
+    top: float
+    broad: bool = True
+
+
 class PageBar(NamedTuple):
     """A cell with a bar: from the left, or with ``against`` from the middle to both sides."""
 
@@ -69,8 +83,9 @@ class Figures(NamedTuple):
 
     title: str
     short: str  # its name at the top of the page
-    shown: Sequence[Bars | Histogram | SmallTable]
+    shown: Sequence[Bars | Histogram | LineChart | SmallTable]
     folded: str = ""
+    printed: bool = True
 
 
 class HeatMap(NamedTuple):
@@ -151,7 +166,7 @@ class ComparedFields:
         rows: Cells of each row.
         numbers: Columns of numbers.
         soft: Rows at the end that are sums.
-        pair: NumberCell and id of both records, where a person can judge them.
+        pair: Number and id of both records, where a person can judge them.
     """
 
     heading: str
@@ -176,8 +191,9 @@ class Item:
         says: Remarks, such as numbers.
         text: A text whose beginning is shown.
         also: More names that are searched.
-        group: NumberCell of its group.
+        group: Number of its group.
         sort: Its key in orders but the first, ascending.
+        values: Values of columns by which the list is filtered and sorted, by their names.
     """
 
     detail: Texts | ComparedFields
@@ -186,7 +202,8 @@ class Item:
     text: str = ""
     also: Sequence[str] = ()
     group: int = 0
-    sort: Mapping[str, float] = field(default_factory=dict)
+    sort: Mapping[str, float | str] = field(default_factory=dict)
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def data(self) -> dict[str, Any]:
         """Return it as the script takes it."""
@@ -203,6 +220,7 @@ class Judging(NamedTuple):
         right: The button for yes.
         wrong: The button for no.
         file: Name of the file.
+        keys: The keys of both buttons.
         key: Of the marks in the browser: equal for pages of the same result.
     """
 
@@ -211,6 +229,12 @@ class Judging(NamedTuple):
     wrong: str
     file: str
     key: str
+    keys: str = "yn"
+
+
+def by_columns(columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the orders of a list by the values of columns."""
+    return [(f"column {k}", f"By {name}") for k, name in enumerate(columns)]
 
 
 class Listing(NamedTuple):
@@ -225,6 +249,7 @@ class Listing(NamedTuple):
         items: The items, each as the script takes it.
         orders: Names and labels of orders; the first one is that of the items.
         groups: Numbers and labels of groups, after that of all, whose number is empty.
+        columns: Names of columns whose values items have.
         settings: More for the script.
         more: More data for the script.
         examples: Which of them are printed.
@@ -239,6 +264,7 @@ class Listing(NamedTuple):
     items: Sequence[dict[str, Any]]
     orders: Sequence[tuple[str, str]] = ()
     groups: Sequence[tuple[str, str]] = ()
+    columns: Sequence[str] = ()
     settings: Mapping[str, Any] = {}
     more: Mapping[str, Any] = {}
     examples: str = ""
@@ -260,6 +286,7 @@ class Page:
         filters: Of the list.
         listing: The list; None where there is none.
         steps: How it was done, below ``method``.
+        paragraph: The same for the methods of a paper, and references.
         charts: Charts and tables after the list.
         judge: The question on pairs; None where none is judged.
         footer: A sentence at the end.
@@ -276,6 +303,7 @@ class Page:
     listing: Listing | None = None
     method: str = "How it was done"
     steps: Sequence[Step] = ()
+    paragraph: Sequence[str] = ()
     charts: Figures | None = None
     judge: Judging | None = None
     footer: str = ""

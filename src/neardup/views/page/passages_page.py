@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from neardup.copied_passages.passage_results import PassageResults
+from neardup.errors import InputError
 from neardup.frame.run import Run
 from neardup.inspect.one_document import ShownDocument, is_of_source, parts_of, public, show
 from neardup.values.readable import counted, day, percent, share
+from neardup.views.copied_shares import GroupShare, of_groups, of_months, of_years, pseudonyms
 from neardup.views.page.page_model import (
     Bars,
     Figures,
     Item,
+    LineChart,
     Listing,
     Mark,
-    NumberCell,
     Page,
-    PageBar,
     SmallTable,
     Texts,
+    by_columns,
 )
 from neardup.views.view import PageOptions, Row
 from neardup.views.visible import name
@@ -30,11 +34,9 @@ from neardup.views.visible import name
 #: Characters of a document that are shown.
 _LONGEST = 60_000
 #: Characters of an id that are shown: addresses of pages often begin alike.
-_LONG_ID = 1000
-#: Rows of the tables of values, of months and of boilerplate that are shown.
-_ROWS = 100
-#: Rows of boilerplate among which those are looked for, and characters of each that are shown.
-_LOOKED_AT, _SHOWN = 1000, 600
+_LONG_ID, _SHORT_ID = 1000, 40
+#: Templates that are shown, those among which they are looked for, and characters of each.
+_ROWS, _LOOKED_AT, _SHOWN = 20, 1000, 240
 
 
 def passages_page(run: Run[Any], options: PageOptions) -> Page:
@@ -55,10 +57,11 @@ def passages_page(run: Run[Any], options: PageOptions) -> Page:
         rows = results.table("boilerplate").slice(0, _LOOKED_AT).to_pylist()
         templates = (_with_texts(results, rows) if texts else rows)[:_ROWS]
     counts = record["counts"]
+    by = _values(results, order) if texts else {}
     return Page(
         title=f"Copied passages of {options.title or Path(results.name).name}",
         date=f"Run of {day(record['date'])}",
-        verdict=_verdict(record["spec"]),
+        verdict=_verdict(record),
         shares=_shares(counts),
         numbers=list(_numbers(record)),
         remarks=record["notes"],
@@ -66,25 +69,64 @@ def passages_page(run: Run[Any], options: PageOptions) -> Page:
             "How much is copied",
             "Copied",
             [
-                *_figures(record, copied / np.maximum(words, 1)),
+                *_figures(record, copied / np.maximum(words, 1), options.min_group),
                 *_templates(record, templates, texts),
             ],
         ),
         listing=_listing(
-            [_item(one, int(at)) for one, at in zip(shown, order, strict=True)],
+            [_item(one, int(at), by) for one, at in zip(shown, order, strict=True)],
             int(np.count_nonzero(copied)),
             texts,
+            list(by),
         ),
     )
 
 
-def _verdict(spec: dict[str, Any]) -> str:
-    says = f"Runs of {spec['words']} words or more that occur earlier"
-    if spec["order_by"]:
-        says += f", in the order of {spec['order_by']}"
+def _verdict(record: dict[str, Any]) -> str:
+    """Return the result as a sentence that needs no other."""
+    counts, spec = record["counts"], record["spec"]
+    part = share(counts["copied_words"], counts["words"])
+    says = f"{part} of {counts['words']:,} words were copied from {_earlier(record)}"
+    if not counts["copied_words"]:
+        says = f"None of {counts['words']:,} words was copied from {_earlier(record)}"
+    says += f": they are in a run of {spec['words']} words or more that occurs there."
+    if common := counts["boilerplate_words"]:
+        says += f" {share(common, counts['words'])} are boilerplate, which "
+        says += f"{spec['boilerplate']:,} documents or more have."
+    return says
+
+
+def _earlier(record: dict[str, Any]) -> str:
+    """Return where words may have been copied from."""
+    spec = record["spec"]
+    says = "an earlier document"
     if spec["within"]:
-        return f"{says}, within the same {spec['within']}."
-    return f"{says}, in another {spec['across']}." if spec["across"] else f"{says}."
+        says += f" of the same {spec['within']}"
+    elif spec["across"]:
+        says += f" of another {spec['across']}"
+    return says if record["against"] is None else f"{says}, or from the old corpus"
+
+
+def _values(results: PassageResults, docs: np.ndarray) -> dict[str, dict[int, str]]:
+    """Return the value of each document in the column that was asked for, by that column.
+
+    Nothing where there was none.
+    """
+    by, ascending = results.record["spec"]["by"], np.sort(docs).astype(np.int64)
+    if by is None:
+        return {}
+    names = pseudonyms(results.record)
+
+    def read(partition: Any, rows: np.ndarray, count: int) -> list[Any]:
+        column = partition.read((by,)).columns.column(by).cast(pa.large_string())
+        found: list[Any] = pc.take(column, pa.array(rows)).to_pylist()
+        return found
+
+    found = [one for part in results.storage.corpus().at(ascending).visit(read) for one in part]
+    if len(found) != len(ascending):
+        raise InputError("the input has changed since the run", results.storage.again)
+    shown = (names.get(value, "other") for value in found)
+    return {by: dict(zip(ascending.tolist(), shown, strict=True))}
 
 
 def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
@@ -115,33 +157,38 @@ def _numbers(record: dict[str, Any]) -> Iterator[Row]:
         yield Row("Cut words", f"{cut:,}", f"{share(cut, words)}; not in the clean corpus")
 
 
-def _figures(record: dict[str, Any], shares: np.ndarray) -> Iterator[Bars | SmallTable]:
+def _figures(record: dict[str, Any], shares: np.ndarray, least: int) -> Iterator[Bars | LineChart]:
+    months = of_months(record)
+    if len(months) > 1:
+        yield _line(months, least)
     most = max(1, record["counts"]["documents"])
     rows = [(label, f"{count:,}", count / most) for label, count in _histogram(shares)]
     yield Bars("Documents by copied share", "How much of their words is copied.", rows)
-    by = record["spec"]["by"] or ""
-    tables = (
-        ("year", "by_year", "year"),
-        ("month", "by_month", "month"),
-        (by, "by_value", "value"),
-    )
-    for label, kept_as, key in tables:
-        if lines := record.get(kept_as, []):
-            heads = [label, "documents", "words", "copied", ""]
-            table = [_total(line, key) for line in lines[:_ROWS]]
-            yield SmallTable(f"By {label}", "", heads, table)
+    grouped = (("year", of_years(record, least)), (record["spec"]["by"], of_groups(record, least)))
+    for label, groups in grouped:
+        if groups:
+            says = "Share of their words that is copied, and how many documents there are."
+            highest = max(1e-9, *(one.share for one in groups))
+            bars = [(name(one.label), _of_group(one), one.share / highest) for one in groups]
+            yield Bars(f"Copied by {label}", says, bars)
 
 
-def _total(line: dict[str, Any], key: str) -> list[Any]:
-    label = f"{line['others']:,} others" if "others" in line else line[key]
-    words, copied = line["words"], line["copied_words"]
-    numbers = [
-        line["documents"],
-        words,
-        NumberCell(share(copied, words)),
-        PageBar(copied / max(1, words)),
+def _of_group(group: GroupShare) -> str:
+    return f"{percent(group.share)}, {counted(group.documents, 'document')}"
+
+
+def _line(months: list[GroupShare], least: int) -> LineChart:
+    says = "Share of the words of each month that is copied; below it, how many documents there "
+    says += "are."
+    if any(0 < one.documents < least for one in months):
+        says += f" Months of fewer than {least:,} documents have no point."
+    shares = [one.share if one.documents >= least else None for one in months]
+    top = max((one for one in shares if one is not None), default=0)
+    points = [
+        (one.label, _of_group(one) if part is not None else "few documents", part, one.documents)
+        for one, part in zip(months, shares, strict=True)
     ]
-    return ["none" if label is None else str(label), *numbers]
+    return LineChart("Copied by month", says, points, min(1.0, max(0.1, np.ceil(10 * top) / 10)))
 
 
 def _templates(
@@ -154,20 +201,21 @@ def _templates(
     says += "the text is a complete passage, and once more for the source of the first."
     heads = ["documents", "times", "words", "source"]
     rows = [
-        [row["documents"], row["occurrences"], row["words"], str(row["doc_id"])]
+        [row["documents"], row["occurrences"], row["words"], name(row["doc_id"], _SHORT_ID)]
         for row in templates
     ]
     if texts:
         says += " Parts of a text that is listed are left out."
-        heads.append("text")
+        heads.append("first words")
         rows = [[*line, row["text"] or ""] for line, row in zip(rows, templates, strict=True)]
     yield SmallTable("The largest templates", says, heads, rows, broad=texts)
 
 
-def _listing(items: list[Item], total: int, texts: bool) -> Listing:
+def _listing(items: list[Item], total: int, texts: bool, columns: list[str]) -> Listing:
     lead = f"All documents with copied words: {total:,}."
     if len(items) < total:
-        lead = f"The {len(items):,} documents with the most copied words, of {total:,}."
+        lead = f"The {len(items):,} documents with the most copied words, of {total:,}; "
+        lead += "--max-items shows more."
     return Listing(
         title="Documents",
         one="document",
@@ -179,8 +227,11 @@ def _listing(items: list[Item], total: int, texts: bool) -> Listing:
         orders=[
             ("words", "Most copied words first"),
             ("share", "Largest copied share first"),
+            ("source", "By their main source"),
+            *by_columns(columns),
             ("input", "As in the input"),
         ],
+        columns=columns,
         examples="Those with the most copied words.",
     )
 
@@ -213,13 +264,15 @@ def _with_texts(results: PassageResults, rows: list[dict[str, Any]]) -> list[dic
             if any(text in other for other in complete):
                 continue
             complete.append(text)
-        found.append({**row, "text": text and text[:_SHOWN]})
+        cut = text and (text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+        found.append({**row, "text": cut})
     return found
 
 
-def _item(shown: ShownDocument, position: int) -> Item:
+def _item(shown: ShownDocument, position: int, by: Mapping[str, Mapping[int, str]]) -> Item:
     """Return a document of the list, with its text in parts."""
     row = shown.row
+    source = "" if row["source_id"] is None else name(row["source_id"], _LONG_ID)
     marks = list(_marks(shown))
     parts, cut = None, False
     if shown.text is not None:
@@ -234,7 +287,8 @@ def _item(shown: ShownDocument, position: int) -> Item:
         name=id,
         says=[says],
         also=list(dict.fromkeys(name(one["source_id"], _LONG_ID) for one in shown.passages)),
-        sort={"share": -row["copied_share"], "input": position},
+        sort={"share": -row["copied_share"], "input": position, "source": source},
+        values={column: [values[position]] for column, values in by.items()},
     )
 
 

@@ -1,9 +1,13 @@
 // Review: pairs that a person has judged, kept in this browser and saved as a file.
 
 class Review {
-  /** judge says what is saved, see `neardup.views.page.page_model`; box is where numbers are shown. */
-  constructor(judge, library, box) {
-    Object.assign(this, { judge, key: "neardup-review-" + judge?.key, library, box });
+  /**
+   * judge says what is saved, see `neardup.views.page.page_model`; box is where numbers are shown;
+   * undone takes the last one back and shows it.
+   */
+  constructor(judge, library, box, undone) {
+    Object.assign(this, { judge, undone, key: "neardup-review-" + judge?.key, library, box });
+    this.order = []; // those judged since the page was opened
     // Numbers of both documents, as text: whether it is right.
     this.pairs = new Map(JSON.parse((judge && stored(this.key)) || "[]"));
     this.draw();
@@ -17,10 +21,23 @@ class Review {
   /** Judge a pair; undefined takes it back. */
   set(one, other, right) {
     const key = `${one},${other}`;
+    this.order = this.order.filter((other) => other !== key);
     if (right === undefined) this.pairs.delete(key);
-    else this.pairs.set(key, right);
+    else {
+      this.pairs.set(key, right);
+      this.order.push(key);
+    }
     store(this.key, JSON.stringify([...this.pairs]));
     this.draw();
+  }
+
+  /** Take the last judgement back; return both numbers, null if there is none. */
+  undo() {
+    const last = this.order[this.order.length - 1];
+    if (last === undefined) return null;
+    const pair = last.split(",").map(Number);
+    this.set(...pair, undefined);
+    return pair;
   }
 
   draw() {
@@ -33,6 +50,8 @@ class Review {
       make("span", { role: "status" }, `${counted(judged.length, "pair")} judged: ${count(right)} ${yes.toLowerCase()}, ${count(judged.length - right)} ${no.toLowerCase()}`),
       " ",
       button(`Save ${file}`, () => this.save(), { class: "small" }),
+      " ",
+      button("Undo", () => this.undone(), { class: "small", title: "u", disabled: !this.order.length }),
     );
   }
 

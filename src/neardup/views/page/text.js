@@ -88,9 +88,24 @@ function similarityBar(value) {
   return make("span", { class: "similarity line" }, bar, make("span", {}, similarityText(value)));
 }
 
-/** An id, without its middle where it is long: ends distinguish ids. */
-function shownId(text) {
-  return quoted(text.length > 120 ? `${cutAt(text, 60)}…${tailOf(text, 59)}` : text, { class: "id" });
+/** A text without its middle where it is long: ends distinguish ids and addresses. */
+function shortened(text, most) {
+  const half = Math.floor((most - 1) / 2);
+  return text.length > most ? `${cutAt(text, half)}…${tailOf(text, half)}` : text;
+}
+
+/** The same, with a button that shows all of it. */
+function onDemand(text, most, attributes) {
+  const shown = quoted(shortened(text, most), attributes);
+  if (text.length <= most) return shown;
+  const open = () => made.replaceChildren(quoted(text, attributes));
+  const made = make("span", {}, shown, " ", small("all of it", open, { class: "small more" }));
+  return made;
+}
+
+/** An id, see above; with a length, for what is a button itself. */
+function shownId(text, most) {
+  return most ? quoted(shortened(text, most), { class: "id" }) : onDemand(text, 80, { class: "id" });
 }
 
 /** The beginning of a text, not cut within a character. */

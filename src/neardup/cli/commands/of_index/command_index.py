@@ -15,7 +15,7 @@ from neardup.cli import command_options as o
 from neardup.cli.showing import show_events
 from neardup.cli.suggesting import Suggesting
 from neardup.errors import SpecError, ids_left_out
-from neardup.options.option_groups import Reading
+from neardup.options.option_groups import PageForm, Reading
 from neardup.result_record import RECORD_INDEX
 from neardup.values.readable import counted
 
@@ -295,12 +295,16 @@ def stats(folder: Path, json_: bool) -> None:
         click.echo(f"{name.replace('_', ' '):<16} {shown}")
 
 
-def report_index(folder: Path, out: Path, title: str | None, overwrite: bool) -> Path:
+#: Options of pages that apply to runs only.
+_OF_RUNS = ("show", "by", "no_text", "max_items", "max_size", "min_group", "context", "threads")
+
+
+def report_index(folder: Path, out: Path, form: PageForm) -> Path:
     """Write the page of an index."""
     from neardup.views.all_views import write_report
     from neardup.views.view import PageOptions
 
-    if given := o.given_options("show", "by", "no_text", "max_clusters", "context", "threads"):
+    if given := o.given_options(*_OF_RUNS):
         raise SpecError(f"`{given[0]}` does not apply to an index", "leave it out")
     with _documents(folder, readonly=True) as index:
-        return write_report(index, out, PageOptions(title), overwrite, folder.iterdir())
+        return write_report(index, out, PageOptions(form), folder.iterdir())
