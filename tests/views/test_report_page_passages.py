@@ -324,7 +324,11 @@ def test_authors_have_numbers_where_ids_are_private(
     rows = [row | {"who": f"Secret{row['who']}"} for row in notes()[:60]]
     run = neardup.passages(
         write_lines(tmp_path / "notes.jsonl", rows),
-        id="id", words=4, by="who", private_ids=True, progress=False,
+        id="id",
+        words=4,
+        by="who",
+        private_ids=True,
+        progress=False,
     )
     path = run.report(tmp_path / "page.html", min_group=1)
     content = path.read_text(encoding="utf-8")
