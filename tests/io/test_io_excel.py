@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from io_samples import opened
 
 import neardup
+from common import Command
 from neardup.errors import ColumnError, FormatError, InputError, SpecError
 from neardup.io.source import Source
 
@@ -214,6 +216,25 @@ def test_bad_files(tmp_path: Path) -> None:
     assert caught.value.hint == "if it is CSV: `input_format`='csv'"
     run = neardup.dedup(path, input_format="csv", progress=False)
     assert run.summary["counts"]["kept"] == 1
+
+
+@pytest.mark.parametrize("name", ["dedup", "passages", "decontaminate", "against"])
+def test_sheets_need_memory(name: str, tmp_path: Path, command: Command) -> None:
+    """It is refused before it is decoded, and works with as much as the message says."""
+    path, other, out = book(tmp_path / "a.xlsx", [["text"], ["a b"]]), tmp_path / "b.csv", "out"
+    made = openpyxl.load_workbook(path)
+    made["Data"].cell(160_000, 20, "far")
+    made.save(path)
+    other.write_text("text\nc d\n")
+    words: list[Any] = ["dedup" if name == "against" else name, path, "-o", tmp_path / out]
+    words += ["--against", other] if name in ("decontaminate", "against") else []
+    done = command(*words, "--memory", "300MB")
+    assert done.code == 2
+    said = re.search(
+        r"at least (\d+) MB are needed \(estimated: a sheet is decoded at once", done.err
+    )
+    assert said and done.lines[1] == "hint: allow more memory, or save the table as CSV"
+    assert command(*words, "--memory", f"{said[1]}MB", "--quiet").code == 0
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -254,7 +254,7 @@ def against(
                 settings = asked or before.spec  # type: ignore[union-attr]
                 items = settings.shingle.unit == "item"
                 how, columns = how_read(reading, items), needed_columns(settings, None)
-                corpus = InputCorpus.open(new, how, columns, state)
+                corpus = InputCorpus.open(new, how, columns, state, memory=resources.bytes)
                 check_output(corpus.source, writing.format)
                 if writing.removed:
                     check_added(corpus, writing.format, _ADDED)

@@ -323,7 +323,8 @@ def passages(
 
     def steps(state: RunState | None) -> Steps:
         old = _old(against, another(reading, options, "old_", *_AS_NEW), spec, state)
-        inputs = Inputs(InputCorpus.open(source, reading, columns, state), old)
+        new = InputCorpus.open(source, reading, columns, state, memory=resources.bytes)
+        inputs = Inputs(new, old)
         opened, added = inputs.new.source, ADDED if annotate else None
         check_output(opened, writing.format, added, compression=writing.compression)
         if cutting.cuts:

@@ -185,7 +185,7 @@ def decontaminate(
     how_items = another(reading, options, "test_", "text")
 
     def steps(state: RunState | None) -> Steps:
-        corpus = InputCorpus.open(train, reading, state=state)
+        corpus = InputCorpus.open(train, reading, state=state, memory=resources.bytes)
         check_output(corpus.source, writing.format)
         if cut:
             check_changer(corpus.source, writing.format)

@@ -191,6 +191,10 @@ class FileSource(Source):
         self._layouts: dict[int, Layout] = {}
         self._hive: dict[int, dict[str, str | None]] = {}
 
+    def check_memory(self, memory: int) -> None:
+        if sheets := [file for file in self.files if file.format == "excel"]:
+            _of("excel").check_memory(sheets, memory)
+
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)
         for number in numbers:

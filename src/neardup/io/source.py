@@ -327,6 +327,13 @@ class Source(ABC):
             return None
         return self.layout(0 if self.files else -1).schema
 
+    def check_memory(self, memory: int) -> None:  # noqa: B027
+        """Refuse tables that are decoded at once and need more than some bytes of memory.
+
+        Raises:
+            SpecError: They do.
+        """
+
     def check_unchanged(self) -> None:
         every = dict.fromkeys(file.archive or file for file in self.files)
         known = [file for file in every if file.copy is None and file.size is not None]

@@ -138,6 +138,7 @@ class OpenInput:
         extra: tuple[str, ...] = (),
         state: RunState | None = None,
         name: str = "inputs",
+        memory: int | None = None,
     ) -> Self:
         """Open an input, as `neardup.dedup` does.
 
@@ -147,6 +148,7 @@ class OpenInput:
             extra: Other columns that are read.
             state: Of a run that can be resumed: pipes are copied into it.
             name: Name of the folder there.
+            memory: Bytes that the call may use; None for no limit.
 
         Raises:
             InputError: It can't be used; the subclasses say why.
@@ -154,6 +156,8 @@ class OpenInput:
         given = accepted(given)
         folder = None if state is None else state.scratch_folder(name)
         source, sized = how_read(reading).open_sized(given, extra, folder)
+        if memory is not None:
+            source.check_memory(memory)
         return cls(source, how_given(given, sized), extra)
 
     @property

@@ -4,7 +4,9 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +18,14 @@ from neardup.io.formats.arrow_tables import TablePartition, cut_batches, in_file
 from neardup.io.formats.csv_tables import csv_header
 from neardup.io.source import Columns, Layout, SourceFile
 from neardup.io.streams import read_all
-from neardup.memory_plan import available_memory
+from neardup.memory_plan import BASE, THREAD, available_memory, require_memory
 from neardup.spec import nearest
 
 _LOOKED_AT = 50  # rows in which a header is looked for
-_CELL = 32  # bytes of a cell, also of an empty one between others
+#: Bytes of memory of a cell, also of an empty one between others, and of each byte of XML, while a
+#: sheet is decoded. Of the sheets decoded before it a quarter stays.
+_CELL, _XML_BYTE, _STAYS = 32, 3, 4
+_STRINGS = "xl/sharedStrings.xml"
 _DIMENSION = re.compile(rb'<dimension ref="[A-Z]+[0-9]+:([A-Z]+)([0-9]+)"')
 #: Times of a day, days without a time: the texts of fastexcel, and those instead.
 _TIMES = (("^1899-12-3[01] ([0-9:.]+)$", r"\1"), ("^([0-9]{4}-[0-9]{2}-[0-9]{2}) 00:00:00$", r"\1"))
@@ -82,19 +87,47 @@ def _decoded(file: SourceFile, columns: Columns) -> pa.Table:
         raise FormatError(what, hint) from error
 
 
+def check_memory(files: Sequence[SourceFile], memory: int) -> None:
+    """Refuse sheets on the disk that need more than some bytes of memory, before any is decoded.
+
+    Raises:
+        SpecError: They do.
+    """
+    needs = [_needed(Path(file.local_path))[0] for file in files if file.is_seekable]
+    most = max(needs, default=0)
+    least = BASE + THREAD + most + (sum(needs) - most) // _STAYS
+    what = f"a sheet is decoded at once: {files[needs.index(most)].path}" if most else ""
+    require_memory(
+        memory, least if most else 0, what, "allow more memory, or save the table as CSV"
+    )
+
+
 def _check_size(path: str, data: bytes) -> None:
     """Refuse a sheet with a cell so far away that the memory for those between does not suffice."""
-    if not zipfile.is_zipfile(io.BytesIO(data)):
-        return
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for name in archive.namelist():
+    needed, last = _needed(io.BytesIO(data))
+    if needed > available_memory(None):
+        what = f"a sheet reaches to the cell {last}, which needs too much memory"
+        hint = "delete the cells far away, or save the table as CSV"
+        raise InputError(f"{path}: {what}", hint)
+
+
+def _needed(file: Path | IO[bytes]) -> tuple[int, str]:
+    """Return the bytes of memory for the largest sheet of a file of Excel, and its last cell.
+
+    They are 0 for other files.
+    """
+    found = [(0, "")]
+    with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(file) as archive:
+        sizes = {info.filename: info.file_size for info in archive.infolist()}
+        for name, size in sizes.items():
             if name.startswith("xl/worksheets/sheet"):
                 with archive.open(name) as sheet:
-                    found = _DIMENSION.search(sheet.read(4096))
-                if found and _cells_to(found[1], int(found[2])) * _CELL > available_memory(None):
-                    what = f"a sheet reaches to the cell {found[1].decode()}{found[2].decode()}"
-                    hint = "delete the cells far away, or save the table as CSV"
-                    raise InputError(f"{path}: {what}, which needs too much memory", hint)
+                    last = _DIMENSION.search(sheet.read(4096))
+                cells = _cells_to(last[1], int(last[2])) if last else 0
+                xml = size + sizes.get(_STRINGS, 0)
+                at = (last[1] + last[2]).decode() if last else ""
+                found.append((_CELL * cells + _XML_BYTE * xml, at))
+    return max(found)
 
 
 def _cells_to(column: bytes, row: int) -> int:
