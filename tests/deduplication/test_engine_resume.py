@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import random
 import shutil
 import signal
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,30 @@ def test_killed(number: int, of_kind: dict[str, tuple[Work, list[str]]], tmp_pat
     check_nothing_twice(resumed, before)
     # What several processes may share is left empty; it may have been there before.
     assert not store.exists() or store.stat().st_size < 200_000, ended.err
+
+
+@pytest.mark.parametrize("kind", ["zip", "bz2", "cp1252"])
+def test_killed_while_files_are_unpacked(kind: str, few: Work, tmp_path: Path) -> None:
+    """Members of archives, streams without ranges, and texts that are decoded as they are read."""
+    lines = few.notes.read_bytes().splitlines(keepends=True)
+    settings, notes = list[str](), tmp_path / f"notes.jsonl.{kind}"
+    if kind == "zip":
+        notes = tmp_path / "notes.zip"
+        with zipfile.ZipFile(notes, "w", zipfile.ZIP_DEFLATED) as archive:
+            for number in range(5):
+                archive.writestr(f"of/{number}.jsonl", b"".join(lines[number::5]))
+    elif kind == "bz2":
+        notes.write_bytes(b"".join(bz2.compress(b"".join(lines[at::2])) for at in (0, 1)))
+    else:
+        notes, settings = tmp_path / "notes.jsonl", ["--encoding", "cp1252"]
+        notes.write_bytes(b"".join(lines).decode().encode("cp1252", "replace"))
+    work = Work(few.forge, tmp_path, notes)
+    for number, (stage, count) in enumerate((("sketched", 2), ("sets", 1), ("answered", 0))):
+        out = tmp_path / f"out{number}"
+        kill_at(work.start(out, *settings, trace=True), out, stage, count, 0.0)
+        resumed = work.start(out, *settings, "--resume")
+        resumed.wait().check()
+        work.same(out, *settings)
 
 
 def all_steps(out: Path, store: Path, settings: list[str]) -> dict[str, set[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import io
 import json
 import lzma
 import zipfile
@@ -16,7 +17,7 @@ import pytest
 
 import neardup
 from neardup.errors import EncodingError, FormatError, InputError, NeardupError, SpecError
-from neardup.io.unpacking.encodings import ENCODINGS
+from neardup.io.unpacking.encodings import ENCODINGS, Utf8Stream
 
 TEXTS = [" ".join(f"w{of}x{j}" for j in range(20)) for of in (0, 0, 1, 2, 3)]
 LINES = "".join(json.dumps({"id": f"n{i}", "text": t}) + "\n" for i, t in enumerate(TEXTS))
@@ -241,6 +242,21 @@ def test_encodings_that_contradict(tmp_path: Path) -> None:
         dedup(a, encoding="cp1252")
     run = dedup(a, encoding="cp1252", encoding_errors="replace")
     assert texts(run)[1] == "y\ufffd" and run.summary["counts"]["encoding_replaced"] == 1
+
+
+def test_bytes_far_behind() -> None:
+    """As if three billion bytes were decoded before."""
+    stream = Utf8Stream(
+        io.BytesIO(b"x" * 70_000 + b"\n" + b"y" * 9 + b"\x81"), "a.csv", "cp1252", "strict"
+    )
+    stream.readinto(bytearray(10))
+    stream._done += 3_000_000_000
+    stream._lines += 2**31
+    with pytest.raises(EncodingError) as caught:
+        stream.readall()
+    assert str(caught.value) == (
+        "a.csv: not valid cp1252 (line 2,147,483,650, byte 3,000,070,011 of the file: 0x81)"
+    )
 
 
 def test_cp1252_from_excel(tmp_path: Path) -> None:
