@@ -51,7 +51,6 @@ NOT_TAKEN = (
     ("within", "decontaminate", "test items have no group"),
     ("within", "compare", "two texts have no group"),
     ("within", "link, blocks", "name the column among the fields"),
-    ("within", "index, stream", "an index compares its documents with all texts"),
     (
         "boilerplate",
         "plan, against, index, stream, decontaminate, link, blocks, spark, compare",
@@ -65,7 +64,7 @@ NOT_TAKEN = (
     ("escape skip_bad", "compare", "a file is one text, without records"),
     ("encoding escape skip_bad", "stream", "each line of JSON, in UTF-8, has an answer"),
     (
-        "nfkc strip_accents keep_case join_hyphens signs",
+        "nfkc strip_accents keep_case join_hyphens signs within",
         "index add, index update, index query, index copied, stream",
         "an index has the settings that it was made with",
     ),

@@ -28,7 +28,6 @@ class TestIndex(EngineContract):
 
     seeds = 20
     refused = {"keep": corpora.KEEPS[1:], "order_by": corpora.ORDERS, "max_bucket": (9,)}
-    refused |= {"within": ("group",)}
     refused_ids = REFUSED_IDS
 
     def answer(self, documents: pa.Table, spec: Spec, folder: Path) -> EngineAnswer:

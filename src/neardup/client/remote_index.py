@@ -28,6 +28,7 @@ from neardup.index.incoming import (
     batches_of,
     checked_id,
     checked_ids,
+    groups_asked,
     is_one,
     one_text,
     typed_ids,
@@ -155,6 +156,7 @@ class RemoteIndex:
         *,
         threshold: float | None = None,
         top: int | None = None,
+        group: object = None,
         **options: Unpack[ReadingOptions],
     ) -> pa.Table:
         """Return the documents that are similar to some texts; see `Index.query`."""
@@ -164,22 +166,24 @@ class RemoteIndex:
             not isinstance(threshold, int | float) or not 0 < threshold <= 1
         ):
             raise SpecError(f"threshold is {spelled(threshold)}; expected a number in (0, 1]")
-        batches = self._asked(texts, options["reading"])
+        batches = self._asked(texts, options["reading"], group)
         return self._found("query", batches, {"threshold": threshold, "top": top})
 
     @expanded
-    def first_matches(self, texts: object, **options: Unpack[ReadingOptions]) -> pa.Table:
+    def first_matches(
+        self, texts: object, *, group: object = None, **options: Unpack[ReadingOptions]
+    ) -> pa.Table:
         """Return the first document that each text is similar to; see `Index.first_matches`."""
-        batches = self._asked(texts, options["reading"])
+        batches = self._asked(texts, options["reading"], group)
         return self._found("first_matches", batches, {})
 
-    def is_duplicate(self, text: Text) -> bool:
+    def is_duplicate(self, text: Text, *, group: object = None) -> bool:
         """Whether a document is similar to a text."""
-        return bool(self._transport.call("is_duplicate", {"text": self._one(text)})["duplicate"])
+        return bool(self._transport.call("is_duplicate", self._one(text, group))["duplicate"])
 
-    def explain(self, text: Text, id: Id) -> Comparison:
+    def explain(self, text: Text, id: Id, *, group: object = None) -> Comparison:
         """Compare a text with a document; see `Index.explain`."""
-        asked = {"text": self._one(text), "id": checked_id(id)}
+        asked = {**self._one(text, group), "id": checked_id(id)}
         found = self._transport.call("explain", asked)
         fields = {field.name for field in dataclasses.fields(Comparison)}
         return Comparison(**{name: value for name, value in found.items() if name in fields})
@@ -205,6 +209,7 @@ class RemoteIndex:
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
+        group: object = None,
         **options: Unpack[AddingOptions],
     ) -> int:
         """Add documents, whatever they are similar to; see `Index.add`."""
@@ -213,18 +218,19 @@ class RemoteIndex:
         several = {"ids": ids, **{name: getattr(reading, name) for name in _OF_SEVERAL}}
         if is_one_document(source, text, **several):
             refuse_column(source, text)
-            one = {"id": checked_id(source), "text": self._one(text), "on_conflict": on_conflict}
+            one = {"id": checked_id(source), **self._one(text, group), "on_conflict": on_conflict}
             return int(self._transport.call("add", one, again=False)["added"])
         count, how = 0, with_text(reading, text, self._items)
         progress = options["resources"].progress
         with ids_left_out(reading.private_ids), show_progress(progress) as listener:
-            for part in self._parts(batches_of(source, ids, how, Clock(listener))):
+            clock, within = Clock(listener), self.spec.within
+            for part in self._parts(batches_of(source, ids, how, clock, within, group)):
                 body = {"documents": _documents(part), "on_conflict": on_conflict}
                 count += self._transport.call("add", body, again=False)["added"]
         return count
 
     @overload
-    def add_if_new(self, id_or_batch: Id, text: Text) -> NewAnswer: ...
+    def add_if_new(self, id_or_batch: Id, text: Text, *, group: object = None) -> NewAnswer: ...
 
     @overload
     def add_if_new(
@@ -234,6 +240,7 @@ class RemoteIndex:
         *,
         ids: Iterable[Id] | None = None,
         column: str | Sequence[str] = "text",
+        group: object = None,
         **options: Unpack[AddingOptions],
     ) -> pa.Table: ...
 
@@ -245,12 +252,13 @@ class RemoteIndex:
         *,
         ids: Iterable[Id] | None = None,
         column: str | Sequence[str] = by_preset("text"),
+        group: object = None,
         **options: Unpack[AddingOptions],
     ) -> NewAnswer | pa.Table:
         """Add documents that are similar to none before them; see `Index.add_if_new`."""
         if text is not None or isinstance(id_or_batch, str | int):
             is_one_document(id_or_batch, text, ids=ids, id=options["reading"].id)
-            one = {"id": checked_id(id_or_batch), "text": self._one(text)}
+            one = {"id": checked_id(id_or_batch), **self._one(text, group)}
             answer = self._transport.call("add_if_new", one)["answers"][0]
             return NewAnswer(**answer)
         names: list[Id] = []
@@ -259,7 +267,9 @@ class RemoteIndex:
         kind = None
         reading = with_text(options["reading"], column, self._items)
         with show_progress(options["resources"].progress) as listener:
-            for part in self._parts(batches_of(id_or_batch, ids, reading, Clock(listener))):
+            clock, within = Clock(listener), self.spec.within
+            batches = batches_of(id_or_batch, ids, reading, clock, within, group)
+            for part in self._parts(batches):
                 body = {"documents": _documents(part)}
                 found = self._transport.call("add_if_new", body, again=bool(part.ids))
                 kind = found["id_type"]
@@ -288,9 +298,11 @@ class RemoteIndex:
         return sorted(ordered)
 
     @expanded
-    def update(self, id: Id, text: Text, *, if_new: bool = False) -> UpdateAnswer:
+    def update(
+        self, id: Id, text: Text, *, if_new: bool = False, group: object = None
+    ) -> UpdateAnswer:
         """Replace the text of a document; see `Index.update`."""
-        asked = {"id": checked_id(id), "text": self._one(text), "if_new": if_new}
+        asked = {"id": checked_id(id), **self._one(text, group), "if_new": if_new}
         return UpdateAnswer(**self._transport.call("update", asked, again=False))
 
     def merge(self, other: Index, *, on_conflict: Conflict = "error") -> int:
@@ -333,12 +345,14 @@ class RemoteIndex:
 
     # Requests.
 
-    def _one(self, text: object) -> str:
-        return str(one_text(text, self._items)[0].as_py())
+    def _one(self, text: object, group: object) -> dict[str, str]:
+        groups = groups_asked(self.spec.within, group, 1)
+        return _documents(Batch([], one_text(text, self._items), groups))[0]
 
-    def _asked(self, texts: object, reading: Reading) -> Iterator[Batch]:
+    def _asked(self, texts: object, reading: Reading, group: object) -> Iterator[Batch]:
         asked = [texts] if is_one(texts, self._items) else texts
-        return batches_of(asked, None, how_read(reading, self._items))
+        how = how_read(reading, self._items)
+        return batches_of(asked, None, how, None, self.spec.within, group)
 
     def _parts(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yield documents as many at a time as the service takes."""
@@ -364,7 +378,8 @@ class RemoteIndex:
         base = 0
         names: ArrowArray | None = None
         for batch in self._parts(batches):
-            found = self._transport.call(name, {"texts": batch.texts.to_pylist(), **options})
+            asked = {"texts": batch.texts.to_pylist(), "group": _groups(batch)}
+            found = self._transport.call(name, asked | options)
             if batch.ids:
                 names = id_values(batch.ids, type(batch.ids[0]).__name__)
             tables.append(_matches(found, base, names))
@@ -376,10 +391,20 @@ class RemoteIndex:
 
 
 def _documents(batch: Batch) -> list[dict[str, Any]]:
-    texts = batch.texts.to_pylist()
-    if not batch.ids:
-        return [{"text": text} for text in texts]
-    return [{"id": id_, "text": text} for id_, text in zip(batch.ids, texts, strict=True)]
+    columns: dict[str, list[Any] | None] = {
+        "id": batch.ids or None,
+        "text": batch.texts.to_pylist(),
+        "group": _groups(batch),
+    }
+    given = {name: values for name, values in columns.items() if values is not None}
+    return [dict(zip(given, row, strict=True)) for row in zip(*given.values(), strict=True)]
+
+
+def _groups(batch: Batch) -> list[str] | None:
+    """Return the groups of documents as the service takes them, if they have any."""
+    if batch.groups is None:
+        return None
+    return [value or "" for value in batch.groups.to_pylist()]
 
 
 def _matches(found: dict[str, Any], base: int, names: ArrowArray | None) -> pa.Table:

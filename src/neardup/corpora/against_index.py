@@ -13,12 +13,14 @@ from neardup.corpora.corpus import InputCorpus
 from neardup.corpora.decided import Decided, matches_of, table_of
 from neardup.deduplication.documents.order_notes import order_notes
 from neardup.deduplication.documents.ordering import document_order, keep_order
+from neardup.deduplication.reading import as_compared
 from neardup.index.answers import id_values
 from neardup.index.inserting import resolve_sketched
 from neardup.index.storing.bodies import Id, unpack_text
 from neardup.index.storing.transactions import Core, Sketched, joined_sketches
 from neardup.index.storing.verified import Matches
 from neardup.match.resolve import Limits
+from neardup.sketch.document_groups import groups_of, note_on_groups
 from neardup.spec import Spec
 from neardup.stages.exact import NEAR, how_of_pairs
 from neardup.tuning import TUNING
@@ -64,7 +66,7 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
         ColumnError: The column of `keep` is missing.
         DuplicateIdError: Two documents have the same id.
     """
-    core, total = old.core, 0
+    core, total, within = old.core, 0, old.core.recipe.within
     of_old: list[Id] = []
     rows_of_old, left = [], []
     similarities, kinds, known = [np.empty(0)], [np.empty(0, np.int8)], list[Sketched]()
@@ -74,8 +76,9 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
     for _, partition in corpus.reader.partitions():
         documents = corpus.read(partition)
         corpus.enter(*corpus.about(partition, documents))
-        for low in range(0, len(documents.text), TUNING.inserted_documents):
-            texts = documents.text.slice(low, TUNING.inserted_documents)
+        every = as_compared(documents, within)
+        for low in range(0, len(every), TUNING.inserted_documents):
+            texts = every.slice(low, TUNING.inserted_documents)
             sketched = core.sketched(texts)
             # Others write between two batches: later documents are no part of the old corpus.
             with core.reading():
@@ -105,6 +108,9 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
     if rows_of_old:
         target[np.concatenate(rows_of_old)] = total + np.arange(len(of_old))
     notes = corpus.text_notes()
+    if within is not None:
+        none = int(np.count_nonzero(groups_of(corpus.column(within), within) == 0))
+        notes += note_on_groups(none, within)
     if known:
         rows = np.concatenate(left)
         columns: dict[str, Any] = {name: corpus.column(name) for name in corpus.extra}
@@ -113,10 +119,10 @@ def decide(corpus: InputCorpus, old: OldIndex, advance: Callable[[int], None]) -
         rank = keep_order(table, total, old.spec, document_order(table, old.spec))
         order = np.argsort(rank[rows])
         limits = Limits(old.spec.max_bucket)
-        every = joined_sketches(known)
-        removed, of, alike = resolve_sketched(core, every, order, limits)
+        sketched = joined_sketches(known)
+        removed, of, alike = resolve_sketched(core, sketched, order, limits)
         target[rows[removed]], similarity[rows[removed]] = rows[of], alike
-        how[rows[removed]] = how_of_pairs(*(every.identity(docs) for docs in (removed, of)))
+        how[rows[removed]] = how_of_pairs(*(sketched.identity(docs) for docs in (removed, of)))
     table, kept = table_of(corpus, target, similarity, how, old.ids(of_old))
     matches, named = None, set[Id]()
     if old.only:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from neardup.deduplication.reading import compared_again
 from neardup.index.incoming import checked_ids
 from neardup.index.storing.transactions import Batch
 from neardup.io.source import Partition
@@ -29,14 +30,14 @@ def kept_batches(results: Results) -> Iterator[Batch]:
     Raises:
         InputError: The input has changed, or can't be read again.
     """
-    kept = np.flatnonzero(results.array("kept"))
+    kept, within = np.flatnonzero(results.array("kept")), results.recipe.within
     positions = kept if results.positions_of is None else results.positions_of[kept]
     order = np.argsort(positions)
     ids = results.ids
     done = 0
 
     def read(partition: Partition, rows: np.ndarray, count: int) -> Any:
-        return partition.texts(rows, count)
+        return compared_again(partition, rows, count, within)
 
     for texts in results.kept_documents().visit(read):
         batch = kept[order[done : done + len(texts)]]

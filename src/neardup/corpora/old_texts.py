@@ -113,7 +113,8 @@ def of_index(core: Core) -> OldTexts:
         found: list[str | None] = []
         for name in _cast(ids, pa.int64() if is_int else pa.large_string()).to_pylist():
             try:
-                found.append(stored_text(core, name))
+                text = stored_text(core, name)
+                found.append(None if text is None else text[core.key :])
             except UnknownIdError:
                 found.append(None)
         return found

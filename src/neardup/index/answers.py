@@ -80,7 +80,9 @@ def id_values(ids: Sequence[Id | None], kind: str) -> ArrowArray:
 
 
 def stored_text(core: Core, id_: Id) -> str | None:
-    """Return the text of a document; None where only shingles are stored.
+    """Return the text of a document, as it is compared; None where only shingles are stored.
+
+    Where documents have groups, it is behind the key of its group.
 
     Raises:
         UnknownIdError: There is no such document.
@@ -180,7 +182,7 @@ def found_in(
     with core.reading() as state:
         for batch in batches:
             for low in range(0, max(1, len(batch.texts)), TUNING.inserted_documents):
-                part = batch.part(low, low + TUNING.inserted_documents)
+                part = batch.part(low, low + TUNING.inserted_documents).compared()
                 found = core.matches(part.texts, threshold, first)
                 names = id_values(part.ids, type(part.ids[0]).__name__) if part.ids else None
                 tables.append(matches_table(found, base + low, names, state.ids, top))

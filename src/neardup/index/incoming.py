@@ -19,6 +19,7 @@ from neardup.io.source import Skipped
 from neardup.io.streams import input_notes
 from neardup.options.how_read import HowRead
 from neardup.sketch.baskets import is_basket
+from neardup.sketch.document_groups import group_texts, note_on_groups
 from neardup.sketch.texts import as_text
 from neardup.tuning import TUNING
 
@@ -147,8 +148,48 @@ def texts_of(texts: Any, items: bool = False) -> pa.LargeStringArray | None:
     return as_text(texts, items) if is_list or is_array else None
 
 
+def groups_asked(within: str | None, group: Any, texts: int) -> pa.LargeStringArray | None:
+    """Return the groups of some texts that are in memory, as `Batch` has them.
+
+    Args:
+        within: Column of the groups of documents; None where they have none.
+        group: That of all texts, or a list or an array with that of each; None if it wasn't given.
+        texts: Their number.
+
+    Raises:
+        SpecError: It is missing, or not for this index, or there are more or fewer than texts.
+        ColumnError: A value forms no group.
+    """
+    if within is None and group is not None:
+        raise SpecError("`group` is given, and this index has no groups", "leave it out")
+    if within is None:
+        return None
+    if group is None:
+        raise SpecError(
+            f"the index compares within {within!r}, and no `group` is given",
+            'give that of each text, "" for one without',
+        )
+    several = hasattr(group, "__len__") and not isinstance(group, str | bytes | dict | set)
+    found = group_texts(group if several else [group] * texts, "group")
+    if len(found) != texts:
+        raise SpecError(f"there are {len(found):,} groups and {texts:,} texts", "give one for each")
+    return found
+
+
+def groups_sent(within: str | None, groups: list[Any]) -> pa.LargeStringArray | None:
+    """Do `groups_asked` for texts that were sent with their groups: None is one that was not."""
+    if within is not None:
+        return groups_asked(within, None if None in groups else groups, len(groups))
+    return groups_asked(None, None if set(groups) <= {None} else groups, len(groups))
+
+
 def batches_of(
-    source: Any, ids: Iterable[Any] | None, reading: HowRead, clock: Clock | None = None
+    source: Any,
+    ids: Iterable[Any] | None,
+    reading: HowRead,
+    clock: Clock | None = None,
+    within: str | None = None,
+    group: Any = None,
 ) -> Iterator[Batch]:
     """Read documents with their ids; without ids these are empty.
 
@@ -157,10 +198,12 @@ def batches_of(
         ids: Ids of all documents, in order; None for the column that ``reading`` names.
         reading: How it is read.
         clock: Times how they are added; many texts in memory come some at a time then.
+        within: Column of their groups; None where these are not compared.
+        group: Groups of texts that are in memory, see `groups_asked`.
 
     Raises:
         InputError: The source can't be used; its subclasses say why.
-        SpecError: There are more or fewer ids than documents.
+        SpecError: There are more or fewer ids than documents, or groups as of `groups_asked`.
     """
     if isinstance(source, str) or source is None:
         what = "None" if source is None else "a string"
@@ -170,39 +213,47 @@ def batches_of(
         )
     given = None if ids is None else checked_ids(ids)
     done = 0
-    for texts, read in _read(source, reading, clock):
-        found = given[done : done + len(texts)] if given is not None else read
-        done += len(texts)
+    for batch in _read(source, reading, clock, within, group):
+        low, done = done, done + len(batch.texts)
         if given is not None and done > len(given):
             break
-        yield Batch(found, texts)
+        yield batch if given is None else batch._replace(ids=given[low:done])
     if given is not None and done != len(given):
         raise SpecError(f"there are {len(given):,} ids, and not as many documents")
 
 
 def _read(
-    source: Any, reading: HowRead, clock: Clock | None
-) -> Iterator[tuple[pa.LargeStringArray, list[Id]]]:
+    source: Any, reading: HowRead, clock: Clock | None, within: str | None, group: Any
+) -> Iterator[Batch]:
     texts, step = texts_of(source, reading.items), TUNING.inserted_documents
-    if texts is not None and (clock is None or len(texts) <= step):
-        yield texts, []
-        return
-    clock = clock or Clock()
     if texts is not None:
+        batch = Batch([], texts, groups_asked(within, group, len(texts)))
+        if clock is None or len(texts) <= step:
+            yield batch
+            return
         with clock.stage(ADD, len(texts)) as advance:
             for low in range(0, len(texts), step):
-                yield texts.slice(low, step), []
+                yield batch.part(low, low + step)
                 advance(len(texts.slice(low, step)))
         return
-    opened, skipped = reading.open(source), list[Skipped]()
+    if group is not None:
+        raise SpecError("`group` is for texts in memory; tables have the column", "leave it out")
+    extra = () if within is None else (within,)
+    clock, opened = clock or Clock(), reading.open(source, extra)
+    skipped, without, groups = list[Skipped](), 0, None
     name = opened.id_column
+    columns = tuple(dict.fromkeys((name, *extra) if name else extra))
     with clock.stage(ADD, opened.total_bytes, "bytes") as advance:
         for partition in opened.partitions():
-            documents = partition.read((name,) if name else ())
+            documents = partition.read(columns)
             ids: Sequence[Any] = []
             skipped.append(documents.skipped)
             if name:
                 ids = checked_ids(id_array(documents.columns.column(name), name))
-            yield documents.text, list(ids)
+            if within is not None:
+                groups = group_texts(documents.columns.column(within), within)
+                without += groups.null_count
+            yield Batch(list(ids), documents.text, groups)
             advance(partition.size)
-    clock.tell(ADD, input_notes(Skipped.total(skipped), opened.files))
+    notes = input_notes(Skipped.total(skipped), opened.files)
+    clock.tell(ADD, notes + note_on_groups(without, within))

@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from neardup.errors import DuplicateIdError, InputError, SpecError, rows_from
 from neardup.index.copy_texts import enter
-from neardup.index.storing.bodies import Id, pack_sets, pack_texts, unpack_sets
+from neardup.index.storing.bodies import Id
 from neardup.index.storing.snapshot import bucket_names
 from neardup.index.storing.transactions import Batch, Core, Sketched
 from neardup.match.bucketing import bucket_documents, group, one_bucket, plausible
 from neardup.match.resolve import NO_LIMITS, Limits, resolve
 from neardup.match.verifying import make_sets, taken
+from neardup.sketch.document_groups import mix_groups
 from neardup.sketch.sketcher import Signer, Sketches, band_keys
 from neardup.sketch.texts import Ragged
 from neardup.tuning import TUNING
@@ -99,6 +100,7 @@ def replace(core: Core, batch: Batch, if_new: bool) -> tuple[Decisions, list[Id]
     Raises:
         UnknownIdError: There is no such document.
     """
+    batch = batch.compared()
     core.remove(batch.ids)
     released = core.release(batch.ids)
     if if_new:
@@ -163,9 +165,7 @@ def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
             made = core.sketcher(texts, None if core.stores_texts else sets)
         else:
             sets = [Ragged(known.sets.values, known.sets.offsets[low : low + len(texts) + 1])]
-        if core.stores_texts:
-            return made, pack_texts(texts)
-        return made, [body for part in sets for body in pack_sets(part)]
+        return made, core.verifier.bodies(texts, sets)
 
     def bodies() -> Iterator[bytes]:
         # Threads prepare the documents that follow while some are stored.
@@ -191,11 +191,15 @@ def _insert_stored(core: Core, batch: Batch) -> None:
     """Insert documents whose shingles another index has stored."""
     stored: Any = batch.texts
     recipe, bodies = core.recipe, stored.to_pylist()
-    sets = unpack_sets(bodies)
+    sets, groups = core.verifier.stored_sets(bodies)
     keys = np.empty((len(bodies), recipe.num_bands), dtype=np.uint64)
     if recipe.num_bands:
         signer = Signer(recipe.num_hashes, recipe.scheme, recipe.seed)
+        if groups is not None:
+            mix_groups(sets, groups)  # takes them off: keys are those of the words
         keys = band_keys(signer(sets), recipe.num_bands, recipe.rows)
+        if groups is not None:
+            keys ^= groups[:, None]
     filled = np.flatnonzero(np.diff(sets.offsets))
     first = core.store(batch.ids, bodies)
     core.enter(first, batch.ids, filled, bucket_names(keys[filled]))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 Id: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | str
 Text: TypeAlias = str | list[str]
 Texts: TypeAlias = Annotated[list[Text], Meta(description="Texts, or lists of items.")]
+Group: TypeAlias = Annotated[
+    str | int | bool | None,
+    Meta(description="Where the index compares within groups: that of a text, empty for none."),
+]
 IdType: TypeAlias = Literal["int", "str", ""]
 Threshold: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
 
@@ -19,6 +23,7 @@ class GivenDocument(Struct, forbid_unknown_fields=True):
 
     text: Text
     id: Id | None = None
+    group: Group = None
 
 
 def _require_one(**given: object) -> None:
@@ -36,6 +41,7 @@ class NewDocuments(Struct, forbid_unknown_fields=True):
     documents: list[GivenDocument] | UnsetType = UNSET
     text: Text | UnsetType = UNSET
     id: Id | None = None
+    group: Group = None
 
     def __post_init__(self) -> None:
         self.documents = _documents(self)
@@ -63,6 +69,7 @@ class AddedDocuments(Struct, forbid_unknown_fields=True):
     documents: list[GivenDocument] | UnsetType = UNSET
     text: Text | UnsetType = UNSET
     id: Id | None = None
+    group: Group = None
     on_conflict: Literal["error", "replace", "skip"] = "error"
 
     def __post_init__(self) -> None:
@@ -74,9 +81,11 @@ def _documents(asked: NewDocuments | AddedDocuments) -> list[GivenDocument]:
     _require_one(documents=asked.documents, text=asked.text)
     if isinstance(asked.documents, UnsetType):
         assert not isinstance(asked.text, UnsetType)
-        return [GivenDocument(asked.text, asked.id)]
-    if asked.id is not None:
-        raise ValueError("`id` is given, which is for `text`; in `documents` each has its own")
+        return [GivenDocument(asked.text, asked.id, asked.group)]
+    for name in ("id", "group"):
+        if getattr(asked, name) is not None:
+            what = f"`{name}` is given, which is for `text`; in `documents` each has its own"
+            raise ValueError(what)
     return asked.documents
 
 
@@ -91,13 +100,18 @@ class Query(Struct, forbid_unknown_fields=True):
 
     texts: Texts | UnsetType = UNSET
     text: Text | UnsetType = UNSET
+    group: Group | list[Group] = None
     top: Annotated[int, Meta(ge=1, le=2**31)] | None = None
     threshold: Threshold | None = None
 
     def __post_init__(self) -> None:
         _require_one(texts=self.texts, text=self.text)
-        if not isinstance(self.text, UnsetType):
-            self.texts = [self.text]
+        texts = [self.text] if isinstance(self.texts, UnsetType) else self.texts
+        self.texts = cast("list[Text]", texts)
+        if not isinstance(self.group, list):
+            self.group = [self.group] * len(texts)
+        if len(self.group) != len(texts):
+            raise ValueError("`group` has more or fewer values than there are texts")
 
 
 class Match(Struct):
@@ -121,6 +135,7 @@ class OneText(Struct, forbid_unknown_fields=True):
     """A text."""
 
     text: Text
+    group: Group = None
 
 
 class IsDuplicate(Struct):
@@ -160,6 +175,7 @@ class NewText(Struct, forbid_unknown_fields=True):
     id: Id
     text: Text
     if_new: bool = False
+    group: Group = None
 
 
 class Updated(Struct):
@@ -184,6 +200,7 @@ class Pair(Struct, forbid_unknown_fields=True):
     id: Id
     text: Text | None = None
     other: Id | None = None
+    group: Group = None
 
 
 class ComparedTexts(Struct):

@@ -12,12 +12,12 @@ import numpy as np
 
 from neardup.errors import IndexMovedError, InputError, NeardupError, OutputError, SpecError
 from neardup.index.answers import first_answer
-from neardup.index.incoming import texts_of
+from neardup.index.incoming import groups_sent, texts_of
 from neardup.index.inserting import Decisions, add_all, add_new, replace
 from neardup.index.storing.catalogue import BusyError
 from neardup.index.storing.merging import Merger, compact
 from neardup.index.storing.transactions import Batch, Core
-from neardup.serve.calls import Id, Text
+from neardup.serve.calls import Group, Id, Text
 from neardup.serve.messages import (
     Added,
     Compact,
@@ -136,28 +136,33 @@ class Decider:
     def _do(self, whats: list[Any]) -> list[_Reply]:
         core, first = self._core, whats[0]
         if isinstance(first, New):
-            names, answers = add_new(core, [self._batch(whats)])
+            names, answers = add_new(core, [self._joined(whats)])
             return list(_decided(whats, names, answers, core.catalogue.state().ids))
         if isinstance(first, Added):
-            count = add_all(core, [self._batch(whats)], first.on_conflict)
+            count = add_all(core, [self._joined(whats)], first.on_conflict)
             return [Done(count)] if len(whats) == 1 else [Done(len(w.texts)) for w in whats]
         if isinstance(first, Update):
-            batch = Batch([first.id], self._texts([first.text]))
+            batch = self._batch([first.id], [first.text], [first.group])
             answers, released = replace(core, batch, first.if_new)
             of, similarity = first_answer(answers)
             return [Done((of is None or not first.if_new, of, similarity, released))]
         assert isinstance(first, Remove)
         return [Done(core.remove_known(list(dict.fromkeys(first.ids))))]
 
-    def _batch(self, whats: list[Any]) -> Batch:
+    def _joined(self, whats: list[Any]) -> Batch:
         ids: list[Id] = [id_ for what in whats for id_ in what.ids or ()]
-        return Batch(ids, self._texts([text for what in whats for text in what.texts]))
+        texts = [text for what in whats for text in what.texts]
+        return self._batch(ids, texts, [group for what in whats for group in _groups(what)])
 
-    def _texts(self, texts: list[Text]) -> Any:
+    def _batch(self, ids: list[Id], texts: list[Text], groups: list[Group]) -> Batch:
         found = texts_of(texts, self._items)
         if found is None:
             raise InputError("a text is a list of items", "send a string for each document")
-        return found
+        return Batch(ids, found, groups_sent(self._core.recipe.within, groups))
+
+
+def _groups(what: Any) -> list[Group]:
+    return what.groups or [None] * len(what.texts)
 
 
 def _kind(what: Any) -> tuple[type, bool, str]:

@@ -8,24 +8,26 @@ from typing import Any, cast
 
 from msgspec import Struct, msgpack
 
-from neardup.serve.calls import DecisionList, Id, Text
+from neardup.serve.calls import DecisionList, Group, Id, Text
 
 _LENGTH = 4  # bytes before each message
 
 
 class New(Struct, tag=True, array_like=True):
-    """`calls.NewDocuments`; without ids, None."""
+    """`calls.NewDocuments`; without ids, or groups, None."""
 
     ids: list[Id] | None
     texts: list[Text]
+    groups: list[Group] | None = None
 
 
 class Added(Struct, tag=True, array_like=True):
-    """`calls.AddedDocuments`; without ids, None."""
+    """`calls.AddedDocuments`; without ids, or groups, None."""
 
     ids: list[Id] | None
     texts: list[Text]
     on_conflict: str
+    groups: list[Group] | None = None
 
 
 class Update(Struct, tag=True, array_like=True):
@@ -34,6 +36,7 @@ class Update(Struct, tag=True, array_like=True):
     id: Id
     text: Text
     if_new: bool
+    group: Group = None
 
 
 class Remove(Struct, tag=True, array_like=True):

@@ -23,11 +23,13 @@ class Line(NamedTuple):
         head: Its bytes without the closing brace.
         id: The id of its document.
         text: The text, or the items as one text.
+        group: The value of its group, ``""`` for none; None where documents have no groups.
     """
 
     head: bytes
     id: Any
     text: str
+    group: str | int | None = None
 
     def answered(self, answer: Mapping[str, Any]) -> bytes:
         """Return the line with an answer added: the fields of `ADDED`."""
@@ -43,6 +45,7 @@ class LineReading(NamedTuple):
         limit: Bytes of a line, at most.
         items: The text is a list of items.
         source: Name of the source, for messages.
+        within: Field of the groups of documents; None where they have none.
     """
 
     id: str
@@ -50,6 +53,7 @@ class LineReading(NamedTuple):
     limit: int
     items: bool
     source: str
+    within: str | None = None
 
     def lines(self, source: Iterable[bytes], first: int = 1) -> Iterator[Line]:
         """Read lines, the first of which has a number; empty ones are left out.
@@ -88,12 +92,24 @@ class LineReading(NamedTuple):
         if type(id_) not in (int, str):
             raise InputError(f"{where}: the id is neither a string nor an integer")
         joined = ("" if self.items else " ").join(text or "" for text in texts)
-        for name, value in (("the id", id_), ("a text", joined)):
+        group = self._group(row, where)
+        for name, value in (("the id", id_), ("a text", joined), ("the group", group)):
             if isinstance(value, str) and not encodes(value):
                 raise EncodingError(f"{where}: {name} has half a surrogate pair", "replace it")
         if isinstance(id_, int) and not is_integer_id(id_):
             raise InputError(f"{where}: the id has more than 64 bits", "convert the ids to strings")
-        return Line(line[:-1].rstrip(), id_, joined)
+        return Line(line[:-1].rstrip(), id_, joined, group)
+
+    def _group(self, row: dict[str, Any], where: str) -> str | int | None:
+        if self.within is None:
+            return None
+        value = _value(row, self.within, where)
+        if not isinstance(value, str | int | None):
+            raise ColumnError(
+                f"{where}: the value of {self.within!r} forms no group",
+                "expected a text, an integer or a truth value",
+            )
+        return "" if value is None else value
 
 
 def _value(row: dict[str, Any], field: str, where: str) -> Any:

@@ -20,7 +20,7 @@ from neardup.values.readable import having
 #: The last is before a value that is hashed: no shingle has the same hash as a group.
 _EMPTY, _NONE, _SALT = strings_of([b"", None, b"\0group\0"])
 #: Characters of a key, in base 16.
-_KEY = 16
+KEY = 16
 _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 _SHIFTS = np.arange(60, -1, -4, dtype=np.uint64)
 
@@ -66,6 +66,23 @@ def group_values(column: Any, name: str) -> Any:
     return pc.if_else(pc.equal(text, _EMPTY), _NONE, text)
 
 
+def group_texts(values: Any, name: str) -> pa.LargeStringArray:
+    """Return values as one array, see `group_values`; those of a list may be of several types."""
+    try:
+        column: Any = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+        if len(values) == 1:
+            raise ColumnError(
+                f"a value of type {type(values[0]).__name__} in {name!r} forms no group",
+                "expected characters, integers of 64 bits, dates or truth values",
+            ) from None
+        column = pa.concat_arrays([group_texts([value], name) for value in values])
+    found: Any = group_values(column, name)
+    if isinstance(found, pa.ChunkedArray):
+        found = pa.concat_arrays(found.chunks) if found.num_chunks else pa.nulls(0, found.type)
+    return cast(pa.LargeStringArray, found)
+
+
 def _is_plain(kind: pa.DataType) -> bool:
     types = pa.types
     integral = types.is_decimal(kind) and kind.scale == 0
@@ -78,9 +95,7 @@ def groups_of(column: Any, name: str) -> np.ndarray:
 
     The arguments and errors are those of `group_values`.
     """
-    values: Any = group_values(column, name)
-    if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
+    values = group_texts(column, name)
     salted = _joined(_SALT, pc.fill_null(values, _EMPTY))
     hashes = np.empty(len(values), np.uint64)
     hash_tokens(*text_buffers(salted), hashes)
@@ -92,7 +107,7 @@ def groups_of(column: Any, name: str) -> np.ndarray:
 def with_groups(text: pa.LargeStringArray, groups: np.ndarray) -> pa.LargeStringArray:
     """Return texts with keys of their groups, as `groups_of` returns them, before them."""
     keys = _DIGITS[(groups[:, None] >> _SHIFTS & np.uint64(15)).astype(np.intp)]
-    offsets = np.arange(len(groups) + 1, dtype=np.int64) * _KEY
+    offsets = np.arange(len(groups) + 1, dtype=np.int64) * KEY
     prefixes = large_strings(offsets, pa.py_buffer(keys.tobytes()))
     return _joined(prefixes, text)
 
@@ -112,13 +127,13 @@ def without_groups(text: pa.LargeStringArray) -> tuple[pa.LargeStringArray, np.n
         return text, np.empty(0, np.uint64)
     begin = offsets[:-1] - offsets[0]
     data = data[offsets[0] : offsets[-1]]
-    where = begin[:, None] + np.arange(_KEY)
+    where = begin[:, None] + np.arange(KEY)
     digits = np.searchsorted(_DIGITS, data[where]).astype(np.uint64)
     groups = np.bitwise_or.reduce(digits << _SHIFTS, axis=1)
     sizes, none = np.diff(offsets), groups == 0
     stays = np.repeat(~none, sizes)
     stays[where.ravel()] = False
-    ends = np.append(0, np.cumsum(np.where(none, 0, sizes - _KEY)))
+    ends = np.append(0, np.cumsum(np.where(none, 0, sizes - KEY)))
     return large_strings(ends, pa.py_buffer(data[stays].tobytes())), groups
 
 

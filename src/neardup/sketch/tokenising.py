@@ -144,7 +144,7 @@ class Tokeniser:
         grouped: bool = False,
     ) -> None:
         check_shingle(spec)
-        self.spec, self._grouped = spec, grouped
+        self.spec, self.grouped = spec, grouped
         self.workspace = _Workspace(allocate)
         self._alphabet, self._sign = alphabet(spec.keep_case), signs.sign_table()
         self._lower = np.uint8(0 if spec.keep_case else 32)
@@ -176,7 +176,7 @@ class Tokeniser:
     def ranges(self, texts: Texts) -> Iterator[tuple[slice, Ragged, np.ndarray | None]]:
         """Yield some documents at a time, their tokens, valid until the next ones, and groups."""
         groups = None
-        if self._grouped:
+        if self.grouped:
             texts, groups = without_groups(as_text(texts, self.spec.unit == "item"))
         data, offsets = self.normalise(texts)
         for first, last in batches(offsets):

@@ -64,11 +64,6 @@ def made_core(
         SpecError: Passages need words and texts, and there are none; or documents have groups.
         StoreError: The path is on a network file system.
     """
-    if recipe.within is not None:
-        raise SpecError(
-            f"`within` is {recipe.within!r}, and an index compares its documents with all texts",
-            "use an index for each group, or `neardup.against` with a run",
-        )
     folder = None if path is None else local_target(path)
     copies = None if passages is None else _copy_length(passages, recipe, texts)
     about: dict[str, Any] = {"recipe": recipe.as_dict(), "spec": spec.as_dict(), "texts": texts}
@@ -88,6 +83,11 @@ def made_core(
 
 def _copy_length(words: int, recipe: Recipe, texts: bool) -> CopyLength:
     PassageSpec(words)  # refuses numbers out of range
+    if recipe.within is not None:
+        raise SpecError(
+            "`passages` of an index come from all documents, and `within` compares groups only",
+            "leave one of the two out, or use neardup.passages(..., within=...)",
+        )
     if recipe.shingle.unit == "item":
         raise SpecError("`passages` needs texts, and the documents are lists of items")
     if not texts:

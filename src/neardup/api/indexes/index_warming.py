@@ -20,21 +20,22 @@ def warm(spec: Spec, recipe: Recipe) -> None:
         words[number % 24] = f"v{number % 3}"
         return words if items else " ".join(words)
 
+    group = None if recipe.within is None else 1
     texts = [text(number) for number in range(_DOCUMENTS)]
     for stored in (True, False):
         with Index.create(spec=spec, recipe=recipe, store_text=stored) as index:
             for low, high in ((0, 1), (1, 9), (9, _DOCUMENTS)):
-                index.add_if_new(texts[low:high], ids=range(low, high))
+                index.add_if_new(texts[low:high], ids=range(low, high), group=group)
             for name in ("all", "some"):
-                index.query(texts[:40], top=3)
-                index.query([texts[5]])
-                index.first_matches([texts[5]])
-                index.is_duplicate(texts[7])
+                index.query(texts[:40], top=3, group=group)
+                index.query([texts[5]], group=group)
+                index.first_matches([texts[5]], group=group)
+                index.is_duplicate(texts[7], group=group)
                 if name == "all":
                     index.compact()
-            index.update(0, texts[9], if_new=True)
-            index.add([text(10**6)], ids=[10**6])
+            index.update(0, texts[9], if_new=True, group=group)
+            index.add([text(10**6)], ids=[10**6], group=group)
             if stored:
-                index.explain(texts[1], 10**6)
+                index.explain(texts[1], 10**6, group=group)
             index.remove(10**6)
             index.check()

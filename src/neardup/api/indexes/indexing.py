@@ -40,6 +40,7 @@ from neardup.index.incoming import (
     batches_of,
     checked_id,
     checked_ids,
+    groups_asked,
     is_file,
     is_one,
     one_text,
@@ -106,6 +107,7 @@ class Index:
         threshold: float | None = None,
         recall: float | None = None,
         shingle: str | ShingleSpec | None = None,
+        within: str | None = None,
         spec: Spec | None = None,
         recipe: Recipe | None = None,
         store_text: bool = True,
@@ -117,7 +119,8 @@ class Index:
 
         Args:
             path: Folder to make; None for an index in memory.
-            preset: As for `neardup.dedup`, as are ``threshold``, ``recall``, ``shingle``, ``spec``.
+            preset: As for `neardup.dedup`, as are ``threshold``, ``recall``, ``shingle``,
+                ``within`` and ``spec``.
             recipe: How texts become band keys, such as that of a run, which has its threshold, too;
                 bands are chosen without it.
             store_text: Store texts, compressed; else only their shingles.
@@ -140,7 +143,7 @@ class Index:
             >>> index.is_duplicate("One, two; three four five six!")
             True
         """
-        given = {"threshold": threshold, "recall": recall, "shingle": shingle}
+        given = {"threshold": threshold, "recall": recall, "shingle": shingle, "within": within}
         asked, made = settings_of(spec, preset, recipe, given)
         options = Options(False, timeout, is_power(durable))
         return cls(made_core(path, options, asked, made, bool(store_text), passages), asked)
@@ -252,6 +255,11 @@ class Index:
         """Whether its documents are baskets: lists of items."""
         return self._core.recipe.shingle.unit == "item"
 
+    @property
+    def _within(self) -> str | None:
+        """Column of the groups of its documents; None where all are compared."""
+        return self._core.recipe.within
+
     def ids(self) -> pa.Array[Any]:
         """Return the ids of all documents, in the order in which they came."""
         with self._core.reading() as state:
@@ -273,7 +281,12 @@ class Index:
             UnknownIdError: There is no such document.
         """
         text = stored_text(self._core, checked_id(id_))
-        return basket_items(text) if self._items and text is not None else text
+        return None if text is None else self._shown(text)
+
+    def _shown(self, text: str) -> str | list[str]:
+        """Return a text as it came, of one as it is compared."""
+        text = text[self._core.key :]
+        return basket_items(text) if self._items else text
 
     @expanded
     def query(
@@ -282,6 +295,7 @@ class Index:
         *,
         threshold: float | None = None,
         top: int | None = None,
+        group: object = None,
         **options: Unpack[ReadingOptions],
     ) -> pa.Table:
         """Return the documents that are similar to some texts, with exact similarities.
@@ -294,6 +308,8 @@ class Index:
                 Where items are compared, a basket, or a list of baskets.
             threshold: Lowest similarity; that of the index by default, and not below it.
             top: Documents for each text, at most: the most similar of the candidates.
+            group: Where the index compares ``within`` a column, the value of a text there, or a
+                list with that of each; ``""`` for none. A table has the column instead.
             id: Column that names the texts in the answer, where a table is given.
 
         Returns:
@@ -317,7 +333,8 @@ class Index:
         limit = required_threshold(self._spec, self._core.recipe, threshold)
         if top is not None:
             check_integer("`top`", top, 1, 2**31)
-        return found_in(self._core, self._asked(texts, options["reading"]), limit, top=top)
+        batches = self._asked(texts, options["reading"], group)
+        return found_in(self._core, batches, limit, top=top)
 
     @expanded
     def copied(self, texts: object, **options: Unpack[ReadingOptions]) -> pa.Table:
@@ -350,54 +367,63 @@ class Index:
         """
         return copied_in(self._core, self._asked(texts, options["reading"]))
 
-    def is_duplicate(self, text: Text) -> bool:
-        """Whether a document is similar to a text."""
-        texts = one_text(text, self._items)
+    def is_duplicate(self, text: Text, *, group: object = None) -> bool:
+        """Whether a document is similar to a text; ``group`` is as for `query`."""
+        texts = self._one(0, text, group).compared().texts
         with self._core.reading():
             found = self._core.matches(texts, self._spec.threshold, first=True)
             return bool(len(found.row))
 
     @expanded
-    def first_matches(self, texts: object, **options: Unpack[ReadingOptions]) -> pa.Table:
+    def first_matches(
+        self, texts: object, *, group: object = None, **options: Unpack[ReadingOptions]
+    ) -> pa.Table:
         """Return, for each text, the first document that it is similar to.
 
         Args:
-            texts: As for `query`, as is ``id``.
+            texts: As for `query`, as are ``group`` and ``id``.
 
         Returns:
             A row for each text that is similar to a document; columns as for `query`.
         """
-        batches = self._asked(texts, options["reading"])
+        batches = self._asked(texts, options["reading"], group)
         return found_in(self._core, batches, self._spec.threshold, first=True)
 
-    def explain(self, text: Text, id: Id) -> Comparison:
+    def explain(self, text: Text, id: Id, *, group: object = None) -> Comparison:
         """Compare a text with a document: similarity and common passages, exactly.
 
         Args:
             text: The text.
             id: Id of the document.
+            group: Of the text, as for `query`.
 
         Raises:
             InputError: Only shingles are stored.
             UnknownIdError: There is no such document.
         """
+        return self._explained(self._one(id, text, group).compared().texts[0].as_py(), id)
+
+    def _explained(self, text: Any, id_: Id) -> Comparison:
+        """Compare a text, as it is compared, with a document."""
         from neardup.inspect.compare import compare
 
-        one_text(text, self._items)
-        stored = self.get(id)
+        stored = stored_text(self._core, id_)
         if stored is None:
             raise InputError(
                 "the index stores shingles only, and the text can't be compared word by word",
                 "use `query`, or make the index with store_text=True",
             )
-        return compare(text, stored, self._spec)
+        found = compare(self._shown(text), self._shown(stored), self._spec)
+        return dataclasses.replace(found, other_group=self._core.apart(text, stored))
 
-    def _one(self, id: object, text: Any) -> Batch:
-        return Batch([checked_id(id)], one_text(text, self._items))
+    def _one(self, id: object, text: Any, group: object) -> Batch:
+        groups = groups_asked(self._within, group, 1)
+        return Batch([checked_id(id)], one_text(text, self._items), groups)
 
-    def _asked(self, texts: object, reading: Reading) -> Iterable[Batch]:
+    def _asked(self, texts: object, reading: Reading, group: object = None) -> Iterable[Batch]:
         asked = [texts] if is_one(texts, self._items) else texts
-        return batches_of(asked, None, how_read(reading, self._items))
+        how = how_read(reading, self._items)
+        return batches_of(asked, None, how, None, self._within, group)
 
     def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
         """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
@@ -438,6 +464,7 @@ class Index:
         *,
         ids: Iterable[Id] | None = None,
         on_conflict: Conflict = "error",
+        group: object = None,
         **options: Unpack[AddingOptions],
     ) -> int:
         """Add documents, whatever they are similar to.
@@ -453,6 +480,7 @@ class Index:
                 already.
             on_conflict: Where an id is there, or given twice: ``"error"``, ``"replace"`` the
                 document that has it, or ``"skip"`` the new one.
+            group: As for `query`.
             id: Column with the ids, instead of ``ids``.
 
         Returns:
@@ -475,10 +503,10 @@ class Index:
         several = {"ids": ids, **{name: getattr(reading, name) for name in _OF_SEVERAL}}
         if is_one_document(source, text, **several):
             refuse_column(source, text)
-            return self._insert([self._one(source, text)], on_conflict)
+            return self._insert([self._one(source, text, group)], on_conflict)
         how, progress = with_text(reading, text, self._items), options["resources"].progress
         with ids_left_out(reading.private_ids), show_progress(progress) as listener:
-            batches = batches_of(source, ids, how, Clock(listener))
+            batches = batches_of(source, ids, how, Clock(listener), self._within, group)
             if not is_file(source):
                 return self._insert(batches, on_conflict)
             count = done = 0
@@ -495,7 +523,7 @@ class Index:
         return count
 
     @overload
-    def add_if_new(self, id_or_batch: Id, text: Text) -> NewAnswer: ...
+    def add_if_new(self, id_or_batch: Id, text: Text, *, group: object = None) -> NewAnswer: ...
 
     @overload
     def add_if_new(
@@ -505,6 +533,7 @@ class Index:
         *,
         ids: Iterable[Id] | None = None,
         column: str | Sequence[str] = "text",
+        group: object = None,
         **options: Unpack[AddingOptions],
     ) -> pa.Table: ...
 
@@ -516,6 +545,7 @@ class Index:
         *,
         ids: Iterable[Id] | None = None,
         column: str | Sequence[str] = by_preset("text"),
+        group: object = None,
         **options: Unpack[AddingOptions],
     ) -> NewAnswer | pa.Table:
         """Add documents that are similar to none before them, in one transaction.
@@ -531,6 +561,7 @@ class Index:
             text: The text of the one document.
             ids: Ids of several documents, as for `add`.
             column: Column with the text of several documents, or several columns.
+            group: As for `query`.
             id: Column with the ids of several documents.
 
         Returns:
@@ -558,10 +589,11 @@ class Index:
         ):
             if single:
                 is_one_document(id_or_batch, text, ids=ids, id=reading.id)
-                batches: Iterable[Batch] = [self._one(id_or_batch, text)]
+                batches: Iterable[Batch] = [self._one(id_or_batch, text, group)]
             else:
                 how = with_text(reading, column, self._items)
-                batches = batches_of(id_or_batch, ids, how, Clock(listener))
+                clock = Clock(listener)
+                batches = batches_of(id_or_batch, ids, how, clock, self._within, group)
             with self._core.writing():
                 names, answers = add_new(self._core, batches)
                 kind = self._core.catalogue.state().ids
@@ -604,7 +636,9 @@ class Index:
             return self._core.remove_known(unique)
 
     @expanded
-    def update(self, id: Id, text: Text, *, if_new: bool = False) -> UpdateAnswer:
+    def update(
+        self, id: Id, text: Text, *, if_new: bool = False, group: object = None
+    ) -> UpdateAnswer:
         """Replace the text of a document, which then counts as the last one that came.
 
         Args:
@@ -613,6 +647,7 @@ class Index:
             if_new: Keep it only if it is similar to no other document, as `add_if_new` does: else
                 the document is removed, and noted as a duplicate. Without, it is kept whatever it
                 is similar to, and two documents of the index may be near-duplicates from then on.
+            group: Of the new text, as for `query`.
 
         Returns:
             Whether it was kept, and the documents that the new text is similar to.
@@ -621,7 +656,7 @@ class Index:
             UnknownIdError: There is no document with this id.
             StoreError: Another process writes.
         """
-        batch = self._one(id, text)
+        batch = self._one(id, text, group)
         with self._core.writing():
             answers, released = replace(self._core, batch, if_new)
         self._merger.after_insert()

@@ -38,6 +38,7 @@ from neardup.index.storing.snapshot import (
 from neardup.index.storing.verified import Matches, Verifier, joined_matches
 from neardup.match.verifying import make_sets, similarities, taken
 from neardup.recipe import Recipe
+from neardup.sketch.document_groups import KEY, groups_of, with_groups
 from neardup.sketch.sketcher import Sketcher, Sketches
 from neardup.sketch.texts import Ragged, joined
 from neardup.tuning import TUNING
@@ -50,14 +51,25 @@ class Batch(NamedTuple):
         ids: Theirs.
         texts: Theirs, without nulls; or large_binary, their shingles as an index without texts
             stores them.
+        groups: Values of their groups as text, null where there is none; None where there are no
+            groups, or the texts begin with the keys of these.
     """
 
     ids: list[Id]
     texts: pa.LargeStringArray
+    groups: pa.LargeStringArray | None = None
 
     def part(self, low: int, high: int) -> Batch:
         """Return a range of them."""
-        return Batch(self.ids[low:high], self.texts.slice(low, high - low))
+        count, groups = high - low, self.groups
+        of_part = None if groups is None else groups.slice(low, count)
+        return Batch(self.ids[low:high], self.texts.slice(low, count), of_part)
+
+    def compared(self) -> Batch:
+        """Return them as an index compares and stores them: with keys of groups before texts."""
+        if self.groups is None:
+            return self
+        return Batch(self.ids, with_groups(self.texts, groups_of(self.groups, "group")))
 
     def take(self, rows: np.ndarray) -> Batch:
         """Return those of the rows given."""
@@ -141,6 +153,16 @@ class Core:
         self.sketcher = Sketcher(recipe)
         self.verifier = Verifier(catalogue, self.sketcher.tokeniser, texts, None)
         self._pid = os.getpid()
+
+    @property
+    def key(self) -> int:
+        """Characters of the key of its group, which is before each text."""
+        return 0 if self.recipe.within is None else KEY
+
+    def apart(self, text: str, other: str) -> bool:
+        """Return whether two texts, as they are compared, are of different groups, or of none."""
+        key = text[: self.key]
+        return bool(key) and (key != other[: self.key] or not int(key, 16))
 
     @property
     def kinds(self) -> list[Snapshot | CopyKeys]:
@@ -391,10 +413,8 @@ class Core:
 
     def with_ids(self, batch: Batch, low: int, count: int) -> Batch:
         """Return documents of a batch that comes in; those without ids get some."""
-        texts = batch.texts.slice(low, count)
-        if batch.ids:
-            return Batch(batch.ids[low : low + len(texts)], texts)
-        return Batch(self.new_ids(len(texts)), texts)
+        part = batch.part(low, low + count).compared()
+        return part if part.ids else part._replace(ids=self.new_ids(len(part.texts)))
 
     def new_ids(self, count: int) -> list[Id]:
         """Return ids for documents without any: greater than each integer that was ever an id.
@@ -466,6 +486,8 @@ class Core:
     def warm(self) -> None:
         """Load the kernels, or compile them, before the first question."""
         texts = strings_of([b"one two three four five six", b"one"])
+        if self.recipe.within is not None:
+            texts = with_groups(texts, np.ones(2, np.uint64))
         known = self.sketched(texts)
         # Damage is reported by the call that reads it: then `check` can look at everything.
         with suppress(NeardupError), self.reading():

@@ -9,11 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import strings_of
-from neardup.index.storing.bodies import DocumentRow, Id, pack_sets, unpack_sets, unpack_text
+from neardup.index.storing.bodies import (
+    DocumentRow,
+    Id,
+    pack_sets,
+    pack_texts,
+    unpack_sets,
+    unpack_text,
+)
 from neardup.index.storing.catalogue import Catalogue
 from neardup.index.storing.snapshot import BucketPairs, Keep
 from neardup.kernels.jaccard import Known, fill_bitmaps, keep_reachable, remember, slack_of
 from neardup.match.verifying import make_sets, similarities, taken
+from neardup.sketch.document_groups import without_groups
 from neardup.sketch.texts import Ragged, joined
 from neardup.sketch.tokenising import Tokeniser
 from neardup.threads import Pool
@@ -22,6 +30,7 @@ from neardup.tuning import TUNING
 #: Documents that are fetched at a time: few first, as one of them may be enough.
 _FIRST, _MOST = 64, 4096
 _WORDS = 8  # of a bitmap
+_GROUP = 8  # bytes of the group of a document whose shingles are stored, which come first
 #: Documents that a thread makes sets of.
 _STEP = 256
 
@@ -95,14 +104,31 @@ class Verifier:
         return keep
 
     def text_of(self, row: DocumentRow) -> str | None:
-        """Return the text of a document; None where only its shingles are stored."""
+        """Return the text of a document, as it is compared; None where only shingles are stored."""
         return unpack_text(row.body).decode(errors="replace") if self._texts else None
+
+    def bodies(self, texts: pa.LargeStringArray, sets: Sequence[Ragged]) -> list[bytes]:
+        """Return the stored forms of texts: these, or their sets, behind the groups of these."""
+        if self._texts:
+            return pack_texts(texts)
+        packed = [body for part in sets for body in pack_sets(part)]
+        if not self._tokeniser.grouped:
+            return packed
+        groups = without_groups(texts)[1].astype("<u8")
+        return [group.tobytes() + body for group, body in zip(groups, packed, strict=True)]
+
+    def stored_sets(self, bodies: Sequence[bytes]) -> tuple[Ragged, np.ndarray | None]:
+        """Return sets that were stored, and the groups of their documents, if these have any."""
+        if not self._tokeniser.grouped:
+            return unpack_sets(bodies), None
+        groups = np.frombuffer(b"".join(body[:_GROUP] for body in bodies), "<u8")
+        return unpack_sets([body[_GROUP:] for body in bodies]), groups
 
     def is_same(self, row: DocumentRow, text: pa.LargeStringArray) -> bool:
         """Return whether a document has the text given, or its shingles where these are stored."""
         if self._texts:
             return unpack_text(row.body) == str(text[0].as_py()).encode()
-        return row.body == pack_sets(self._tokeniser.sets(text))[0]
+        return row.body == self.bodies(text, [self._tokeniser.sets(text)])[0]
 
     def sets(self, rows: Sequence[DocumentRow]) -> Ragged:
         """Return the sets of shingles of some documents."""
@@ -110,7 +136,7 @@ class Verifier:
         def make(low: int, high: int) -> Ragged:
             bodies = [row.body for row in rows[low:high]]
             if not self._texts:
-                return unpack_sets(bodies)
+                return self.stored_sets(bodies)[0]
             return self._tokeniser.sets(strings_of([unpack_text(body) for body in bodies]))
 
         found = self.pool.ranges(make, len(rows), _STEP)

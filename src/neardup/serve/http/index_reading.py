@@ -13,9 +13,11 @@ import neardup
 from neardup.api.indexes.index_folders import opened_core
 from neardup.api.indexes.indexing import Index
 from neardup.errors import InputError, NeardupError, SpecError
+from neardup.index.answers import stored_text
+from neardup.index.incoming import groups_sent
 from neardup.index.storing.catalogue import Options
 from neardup.serve import calls
-from neardup.serve.calls import Text
+from neardup.serve.calls import Group, Text
 from neardup.serve.loading import load_kernels
 from neardup.serve.settings import Settings
 
@@ -98,27 +100,32 @@ class IndexReader:
     def _similar(self, name: str, asked: Sequence[Any]) -> list[msgspec.Struct]:
         """Answer calls that have the same ``top`` and ``threshold``."""
         if name == "is_duplicate":
-            texts = self._texts([one.text for one in asked])
-            rows = set(self.index.first_matches(texts).column("query").to_pylist())
+            texts, group = self.asked([one.text for one in asked], [one.group for one in asked])
+            found = self.index.first_matches(texts, group=group)
+            rows = set(found.column("query").to_pylist())
             return [calls.IsDuplicate(row in rows) for row in range(len(texts))]
         first = asked[0]
-        texts = self._texts([text for one in asked for text in one.texts])
+        texts, group = self.asked(
+            [text for one in asked for text in one.texts],
+            [group for one in asked for group in one.group],
+        )
         if name == "query":
-            table = self.index.query(texts, threshold=first.threshold, top=first.top)
+            how = {"threshold": first.threshold, "top": first.top}
+            table = self.index.query(texts, group=group, **how)
         elif first.top is None and first.threshold is None:
-            table = self.index.first_matches(texts)
+            table = self.index.first_matches(texts, group=group)
         else:
             raise SpecError("`top` and `threshold` are not for first_matches", "leave them out")
         kind: Any = "int" if pa.types.is_integer(table.column("id").type) else "str"
-        found = [calls.MatchList(kind, []) for _ in asked]
+        lists = [calls.MatchList(kind, []) for _ in asked]
         call, base = 0, 0
         columns = [column.to_pylist() for column in table.columns]
         for row, *rest in zip(*columns, strict=True):
             while row - base >= len(asked[call].texts):
                 base += len(asked[call].texts)
                 call += 1
-            found[call].matches.append(calls.Match(row - base, *rest))
-        return list(found)
+            lists[call].matches.append(calls.Match(row - base, *rest))
+        return list(lists)
 
     def _get(self, asked: calls.OneId) -> calls.StoredText:
         return calls.StoredText(asked.id, self.index.get(asked.id))
@@ -131,16 +138,18 @@ class IndexReader:
     def _explain(self, asked: calls.Pair) -> calls.ComparedTexts:
         if (asked.text is None) == (asked.other is None):
             raise SpecError("`text` and `other` are both given, or neither", "give one of the two")
-        text = asked.text
-        if text is None:
+        if asked.text is not None:
+            (text,), group = self.asked([asked.text], [asked.group])
+            found = self.index.explain(text, asked.id, group=group)
+        else:
             assert asked.other is not None
-            text = self.index.get(asked.other)
-            if text is None:
+            stored = stored_text(self.index._core, asked.other)
+            if stored is None:
                 raise InputError(
                     "the index stores shingles only: texts can't be compared",
                     "make the index with store_text=True",
                 )
-        found = self.index.explain(self._texts([text])[0], asked.id)
+            found = self.index._explained(stored, asked.id)
         return calls.ComparedTexts(**found.as_dict())
 
     def _stats(self, asked: None) -> calls.Stats:
@@ -161,10 +170,11 @@ class IndexReader:
     def _check(self, asked: calls.Nothing) -> calls.Problems:
         return calls.Problems(self.index.check())
 
-    def _texts(self, texts: list[Text]) -> list[Text]:
+    def asked(self, texts: list[Text], groups: list[Group]) -> tuple[list[Text], Any]:
+        """Return texts that were sent, and the argument ``group`` for them."""
         if not self.items and any(isinstance(text, list) for text in texts):
             raise InputError("a text is a list of items", "send a string for each text")
-        return texts
+        return texts, groups_sent(self.index.recipe.within, groups)
 
     def ids(self) -> Iterator[bytes]:
         """Yield the ids of all documents, as JSON lines."""

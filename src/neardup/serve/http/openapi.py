@@ -38,7 +38,10 @@ _STREAMS: tuple[tuple[str, str, str, dict[str, str], bool], ...] = (
 )  # fmt: skip
 
 _DOCUMENTS: list[Any] = [
-    {"required": ["documents"], "not": {"required": ["id"]}},
+    {
+        "required": ["documents"],
+        "not": {"anyOf": [{"required": [name]} for name in ("id", "group")]},
+    },
     {"required": ["text"]},
 ]
 #: Bodies that have one of two forms.

@@ -194,14 +194,14 @@ class Service:
     async def _write(self, name: str, asked: Any) -> Struct:
         what: object
         if name in ("add_if_new", "add"):
-            ids, texts = _columns(asked.documents)
+            ids, texts, groups = _columns(asked.documents)
             if name == "add_if_new":
-                decided = cast(messages.DecidedColumns, await self.write(messages.New(ids, texts)))
-                return decided.answers()
-            what = messages.Added(ids, texts, asked.on_conflict)
+                what = messages.New(ids, texts, groups)
+                return cast(messages.DecidedColumns, await self.write(what)).answers()
+            what = messages.Added(ids, texts, asked.on_conflict, groups)
             return calls.Count(await self._value(what))
         if name == "update":
-            what = messages.Update(asked.id, asked.text, asked.if_new)
+            what = messages.Update(asked.id, asked.text, asked.if_new, asked.group)
             return calls.Updated(asked.id, *(await self._value(what)))
         if name == "remove":
             return calls.Released(await self._value(messages.Remove(asked.ids)))
@@ -212,10 +212,12 @@ class Service:
         return cast(messages.Done, await self.write(what)).value
 
 
-def _columns(documents: list[GivenDocument]) -> tuple[list[calls.Id] | None, list[calls.Text]]:
+def _columns(
+    documents: list[GivenDocument],
+) -> tuple[list[calls.Id] | None, list[calls.Text], list[calls.Group]]:
     ids = [each.id for each in documents if each.id is not None]
     if ids and len(ids) != len(documents):
         raise ServiceError(
             422, "some documents have an id, and others none", "give all an id", "InputError"
         )
-    return ids or None, [each.text for each in documents]
+    return ids or None, [each.text for each in documents], [each.group for each in documents]

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from neardup.errors import FormatError, NeardupError, SpecError
-from neardup.serve.calls import Id
+from neardup.serve.calls import Group, Id
 from neardup.serve.http.call_bodies import decoded, require_type
 from neardup.serve.http.index_reading import IndexReader
 from neardup.serve.http.service import Service
@@ -153,13 +153,14 @@ class StreamEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service
         require_type(scope, lines=True)
-        given = parameters(scope, ("id", "text"))
+        given, reader = parameters(scope, ("id", "text")), service.reader()
         reading = LineReading(
             given.get("id", "id"),
             given.get("text", "text").split(","),
             service.limits.body,
-            service.reader().items,
+            reader.items,
             "the body",
+            reader.index.recipe.within,
         )
         source, answer = LineSource(receive, service.limits), LineAnswer(send, service.limits)
         try:
@@ -222,8 +223,9 @@ class _Writing:
     async def write(self, lines: list[Line]) -> None:
         """Have lines written, after those before, which are answered."""
         done = await self._decided()
-        what = New([line.id for line in lines], [line.text for line in lines])
-        self._lines, self._task = lines, _task(self._service.write(what))
+        columns = zip(*((line.id, line.text, line.group) for line in lines), strict=True)
+        self._lines = lines
+        self._task = _task(self._service.write(New(*map(list, columns))))
         if done:
             await self._answer.write(done)
 
@@ -259,6 +261,7 @@ def _task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
 class _Asked(msgspec.Struct):
     text: str | list[str]
     id: Id | None = None
+    group: Group = None
 
 
 class QueryStreamEndpoint:
@@ -284,9 +287,8 @@ class QueryStreamEndpoint:
                 asked, wrong = self._parsed(batch, number)
                 number += len(batch)
                 names = [row + i if one.id is None else one.id for i, one in enumerate(asked)]
-                texts = [one.text for one in asked]
-                row += len(texts)
-                found = await service.in_thread(lambda r: _matched(r, texts, names, options))  # noqa: B023
+                row += len(asked)
+                found = await service.in_thread(lambda r: _matched(r, asked, names, options))  # noqa: B023
                 if found:
                     await answer.write(found)
             if wrong is not None:
@@ -318,11 +320,12 @@ class QueryStreamEndpoint:
 
 
 def _matched(
-    reader: IndexReader, texts: list[Any], names: list[Any], options: dict[str, Any]
+    reader: IndexReader, asked: list[_Asked], names: list[Any], options: dict[str, Any]
 ) -> bytes:
-    if not texts:
+    if not asked:
         return b""
-    found = reader.index.query(texts, **options).to_pylist()
+    texts, group = reader.asked([one.text for one in asked], [one.group for one in asked])
+    found = reader.index.query(texts, group=group, **options).to_pylist()
     return b"".join(
         msgspec.json.encode({**row, "query": names[row["query"]]}) + b"\n" for row in found
     )

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,11 @@ from neardup.cli.suggesting import Suggesting
 from neardup.errors import SpecError, ids_left_out
 from neardup.options.option_groups import PageForm, Reading
 from neardup.result_record import RECORD_INDEX
+from neardup.spec import Spec
 from neardup.values.readable import counted
+
+if TYPE_CHECKING:
+    from neardup.index.storing.transactions import Batch
 
 _index = click.argument("folder", metavar="INDEX", type=o.LOCAL_TARGET)
 _conflict = o.option(
@@ -60,6 +64,7 @@ def _command(example: str) -> Callable[[Callable[..., Any]], click.Command]:
     "index then keeps its documents.",
 )
 @o.index_options
+@o.shared(Spec, "within")
 @o.quiet_option
 def create(folder: Path, run: Path | None, quiet: bool, **options: Any) -> None:
     """Make an index, and compile the kernels that it needs.
@@ -171,13 +176,17 @@ def query(folder: Path, inputs: Sequence[str], **options: Any) -> None:
     match_contained. Nothing is added.
     """
     reading = o.group_of(Reading, options)
-    _print_answers(folder, inputs, reading, lambda found, texts: found.query(texts, **options))
+
+    def answer(found: Any, batch: Batch) -> Any:
+        return found.query(batch.texts, group=batch.groups, **options)
+
+    _print_answers(folder, inputs, reading, answer)
 
 
 def _print_answers(
     folder: Path, inputs: Sequence[str], reading: Reading, answer: Callable[[Any, Any], Any]
 ) -> None:
-    """Print the rows that an index answers for some texts."""
+    """Print the rows that an index answers for some batches."""
     from neardup.deduplication.clock import Clock
     from neardup.index.incoming import batches_of
     from neardup.options.how_read import how_read
@@ -186,8 +195,9 @@ def _print_answers(
     with _documents(folder, readonly=True) as found:
         how = how_read(reading, found.recipe.shingle.unit == "item")
         clock = Clock(lambda event: click.echo(event.note, err=True) if event.note else None)
-        for batch in batches_of([Path(name) for name in inputs], None, how, clock):
-            for row in answer(found, batch.texts).to_pylist():
+        paths, within = [Path(name) for name in inputs], found.recipe.within
+        for batch in batches_of(paths, None, how, clock, within):
+            for row in answer(found, batch).to_pylist():
                 row_number = row["query"]
                 row["query"] = batch.ids[row_number] if batch.ids else done + row_number
                 sys.stdout.write(json.dumps(row) + "\n")
@@ -206,7 +216,7 @@ def copied(folder: Path, inputs: Sequence[str], **options: Any) -> None:
     documents of INPUT are not compared with each other.
     """
     reading = o.group_of(Reading, options)
-    _print_answers(folder, inputs, reading, lambda found, texts: found.copied(texts))
+    _print_answers(folder, inputs, reading, lambda found, batch: found.copied(batch.texts))
 
 
 @_command("remove notes.index note-17")

@@ -56,15 +56,15 @@ def stream(folder: Path, line_buffered: bool, private_ids: bool, **options: Any)
     done = 0
     how = {name: options[name] for name in ("durable", "timeout")}
     with Index.open(folder, **how) as index, ids_left_out(private_ids):
-        items = index.recipe.shingle.unit == "item"
-        lines = LineReading(options["id"], options["text"], limit, items, "standard input").lines(
-            source
-        )
+        items, within = index.recipe.shingle.unit == "item", index.recipe.within
+        asked = options["id"], options["text"], limit, items, "standard input", within
+        lines = LineReading(*asked).lines(source)
         wrong: list[NeardupError] = []
         while batch := _next_lines(lines, 1 if line_buffered else _LINES, wrong):
             texts, ids = ([getattr(line, of) for line in batch] for of in ("text", "id"))
+            group = None if within is None else [line.group for line in batch]
             with rows_from(done):
-                found = index.add_if_new(texts, ids=ids)
+                found = index.add_if_new(texts, ids=ids, group=group)
             done += len(batch)
             for line, answer in zip(batch, found.select(list(ADDED)).to_pylist(), strict=True):
                 sys.stdout.buffer.write(line.answered(answer))
