@@ -19,11 +19,13 @@ from experiments.pairs import SHINGLE, Pairs, first_band_of
 from experiments.paper import BANDS as PAPER_BANDS
 from experiments.paper import THRESHOLDS
 from experiments.published import Published, bounded_in_given_order
-from experiments.readings import of_roots, similarity_matrix
-from experiments.second_round import second_round
+from experiments.second_round import second_round, similarity_matrix
 from experiments.sizes import FULL, Sizes
+from neardup.cluster.disjoint_sets import disjoint_sets
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import louvain
+from neardup.kernels.resolving import Buckets
+from neardup.match.bucketing import bucket_bands, bucket_documents
 from neardup.sketch.sketcher import band_keys, signatures
 from neardup.spark.stages.cluster_stage import clusters_of
 from neardup.threads import Pool
@@ -69,13 +71,13 @@ class Candidates(NamedTuple):
     """The candidate pairs of some documents, in the order of bands.
 
     Attributes:
-        keys: uint64[documents, bands].
+        buckets: Of all bands.
         rows: int64[candidates]: where they are in `Pairs`.
         graph: Those with a similarity above 0, as edges.
         similarity: float64[documents, documents], of all pairs.
     """
 
-    keys: np.ndarray
+    buckets: Buckets
     rows: np.ndarray
     graph: Edges
     similarity: np.ndarray
@@ -91,7 +93,10 @@ class Candidates(NamedTuple):
         some = found[pairs.similarity[found] > 0]
         graph = Edges.gather([(pairs.a[some], pairs.b[some], pairs.similarity[some])])
         matrix = similarity_matrix(len(pairs.texts), pairs.a, pairs.b, pairs.similarity)
-        return cls(keys, found, graph, matrix)
+        with Pool() as pool:
+            bands = bucket_bands(lambda band: keys[:, band], num_bands, pool)
+            buckets = bucket_documents(bands, len(keys), num_bands)
+        return cls(buckets, found, graph, matrix)
 
 
 class Clusters(NamedTuple):
@@ -160,9 +165,10 @@ def _clusters(
     compared = published.compared + published.root_comparisons
     yield PUBLISHED, Clusters(published.labels, compared, published.saved)
     if full or threshold == MAIN:
-        for method, skip in ((ROOTS, False), (ROOTS_SKIPPED, True)):
-            thresholds = (threshold, TREE)
-            read = of_roots(candidates.keys, candidates.similarity, thresholds, skip_united=skip)
+        for method, again in ((ROOTS, True), (ROOTS_SKIPPED, False)):
+            given = pairs.sets, candidates.buckets, threshold, TREE
+            with Pool() as pool:
+                read = disjoint_sets(*given, pool, again=again)
             yield method, Clusters(read.labels, read.compared, count - read.compared)
         again = second_round(published.labels, published.edges, candidates.similarity, TREE)
         took = compared + again.compared

@@ -60,8 +60,8 @@ verdicts above rest on all draws. Documents: {documents}; the paper {count(paper
 * *{PUBLISHED}*: section 6 as its prose says. Candidate pairs are taken in the order of bands, and
 two notes that are in one set already are not compared
 (`experiments.published.bounded_in_given_order`).
-* *{ROOTS}*, and *{ROOTS_SKIPPED}*: other readings of section 6.5, see below
-(`experiments.readings.of_roots`).
+* *{ROOTS}*, and *{ROOTS_SKIPPED}*: other readings of section 6.5, see below. The second one is
+what `--cluster disjoint-sets` gives (`neardup.cluster.disjoint_sets`).
 * *{SECOND}*: the first one, and then clusters merge that are similar, see below
 (`experiments.second_round`).
 * *bounded*, *star*, *components*, *louvain*: what `--cluster` gives. These are functions of the

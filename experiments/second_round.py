@@ -15,7 +15,7 @@ import numpy as np
 from neardup.cluster.edges import Edges
 from neardup.cluster.methods import lowest
 
-__all__ = ["SecondRound", "second_round"]
+__all__ = ["SecondRound", "second_round", "similarity_matrix"]
 
 
 class SecondRound(NamedTuple):
@@ -32,6 +32,13 @@ class SecondRound(NamedTuple):
     tried: int
     merged: int
     compared: int
+
+
+def similarity_matrix(count: int, a: np.ndarray, b: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return float64[count, count] of the similarities of pairs ``a``, ``b``; 1 of a document."""
+    found = np.eye(count)
+    found[a, b] = found[b, a] = values
+    return found
 
 
 def second_round(

@@ -35,10 +35,12 @@ FORMS = ("keep_case", "nfkc", "strip_accents", "join_hyphens")
 METHODS = ("lsh", "allpairs")
 SIGNS = ("short", "all", "none")
 PAIRS = ("kept", "all")
-CLUSTERINGS = ("star", "bounded", "components", "louvain")
+CLUSTERINGS = ("star", "bounded", "disjoint-sets", "components", "louvain")
+#: Those that have a tree threshold, and those that need no list of edges.
+BOUNDED, WITHOUT_EDGES = ("bounded", "disjoint-sets"), ("star", "disjoint-sets")
 _KEEP = "first|longest|(max|min):.+"
 _EXAMPLE = 'for example ShingleSpec.parse("word:5")'
-#: Default of the minimum similarity within a bounded cluster, where the threshold is not lower.
+#: Default of the minimum similarity within a cluster, where the threshold is not lower.
 _TREE_THRESHOLD = 0.4
 
 
@@ -356,10 +358,11 @@ class Spec:
         pairs: ``"kept"`` compares only what decides which documents are kept; ``"all"`` compares
             all pairs that share a bucket, and lists these.
         cluster: How documents are grouped: ``"star"`` (a kept document and its duplicates),
-            ``"bounded"``, ``"components"`` or ``"louvain"``, which needs ``neardup[graph]``. It
-            does not change which documents are kept.
-        tree_threshold: Minimum similarity of any two documents of a bounded cluster, in
-            [0, threshold]; by default 0.4, or the threshold if that is lower.
+            ``"bounded"``, ``"disjoint-sets"``, ``"components"`` or ``"louvain"``, which needs
+            ``neardup[graph]``. It does not change which documents are kept.
+        tree_threshold: Minimum similarity of any two documents of a cluster of ``"bounded"`` or
+            ``"disjoint-sets"``, in [0, threshold]; by default 0.4, or the threshold if that is
+            lower.
         keep: Which of the documents that are similar is kept: ``"first"``, ``"longest"``,
             ``"max:COLUMN"`` or ``"min:COLUMN"``. Ties are decided by the order of the documents.
         order_by: Column that gives the order of the documents, ``"-COLUMN"`` for the largest value
@@ -409,6 +412,11 @@ class Spec:
         _known("kind of pairs", self.pairs, PAIRS)
         _known("clustering", self.cluster, CLUSTERINGS)
         self._check_tree_threshold()
+        _check(
+            self.cluster != "disjoint-sets" or self.method == "lsh",
+            "disjoint sets are made from buckets, which method 'allpairs' does not have",
+            "leave out the method, or choose the clustering bounded",
+        )
         valid = isinstance(self.keep, str) and re.fullmatch(_KEEP, self.keep, re.DOTALL) is not None
         known = "first, longest, max:COLUMN or min:COLUMN"
         _check(valid, f"keep is {spelled(self.keep)}; expected {known}")
@@ -452,9 +460,9 @@ class Spec:
             return
         check_probability("tree threshold", self.tree_threshold, low_open=False, high_open=False)
         _check(
-            self.cluster == "bounded",
-            f"a tree threshold is for bounded clusters, and the clustering is {self.cluster}",
-            "leave it out, or choose the clustering bounded",
+            self.cluster in BOUNDED,
+            f"a tree threshold is for {' and '.join(BOUNDED)}, not for clustering {self.cluster}",
+            "leave it out, or choose one of these clusterings",
         )
         _check(
             self.tree_threshold <= self.threshold,
@@ -503,11 +511,11 @@ class Spec:
     @property
     def enumerates(self) -> bool:
         """Whether all pairs that share a bucket are compared and listed."""
-        return self.pairs == "all" or self.cluster != "star"
+        return self.pairs == "all" or self.cluster not in WITHOUT_EDGES
 
     @property
     def minimum_in_cluster(self) -> float:
-        """Minimum similarity of any two documents of a bounded cluster."""
+        """Minimum similarity of any two documents of a cluster of `BOUNDED`."""
         default = min(_TREE_THRESHOLD, self.threshold)
         return default if self.tree_threshold is None else self.tree_threshold
 

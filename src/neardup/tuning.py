@@ -117,6 +117,8 @@ class Tuning:
     edges: int = 1 << 21
     #: Pairs of roots that are remembered as refused.
     refused_roots: int = 1 << 18
+    #: Buckets whose documents are united together.
+    united_buckets: int = 1 << 16
 
     # Passages.
 

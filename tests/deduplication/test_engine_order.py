@@ -193,6 +193,7 @@ def shuffled(rows: pa.Table, seed: int) -> pa.Table:
 SETTINGS: dict[str, dict[str, Any]] = {
     "star": {},
     "bounded": {"cluster": "bounded"},
+    "disjoint-sets": {"cluster": "disjoint-sets"},
     "components": {"cluster": "components", "pairs": "all"},
     "louvain": {"cluster": "louvain"},
     "keep": {"keep": "max:quality", "pairs": "all"},

@@ -5,8 +5,10 @@ Sets are sorted lists of integers, buckets are lists of documents, and a documen
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 __all__ = [
     "LANES",
@@ -14,6 +16,7 @@ __all__ = [
     "add_to_chains",
     "against_kept",
     "among_themselves",
+    "count_candidates",
     "count_shingles",
     "drop_common",
     "fill_bitmaps",
@@ -214,6 +217,11 @@ def window_pairs(docs: Sequence[int], buckets: Sequence[Values]) -> set[tuple[in
         for y in members[place + 1 : place + 1 + window_of(len(members))]
         if x in docs
     }
+
+
+def count_candidates(keys: Sequence[Sequence[int]]) -> int:
+    """Return how many pairs have a key in common, at the same position."""
+    return sum(any(map(operator.eq, one, other)) for one, other in combinations(keys, 2))
 
 
 def pairs_with_old(

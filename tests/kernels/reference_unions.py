@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
+
+from neardup.testing import definition
 
 __all__ = [
     "Tree",
@@ -21,6 +24,7 @@ __all__ = [
     "pair_hash",
     "spanning",
     "unite_bounded",
+    "unite_roots",
 ]
 
 Sets = Sequence[Sequence[int]]
@@ -105,6 +109,17 @@ def unite_bounded(tree: Tree, a: int, b: int) -> None:
     tree.parent[child] = root
     tree.low[root] = min(tree.low[root], tree.low[child] - (1 - similarity))
     tree.unions += 1
+
+
+def unite_roots(
+    sets: Sets, keys: Any, threshold: float, tree_threshold: float, again: bool = False
+) -> tuple[list[int], int]:
+    """Return labels of disjoint sets, and pairs compared; of keys, uint64[documents, bands]."""
+    names = [list(enumerate(row)) for row in keys.tolist()]
+    taken = [docs for _, docs in sorted(definition.buckets_of(names).items())]
+    given = [set(one) for one in sets], taken, threshold, tree_threshold
+    labels, compared = definition.disjoint_sets(*given, again=again)
+    return labels, len(compared)
 
 
 def bounded(

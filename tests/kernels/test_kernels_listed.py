@@ -27,6 +27,7 @@ NAMES = {
     "composition": "composed",
     "finish": "hash_tokens",
     "push_code": "hash_tokens",
+    "sort_first": "unite_roots",
 }
 #: Kernels of passages are compared together, with the definition of a passage in plain Python.
 MODULES = [

@@ -41,6 +41,7 @@ class TestSpark(EngineContract):
     seeds = 6
     ordered_by_id = True
     refused = {"method": ("allpairs",), "max_bucket": (9,), "order_by": ORDERS}
+    refused |= {"cluster": ("disjoint-sets",)}
     refused_ids = {"binary": "of type binary"}  # for which Spark has no type
 
     @pytest.fixture(autouse=True)

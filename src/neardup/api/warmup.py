@@ -56,7 +56,7 @@ def _run_all(folder: Path) -> None:
     table = folder / "texts.csv"
     table.write_text("id,text\n" + "".join(f'{row["id"]},"{row["text"]}"\n' for row in rows))
     for shingle in ("word:3", "char:3"):
-        for cluster in ("star", "bounded", "components"):
+        for cluster in ("star", "bounded", "disjoint-sets", "components"):
             neardup.dedup(lines, shingle=shingle, threshold=0.3, cluster=cluster)
     old = neardup.dedup(table, id="id", out=folder / "old")
     neardup.dedup(lines, spec=neardup.Spec(method="allpairs"), id="id")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from neardup.cluster.disjoint_sets import disjoint_sets
 from neardup.cluster.edges import Edges, batches
 from neardup.cluster.methods import counts_of, kept_set, star
 from neardup.deduplication.clock import Watch
@@ -22,6 +23,7 @@ from neardup.match.bucketing import BandBuckets, bands_at_once, bucket_bands, pl
 from neardup.match.pairs import (
     FoundPairs,
     PairCounts,
+    count_candidates,
     edges_of,
     join,
     pairs_of_buckets,
@@ -148,7 +150,9 @@ class Comparing:
                     yield band
 
             about = self.corpus.shingles, self.corpus.bitmaps
-            marked = plausible(counted(), *about, self.spec.threshold, self.pool)
+            # A root is compared with the documents of its set's buckets, whatever is theirs.
+            least = 0.0 if self.spec.cluster == "disjoint-sets" else self.spec.threshold
+            marked = plausible(counted(), *about, least, self.pool)
         bucketing.check_buckets(int(classes.sum()))  # before any text is read again
         answer.docs = docs[marked[docs]]
         answer.counts["candidates"] = sum(answer.candidates_by_band)
@@ -218,12 +222,27 @@ class Comparing:
             counts["edges"] = _listed(answer, answer.edges, spec.pairs == "all")
         with self.clock.stage("clusters", len(docs)):
             labels = star(decided.duplicate_of)
-            if answer.edges is not None and spec.cluster != "star":
+            if spec.cluster == "disjoint-sets":
+                labels = self._disjoint_sets(answer, sets)
+            elif answer.edges is not None and spec.cluster != "star":
                 lowest = spec.minimum_in_cluster
                 labels = clusters_of(spec.cluster, answer.edges, sets, lowest, self.pool, spec.seed)
             cluster = np.arange(self.corpus.documents, dtype=np.int32)
             cluster[docs] = docs[labels]
             answer.cluster = cluster[answer.first]
+
+    def _disjoint_sets(self, answer: RunAnswer, sets: Sets) -> np.ndarray:
+        spec, buckets, empty = self.spec, self._buckets(answer.docs), self.scratch.empty
+        thresholds = spec.threshold, spec.minimum_in_cluster
+        found = disjoint_sets(sets, buckets, *thresholds, self.pool, allocate=empty)
+        pairs = count_candidates(buckets, self.pool, empty)
+        answer.counts |= {
+            "candidate_pairs": pairs,
+            "set_pairs_compared": found.compared,
+            "set_pairs_saved": pairs - found.compared,
+        }
+        answer.counts["not_compared"] += found.not_compared
+        return found.labels
 
     def _pairs(self, docs: np.ndarray, sets: Sets) -> tuple[FoundPairs, Edges]:
         bands, empty = self.recipe.num_bands, self.scratch.empty

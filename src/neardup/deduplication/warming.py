@@ -39,6 +39,7 @@ class Warming:
         later: list[Any] = [resolving.among_themselves] if _resolves(spec) else []
         later += [grouping.window_pairs] if spec.enumerates else []
         later += [unions.unite_bounded] if spec.cluster == "bounded" else []
+        later += [unions.unite_roots] if spec.cluster == "disjoint-sets" else []
         cold = any(map(_is_cold, later))
         if not cold and not _is_cold(tokens.words):
             return
@@ -84,9 +85,10 @@ def _resolves(spec: Spec) -> bool:
 
 def compile_kernels(spec: Spec) -> None:
     """Send a few shingles through the kernels that come after the first pass."""
+    from neardup.cluster.disjoint_sets import disjoint_sets
     from neardup.cluster.edges import Edges
     from neardup.match.bucketing import BandBuckets, bucket_documents, group, plausible
-    from neardup.match.pairs import pairs_of_buckets
+    from neardup.match.pairs import count_candidates, pairs_of_buckets
     from neardup.match.resolve import resolve
     from neardup.match.verifying import make_sets
     from neardup.sketch.texts import Ragged
@@ -104,6 +106,10 @@ def compile_kernels(spec: Spec) -> None:
             resolve(sets, bucket_documents(bands, 4, 2), 0.5, pool)
         else:  # else this takes longer than the first pass, whose process then compiles `group`
             group(np.zeros(2, np.uint64))
+        if spec.cluster == "disjoint-sets":
+            buckets = bucket_documents(bands, 4, 2)
+            disjoint_sets(sets, buckets, spec.threshold, spec.minimum_in_cluster, pool)
+            count_candidates(buckets, pool)
         if spec.enumerates:
             pairs_of_buckets(sets, bucket_documents(bands, 4, 2), 0.5, pool)
             edges = Edges(np.array([0]), np.array([1]), np.array([1.0]))

@@ -33,10 +33,11 @@ from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.options.how_read import HowRead, OpenInput
 from neardup.options.option_groups import Resources, Writing
+from neardup.result_record.schema import SET_COUNTS
 from neardup.results.made_of_run import DEDUP, check_writing, made_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
-from neardup.spec import LENGTH, Spec
+from neardup.spec import BOUNDED, LENGTH, Spec
 from neardup.stages.exact import NEAR, counts_of_kinds
 from neardup.state.band_store import BandStore
 from neardup.state.run_state import RUN_FOLDER, RunState
@@ -75,7 +76,7 @@ def what_is_needed(results: Results, spec: Spec) -> str:
         return "another `keep` needs the texts"
     if _edges_decide(results, spec):
         return ""
-    if spec.enumerates:
+    if spec.enumerates or spec.cluster != "star":
         return "edges or clusters of other settings need the texts"
     similarity = results.array("similarity")
     below = int((similarity < spec.threshold).sum())
@@ -136,7 +137,8 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     by_position = np.argsort(positions)
     counts = {**old["counts"], **counts_of(duplicate_of, cluster), **counts_of_kinds(how)}
     listed = edges if spec.enumerates else None
-    counts.pop("edges", None)
+    for name in ("edges", *SET_COUNTS):
+        counts.pop(name, None)
     counts |= {} if listed is None else {"edges": len(listed)}
     target = np.append(positions, -1)[duplicate_of].astype(np.int32)
     answer = RunAnswer(
@@ -168,7 +170,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
 def changed(spec: Spec, tree_threshold: float | None = None, **changes: Any) -> Spec:
     """Return a spec with changes, of which None changes nothing."""
     given = {name: value for name, value in changes.items() if value is not None}
-    bounded = given.get("cluster", spec.cluster) == "bounded"
+    bounded = given.get("cluster", spec.cluster) in BOUNDED
     if bounded and tree_threshold is None and spec.tree_threshold is not None:
         tree_threshold = min(spec.tree_threshold, given.get("threshold", spec.threshold))
     return spec.replace(tree_threshold=None).replace(**given, tree_threshold=tree_threshold)

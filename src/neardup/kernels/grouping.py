@@ -227,6 +227,30 @@ def window_pairs(first, last, buckets, sets, threshold, seen, edges, counts):
     return last, filled
 
 
+@kernel
+def count_candidates(first, last, buckets, seen):
+    """Return how many pairs of some documents with later ones share a bucket, each once.
+
+    Args:
+        first: int: first document.
+        last: int: document after the last.
+        buckets: `neardup.kernels.resolving.Buckets` of m documents.
+        seen: int32[m]: working memory of one thread, all -1 at the beginning.
+    """
+    members, starts = buckets.members, buckets.starts
+    found = 0
+    for x in range(first, last):
+        for band in range(buckets.of.shape[1]):
+            bucket = buckets.of[x, band]
+            if bucket < 0:
+                continue
+            high = starts[bucket + 1]
+            for i in range(first_not_below(members, starts[bucket], high, x) + 1, high):
+                found += np.int64(seen[members[i]] != x)
+                seen[members[i]] = x
+    return found
+
+
 @inner
 def _similarity(x, y, sets, threshold, slack, seen, counts):
     """Compare two documents, unless they were; the similarity, -1 below the threshold."""

@@ -18,6 +18,7 @@ from neardup.kernels.bits import mix
 from neardup.kernels.compiling import inner, kernel
 from neardup.kernels.jaccard import jaccard, may_reach, needed_overlap, slack_of
 from neardup.kernels.resolving import share_a_bucket
+from neardup.kernels.searching import sort_first
 
 #: Of a shingle by rarity, the bits below its frequency.
 HASH_BITS = np.uint64(44)
@@ -57,23 +58,6 @@ class Search(NamedTuple):
     seen: np.ndarray  # the document whose search found this one last; -1 at the beginning
     shared: np.ndarray  # shingles that the prefixes of the two share
     found: np.ndarray  # documents that share a shingle
-
-
-@inner
-def _sort(values, count):
-    """Sort ``values[:count]`` in place: Shell's sort, which is short and so quickly compiled."""
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, count):
-            value = values[i]
-            j = i
-            while j >= gap and values[j - gap] > value:
-                values[j] = values[j - gap]
-                j -= gap
-            values[j] = value
-        gap //= 3
 
 
 @inner
@@ -143,7 +127,7 @@ def rank_prefixes(sets, counts, prefixes, first, last):
         low = prefixes.begin[k]
         length = prefixes.end[k] - low
         _select(ranks, sets.size[d], length)
-        _sort(ranks, length)
+        sort_first(ranks, length)
         for i in range(length):
             prefixes.values[low + i] = ranks[i]
 
@@ -248,7 +232,7 @@ def probe(
         if every and filled + count > edges[0].shape[0]:
             search.seen[:] = -1  # the document is searched for again
             return k, filled
-        _sort(search.found, count)
+        sort_first(search.found, count)
         for y in search.found[:count]:
             if of.shape[1] > 0 and not share_a_bucket(of, x, y):
                 continue

@@ -1,11 +1,11 @@
-"""Binary search in ascending values.
+"""Binary search in ascending values, and their sorting.
 
 Numba's own needs modules of 0.1 s, which a process loads that compiles nothing.
 """
 
 import numpy as np
 
-from neardup.kernels.compiling import kernel
+from neardup.kernels.compiling import inner, kernel
 
 
 @kernel
@@ -63,3 +63,20 @@ def fill_order(values, ascending, order):
         if at >= total or ascending[at] != values[row]:
             at = first_not_below(ascending, np.int64(0), total, values[row])
         order[at] = row
+
+
+@inner
+def sort_first(values, count):
+    """Sort ``values[:count]`` in place: Shell's sort, which is short and so quickly compiled."""
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, count):
+            value = values[i]
+            j = i
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+        gap //= 3

@@ -1,7 +1,7 @@
 """Clusterings of a list of edges: kept sets, disjoint sets, their bound, and shortest paths.
 
 An edge is a pair of documents ``a < b`` with its similarity. None of these kernels looks at more
-than the edges, except for `unite_bounded`, which compares shingle sets of roots.
+than the edges, except for `unite_bounded` and `unite_roots`, which compare shingle sets of roots.
 """
 
 from typing import NamedTuple
@@ -10,10 +10,14 @@ import numpy as np
 
 from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.compiling import inner, kernel
-from neardup.kernels.jaccard import jaccard, may_reach
+from neardup.kernels.grouping import PAIRS, WINDOW
+from neardup.kernels.jaccard import jaccard, may_reach, slack_of
+from neardup.kernels.searching import sort_first
 
 # Rounding error that the bound of a comparison of two roots must not suffer from.
 _TOLERANCE = 1e-9
+#: Slots in which a pair that was compared is looked for.
+_PROBES = 16
 
 
 class Trees(NamedTuple):
@@ -25,6 +29,13 @@ class Trees(NamedTuple):
     degree: np.ndarray  # int32[n]: of two roots of equal rank, the higher degree stays a root
     content: np.ndarray  # uint64[n]: hash; where degrees are equal, the lower stays
     refused: np.ndarray  # uint64[2**k]: cache of pairs of roots that were refused
+
+
+class Compared(NamedTuple):
+    """Pairs that were compared; where there are more than slots, a new one may replace another."""
+
+    pairs: np.ndarray  # uint64[2**k]: the lower document, then 32 bits of the other; 0 if free
+    similarity: np.ndarray  # float64[2**k]: of the two
 
 
 class Tree(NamedTuple):
@@ -89,6 +100,19 @@ def components(a, b, labels):
         labels[x] = labels[labels[x]]
 
 
+@inner
+def _join(x, y, similarity, trees):
+    """Unite two trees, by their roots and the similarity of these."""
+    parent, rank, low, degree, content, _ = trees
+    # Below goes the one of lower rank, then of fewer edges, then of higher content or number.
+    if (rank[y], degree[y], content[x], x) < (rank[x], degree[x], content[y], y):
+        x, y = y, x
+    if rank[x] == rank[y]:
+        rank[y] += np.uint8(1)
+    parent[x] = y
+    low[y] = min(low[y], low[x] - (1.0 - similarity))
+
+
 @kernel
 def unite_bounded(a, b, similarity, threshold, tree_threshold, trees, sets):
     """Take edges in their order, and unite the trees of each where the bound permits it.
@@ -109,7 +133,7 @@ def unite_bounded(a, b, similarity, threshold, tree_threshold, trees, sets):
         trees: `Trees` of n documents.
         sets: `neardup.kernels.jaccard.Sets` of n documents.
     """
-    parent, rank, low, degree, content, known = trees
+    parent, low, content, known = trees.parent, trees.low, trees.content, trees.refused
     slots = np.int64(known.shape[0] - 1)
     unions, refused, comparisons = 0, 0, 0
     for i in range(a.shape[0]):
@@ -144,15 +168,95 @@ def unite_bounded(a, b, similarity, threshold, tree_threshold, trees, sets):
         elif low[x] + low[y] + sim - 2.0 < tree_threshold:
             refused += 1
             continue
-        # Below goes the one of lower rank, then of fewer edges, then of higher content or number.
-        if (rank[y], degree[y], content[x], x) < (rank[x], degree[x], content[y], y):
-            x, y = y, x
-        if rank[x] == rank[y]:
-            rank[y] += np.uint8(1)
-        parent[x] = y
-        low[y] = min(low[y], low[x] - (1.0 - sim))
+        _join(x, y, sim, trees)
         unions += 1
     return unions, refused, comparisons
+
+
+@inner
+def _compare(x, y, sets, lowest, compared, counts):
+    """Return the similarity of two documents, -1 below ``lowest``; computed once, mostly."""
+    pair = np.uint64(min(x, y)) << np.uint64(32) | np.uint64(max(x, y))
+    mask = compared.pairs.shape[0] - 1
+    first = np.int64(pair * TOKEN_MULTIPLIER >> np.uint64(24)) & mask
+    slot = first
+    for step in range(_PROBES):
+        slot = (first + step) & mask
+        if compared.pairs[slot] == pair:
+            return compared.similarity[slot]
+        if compared.pairs[slot] == 0:
+            break
+    else:
+        slot = first
+    similarity = -1.0
+    if may_reach(sets.size, sets.bitmaps, x, y, slack_of(lowest)):
+        similarity = jaccard(sets, x, y, lowest)
+    compared.pairs[slot], compared.similarity[slot] = pair, similarity
+    counts[0] += 1
+    return similarity
+
+
+@kernel
+def unite_roots(
+    members,
+    starts,
+    first,
+    last,
+    again,
+    threshold,
+    tree_threshold,
+    trees,
+    sets,
+    compared,
+    roots,
+    counts,
+):
+    """Compare the roots of some buckets, pair by pair in the order of their numbers, and unite.
+
+    The bound is that of `unite_bounded`. In a bucket of more than 1,024 roots, each is compared
+    with as many that follow it as in `neardup.kernels.grouping.window_pairs`.
+
+    Args:
+        members: int32[]: documents of each bucket.
+        starts: int[buckets + 1]: where each bucket begins.
+        first: int: first bucket.
+        last: int: bucket after the last.
+        again: bool: compare pairs of roots that have been united in this bucket too.
+        threshold: float: similarity from which on two roots unite.
+        tree_threshold: float: lowest similarity within a cluster, not above the other.
+        trees: `Trees` of n documents.
+        sets: `neardup.kernels.jaccard.Sets` of n documents.
+        compared: `Compared`.
+        roots: int32[documents of the largest bucket]: working memory.
+        counts: int64[2]: get pairs compared, and those left out of large buckets, added.
+    """
+    parent, low = trees.parent, trees.low
+    for bucket in range(first, last):
+        size = np.int64(starts[bucket + 1] - starts[bucket])
+        for i in range(size):
+            roots[i] = find(parent, members[starts[bucket] + i])
+        sort_first(roots, size)
+        count = np.int64(1)
+        for i in range(1, size):
+            if roots[i] != roots[count - 1]:
+                roots[count] = roots[i]
+                count += 1
+        window = max(WINDOW, PAIRS // count)
+        beyond = max(count - window - 1, 0)
+        counts[1] += beyond * (beyond + 1) // 2
+        for i in range(count):
+            for j in range(i + 1, min(count, i + 1 + window)):
+                x, y = np.int64(find(parent, roots[i])), np.int64(find(parent, roots[j]))
+                if x == y and not again:
+                    continue
+                a, b = np.int64(roots[i]), np.int64(roots[j])
+                similarity = _compare(a, b, sets, tree_threshold, compared, counts)
+                if similarity < threshold or x == y:
+                    continue
+                if x != a or y != b:
+                    similarity = _compare(x, y, sets, tree_threshold, compared, counts)
+                if low[x] + low[y] + similarity - 2.0 >= tree_threshold:
+                    _join(x, y, similarity, trees)
 
 
 @inner

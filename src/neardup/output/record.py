@@ -14,6 +14,7 @@ from neardup.io.source import Skipped
 from neardup.io.streams import input_notes, written_notes
 from neardup.output.tables import id_type
 from neardup.sketch.document_groups import note_on_groups
+from neardup.spec import BOUNDED
 from neardup.state.about_work import about_work, bands_of
 from neardup.values.readable import counted
 
@@ -30,7 +31,7 @@ def about_run(outcome: Outcome) -> dict[str, Any]:
         "texts_digest": texts_digest(outcome.corpus.hashes),
         "output": dict(job.output),
         "id_type": str(id_type(outcome)),
-        "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster == "bounded" else None,
+        "tree_threshold": job.spec.minimum_in_cluster if job.spec.cluster in BOUNDED else None,
         "bands": bands_of(recipe, job.spec.threshold),
         "counts": answer.counts,
         "notes": [

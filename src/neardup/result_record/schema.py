@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from neardup.commands import imported
 from neardup.file_formats import FORMATS
 from neardup.result_record.spec_members import Count, RecordPart, members_of
-from neardup.spec import ShingleSpec, Spec
+from neardup.spec import BOUNDED, WITHOUT_EDGES, ShingleSpec, Spec
 
 Number = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 #: A file or a folder in the output folder: nothing is reached through it that is elsewhere.
@@ -236,6 +236,14 @@ class DedupCounts(KeptCounts):
     largest_cluster: Count
     without_group: Count | UnsetType = UNSET
     edges: Count | UnsetType = UNSET
+    candidate_pairs: Count | UnsetType = UNSET
+    set_pairs_compared: Count | UnsetType = UNSET
+    #: Fewer than none where roots were compared that share no bucket.
+    set_pairs_saved: Number | UnsetType = UNSET
+
+
+#: Counts of disjoint sets only.
+SET_COUNTS = ("candidate_pairs", "set_pairs_compared", "set_pairs_saved")
 
 
 class StoreMembers(RecordPart):
@@ -264,10 +272,15 @@ class DedupRecord(OfCorpus):
         super().__post_init__()
         spec, bands = self.spec, self.recipe.num_bands
         agree("bands", (self.bands is None) == (bands == 0), "recipe.num_bands")
-        bounded = spec.cluster == "bounded"
+        bounded = spec.cluster in BOUNDED
         agree("tree_threshold", (self.tree_threshold is not None) == bounded, "spec.cluster")
-        listed = spec.pairs == "all" or spec.cluster != "star"
+        listed = spec.pairs == "all" or spec.cluster not in WITHOUT_EDGES
         agree("counts.edges", (self.counts.edges is not UNSET) == listed, "spec.pairs")
+        sets = spec.cluster == "disjoint-sets"
+        for name in SET_COUNTS:
+            agree(
+                f"counts.{name}", (getattr(self.counts, name) is not UNSET) == sets, "spec.cluster"
+            )
         grouped = spec.within is not None
         has = self.counts.without_group is not UNSET
         agree("counts.without_group", has == grouped, "spec.within")

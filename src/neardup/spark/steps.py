@@ -37,6 +37,9 @@ def recipe_of(spec: Spec) -> Recipe:
     for name, default in (refused | {"only_same": False, "boilerplate": 0}).items():
         if (value := getattr(spec, name)) != default:
             raise SpecError(f"`{name}` is {value!r}, which is not for Spark", "leave it out")
+    if spec.cluster == "disjoint-sets":
+        what = "which takes buckets one after the other, on one machine"
+        raise SpecError(f"`cluster` is 'disjoint-sets', {what}", "choose the clustering bounded")
     if spec.cluster == "louvain":
         raise SpecError("`cluster` is 'louvain', which needs the complete graph on one machine")
     return recipe_for(spec)

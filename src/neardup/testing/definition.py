@@ -7,7 +7,7 @@ Shingle sets and band keys are those of the recipe. The rest is written for smal
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -47,17 +47,22 @@ def jaccard(a: set[Any], b: set[Any]) -> float:
     return shared / (len(a) + len(b) - shared) if a or b else 0.0
 
 
-def pairs_in_buckets(keys: Sequence[Iterable[Hashable]]) -> set[tuple[int, int]]:
-    """Return all pairs of documents that share a bucket.
+def buckets_of(keys: Sequence[Iterable[Any]]) -> dict[Any, list[int]]:
+    """Return the documents of each bucket, by its name.
 
     Args:
         keys: For each document, the names of its buckets, such as (band, key).
     """
-    buckets: dict[Hashable, list[int]] = defaultdict(list)
+    buckets: dict[Any, list[int]] = defaultdict(list)
     for doc, names in enumerate(keys):
         for name in names:
             buckets[name].append(doc)
-    return {pair for docs in buckets.values() for pair in combinations(docs, 2)}
+    return buckets
+
+
+def pairs_in_buckets(keys: Sequence[Iterable[Any]]) -> set[tuple[int, int]]:
+    """Return all pairs of documents that share a bucket; ``keys`` as for `buckets_of`."""
+    return {pair for docs in buckets_of(keys).values() for pair in combinations(docs, 2)}
 
 
 def edges(
@@ -102,6 +107,48 @@ def components(documents: int, edges: Iterable[tuple[int, int]]) -> list[int]:
         if low != high:
             label = [low if value == high else value for value in label]
     return label
+
+
+def disjoint_sets(
+    sets: Sequence[set[Any]],
+    buckets: Iterable[Sequence[int]],
+    threshold: float,
+    tree_threshold: float,
+    *,
+    again: bool = False,
+) -> tuple[list[int], set[tuple[int, int]]]:
+    """Return (for each document the lowest one of its set, pairs that were compared).
+
+    Args:
+        sets: Of documents.
+        buckets: Documents of each bucket, in the order in which they are taken.
+        threshold: Similarity of an edge.
+        tree_threshold: Minimum similarity within a set.
+        again: Compare roots that have been united in the bucket as well.
+    """
+    parent, rank, low = list(range(len(sets))), [0] * len(sets), [1.0] * len(sets)
+    compared: set[tuple[int, int]] = set()
+
+    def root(x: int) -> int:
+        return x if parent[x] == x else root(parent[x])
+
+    def compare(x: int, y: int) -> float:
+        compared.add((min(x, y), max(x, y)))
+        return jaccard(sets[x], sets[y])
+
+    for bucket in buckets:
+        for a, b in combinations(sorted({root(doc) for doc in bucket}), 2):
+            x, y = root(a), root(b)
+            if (x == y and not again) or compare(a, b) < threshold or x == y:
+                continue
+            similarity = compare(x, y)
+            if low[x] + low[y] + similarity - 2 < tree_threshold:
+                continue
+            x, y = sorted((x, y), key=lambda z: (-rank[z], z))
+            rank[x] += rank[x] == rank[y]
+            parent[y], low[x] = x, min(low[x], low[y] - (1 - similarity))
+    roots = [root(x) for x in range(len(sets))]
+    return [roots.index(x) for x in roots], compared
 
 
 def shingles_of(texts: Sequence[str | None], shingle: ShingleSpec) -> list[set[Any]]:
@@ -172,6 +219,14 @@ def defined(
     clusters = None
     if spec.cluster == "star":
         clusters = [target if target >= 0 else position for position, target in enumerate(of)]
+    elif spec.cluster == "disjoint-sets" and spec.within is None:  # keys depend on the group
+        clusters = list(range(len(texts)))
+        buckets = buckets_of([keys[p] for p in filled])
+        ordered = [docs for _, docs in sorted(buckets.items())]
+        thresholds = spec.threshold, spec.minimum_in_cluster
+        labels, _ = disjoint_sets([sets[p] for p in filled], ordered, *thresholds)
+        for position, first in zip(filled, labels, strict=True):
+            clusters[position] = filled[first]
     elif spec.cluster == "components":
         clusters = list(range(len(texts)))
         for position, first in zip(filled, components(len(filled), between), strict=True):

@@ -186,6 +186,8 @@ def random_spec(rng: np.random.Generator) -> Spec:
         pairs=one_of("kept", "kept", "all"),
         cluster=one_of("star", "star", "star", "bounded", "components"),
     )
+    if spec.method == "lsh" and spec.cluster == "bounded":
+        spec = replace(spec, cluster=one_of("bounded", "disjoint-sets"))
     if spec.method == "lsh" and rng.random() < 0.5:
         spec = replace(spec, num_bands=int(rng.integers(1, 12)), rows=int(rng.integers(1, 4)))
     return spec

@@ -75,8 +75,9 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges", "boilerpl
     def edges(self) -> pa.Table | None:
         """A row for each pair that reaches the threshold; None where pairs were not listed.
 
-        They are listed with ``pairs="all"`` and with every clustering but ``"star"``. Columns:
-        ``doc_a`` < ``doc_b`` int64, ``id_a``, ``id_b``, ``similarity`` float64, exact.
+        They are listed with ``pairs="all"``, and for every clustering but ``"star"`` and
+        ``"disjoint-sets"``. Columns: ``doc_a`` < ``doc_b`` int64, ``id_a``, ``id_b``,
+        ``similarity`` float64, exact.
         """
         return self._results.edges()
 
@@ -220,7 +221,7 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges", "boilerpl
             threshold: A new threshold. A lower one is possible, with a warning: the bands were
                 chosen for that of the run, and miss more pairs below it.
             cluster: As for `neardup.dedup`, as are ``keep`` and ``pairs``; None changes nothing.
-            tree_threshold: Minimum similarity within bounded clusters.
+            tree_threshold: Minimum similarity within clusters, for two of the clusterings.
 
         Raises:
             InputError: The input is needed, and is gone or has changed.

@@ -60,8 +60,9 @@ def dedup(inputs: tuple[str, ...], out: str, against: str | None, **options: Any
 
     OUT gets clean/ (the kept documents, in the format of the input), clusters.parquet (one row for
     each document: its cluster, whether it is kept, and the kept document that it is a duplicate
-    of) and run.json (the summary). Pairs go into edges.parquet with --pairs all and with all
-    clusterings but star. After a crash the same command with --resume continues the run.
+    of) and run.json (the summary). Pairs go into edges.parquet with --pairs all, and with the
+    clusterings bounded, components and louvain. After a crash the same command with --resume
+    continues the run.
 
     With --against, OUT gets clean/, clusters.parquet (one row for each document: whether it is
     kept, and the document that it duplicates) and run.json; with --old-only also matches.parquet, a

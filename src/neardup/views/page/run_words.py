@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from neardup.memory_plan import show_size
-from neardup.spec import ShingleSpec
+from neardup.spec import BOUNDED, ShingleSpec
 from neardup.values.readable import counted, percent, share
 from neardup.views.page.page_model import Step
 from neardup.views.text.summary_text import EQUAL_WORDS
@@ -146,7 +146,7 @@ def steps(run: dict[str, Any]) -> Iterator[Step]:
     yield Step("Finding", says + "anything.", band_options(bands))
     yield _keeping(spec)
     options = f"--cluster {spec.cluster}"
-    if spec.cluster == "bounded":
+    if spec.cluster in BOUNDED:
         options += f" --tree-threshold {spec.minimum_in_cluster:g}"
     yield Step("Grouping", _grouping(spec), options)
 
@@ -221,7 +221,7 @@ def _keeping(spec: Any) -> Step:
 def _grouping(spec: Any) -> str:
     if spec.cluster == "star":
         return "A cluster is a kept document with the documents that are removed for it."
-    if spec.cluster == "bounded":
+    if spec.cluster in BOUNDED:
         least = f"{spec.minimum_in_cluster:g}"
         return (
             "A cluster is made of similar pairs, as long as any two of its documents are sure to "

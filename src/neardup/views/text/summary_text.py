@@ -88,6 +88,11 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
         yield Row(
             "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
         )
+    if "candidate_pairs" in counts:
+        pairs, saved = counts["candidate_pairs"], counts["set_pairs_saved"]
+        yield Row("candidates", f"{pairs:,}", "pairs of documents that share a bucket")
+        what = f"pairs were compared for disjoint sets; {saved:,} saved, {share(saved, pairs)}"
+        yield Row("sets", f"{counts['set_pairs_compared']:,}", what)
     if counts.get("not_compared"):
         what = "pairs in very large buckets; edges may be missing, the kept set is not affected"
         if spec["max_bucket"]:
