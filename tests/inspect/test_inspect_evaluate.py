@@ -448,3 +448,36 @@ def test_a_run_in_another_order(kernels: None) -> None:
         found = evaluate(neardup.dedup(back, id="id", spec=spec)._results, groups_table())
         expected = evaluate(neardup.dedup(rows, id="id", pairs=pairs)._results, groups_table())
         assert found == expected
+
+
+@pytest.mark.parametrize("kind", ["pairs", "links", "judged", "groups"])
+def test_true_pairs_of_other_groups(kind: str, tmp_path: Path) -> None:
+    """They are missed, and named as such: no run within groups compares them."""
+    same, groups = "one and the same text of seven words", ["a", "a", "b", "", None, "b"]
+    rows = [{"id": n, "text": same, "of": of} for n, of in enumerate(groups)]
+    path = write_lines(tmp_path / "x.jsonl", rows)
+    run = neardup.dedup(path, id="id", within="of", out=tmp_path / "out")
+    if kind == "groups":  # all 15 pairs of which 2 are of one group
+        truth, other = pa.table({"id": range(6), "group": ["x"] * 6}), 13
+    else:
+        truth = pa.table({"a": [0, 0, 2, 3, 1], "b": [1, 2, 5, 4, 4]})
+        other = 13 if kind == "links" else 3
+    if kind == "judged":
+        truth = truth.append_column("duplicate", pa.array([True] * 5))
+    found = run.evaluate(truth, kind=kind)
+    assert found["truth"]["other_groups"] == other
+    line = f"apart       {other} true pairs not compared: their groups differ, or one has none"
+    assert line in str(found).splitlines()
+    assert "other_groups" not in neardup.dedup(path, id="id").evaluate(truth, kind=kind)["truth"]
+    path.unlink()
+    gone = neardup.open(tmp_path / "out").evaluate(truth, kind=kind)
+    assert gone["truth"]["other_groups"] is None and "apart" not in str(gone)
+
+
+def test_no_documents_in_groups() -> None:
+    nothing = pa.table(
+        {"id": pa.array([], pa.int64()), "text": pa.array([], pa.string()), "of": []}
+    )
+    truth = pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.int64())})
+    found = neardup.dedup(nothing, id="id", within="of").evaluate(truth)
+    assert found["truth"]["other_groups"] == 0

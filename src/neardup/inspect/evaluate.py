@@ -11,6 +11,7 @@ import numpy as np
 
 from neardup.cluster.agreement import Agreement, b_cubed, pair_counts, pairs_between
 from neardup.cluster.methods import connected
+from neardup.errors import InputError
 from neardup.options.option_groups import Reading
 from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
 from neardup.results.results import Results
@@ -60,6 +61,7 @@ def evaluate(  # noqa: PLR0913 - as `DedupRun.evaluate`
             "documents": int(judge.named.sum()),
             "skipped": known.skipped,
             "only_named": only_named,
+            **_apart(results, judge),
         },
     }
     if known.kind == "judged":
@@ -92,6 +94,20 @@ def evaluate(  # noqa: PLR0913 - as `DedupRun.evaluate`
         "by_threshold": {"of": "clusters" if edges is None else "edges", "lines": lines},
         "best": max(scored, key=lambda line: (line["f1"], -line["threshold"]), default=None),
     }
+
+
+def _apart(results: Results, judge: "Judge") -> dict[str, int | None]:
+    """Count true pairs that are not compared, as their groups differ or one has none."""
+    try:
+        groups = results.groups(np.arange(results.documents))
+    except InputError:  # the input is gone
+        return {"other_groups": None}
+    if groups is None:
+        return {}
+    _, labels = np.unique(groups, return_inverse=True)
+    none = np.flatnonzero(groups == 0)
+    labels[none] = len(labels) + none
+    return {"other_groups": judge.pairs - judge.within(labels)}
 
 
 class Judge:

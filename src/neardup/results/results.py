@@ -225,7 +225,9 @@ class Results:
         def read(partition: Partition, rows: np.ndarray, count: int) -> np.ndarray:
             return groups_again(partition, rows, within)
 
-        return np.concatenate([*self.at(ascending).visit(read, threads)])[back]
+        return np.concatenate([np.empty(0, np.uint64), *self.at(ascending).visit(read, threads)])[
+            back
+        ]
 
     def at(self, positions: np.ndarray) -> Selection:
         """Return some documents of the input; ``positions``, int64[], are ascending."""

@@ -15,7 +15,7 @@ _STARS = (
 
 def render(result: dict[str, Any]) -> str:
     if "judged" in result:
-        return labelled(_judged(result["judged"]))
+        return labelled((*_judged(result["judged"]), *_other_groups(result["truth"])))
     blocking, recall = labelled(_blocking(result), 21), result["clusters"]["pairwise"]["recall"]
     if result["edges"] is None and recall is not None and recall < 0.9:
         blocking = f"{_STARS}\n{blocking}"
@@ -40,6 +40,13 @@ def _truth(result: dict[str, Any]) -> Iterator[Row]:
         yield Row("warning", "no two documents are duplicates by it: all that was found is wrong")
     if truth["skipped"]:
         yield Row("skipped", f"{counted(truth['skipped'], 'row')} with ids that the run has not")
+    yield from _other_groups(truth)
+
+
+def _other_groups(truth: dict[str, Any]) -> Iterator[Row]:
+    if number := truth.get("other_groups"):
+        pairs = counted(number, "true pair")
+        yield Row("apart", f"{pairs} not compared: their groups differ, or one has none")
 
 
 def _scores(result: dict[str, Any]) -> str:
