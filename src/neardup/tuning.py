@@ -183,10 +183,15 @@ class Tuning:
 
     #: Bytes of a source below which all partitions are known in no time.
     small_source: int = 64 << 20
+    #: Seconds in which a source is read to choose documents; and documents, at most.
+    looked_seconds: float = 7.0
+    looked_documents: int = 5_000_000
     #: Documents, bytes of text, and partitions that are sampled, at most.
     sampled_documents: int = 20_000
     sampled_text: int = 64 << 20
     sampled_partitions: int = 24
+    #: Documents of one smallest shingle in a sample, at most.
+    sampled_alike: int = 100
     #: Documents that are compared first; and shingles to go through while pairs of more of them are
     #: compared: some ten seconds of one core.
     compared_documents: int = 1000

@@ -173,9 +173,10 @@ def plan(
     spec: Spec | None = None,
     **options: Unpack[CallOptions],
 ) -> Plan:
-    """Estimate what `neardup.dedup` would find, need and take, from some 20,000 documents.
+    """Estimate what `neardup.dedup` would find, need and take, reading for some seconds.
 
-    Nothing is written. Of a source that can be read only once, its beginning is used up.
+    Nothing is written. Documents are chosen by their content over all that was read, so copies may
+    be far apart. Of a source that can be read only once, its beginning is used up.
 
     Args:
         source: As for `neardup.dedup`, as are all settings.

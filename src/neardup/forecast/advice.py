@@ -30,16 +30,24 @@ class Advice:
     value: float  # the number that it is about
 
 
-def advice(outcome: Outcome, texts: pa.LargeStringArray, total: int) -> Iterator[Advice]:
-    """Yield warnings for a run over ``total`` documents, by one over a sample of these texts."""
-    counts, tokens, spec = outcome.answer.counts, outcome.corpus.tokens, outcome.job.spec
-    n, one, documents = spec.shingle.n, spec.shingle.unit_name, len(tokens)
+def advice(
+    outcome: Outcome, texts: pa.LargeStringArray, tokens: np.ndarray, empty: float, total: int
+) -> Iterator[Advice]:
+    """Yield warnings for a run over some documents.
+
+    Args:
+        outcome: Of a run over a sample of them, with these ``texts``.
+        tokens: int32[]: numbers of tokens of many documents; 0 for one that is not compared.
+        empty: Share of those without a token.
+        total: All documents.
+    """
+    counts, spec = outcome.answer.counts, outcome.job.spec
+    n, one, documents = spec.shingle.n, spec.shingle.unit_name, counts["documents"]
     unit, word, items = f"{one}s", one == "word", one == "item"
-    empty = counts["empty"] / documents
     if empty >= _SHORT:
         text = f"{_percent(empty)} of the texts are empty or missing; all of these are kept"
         yield Advice("empty", text, empty)
-    short = counts["short"] / documents
+    short = float(((tokens > 0) & (tokens < n)).mean())
     if short >= _SHORT:
         text = f"{_percent(short)} of the texts have fewer than {n} {unit}, the length of a shingle"
         yield Advice("short", f"{text}; of these only equal ones are found", short)

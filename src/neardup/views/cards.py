@@ -116,7 +116,8 @@ def of_plan(plan: Plan) -> Card:
     """Return the estimates of a plan."""
     rows = [*plan_text.found(plan), *plan_text.taken(plan)]
     rows += [Row("warning", "", one.text) for one in plan.warnings]
-    head = f"{percent(plan.near_duplicates.share)} of the sample are near-duplicates."
+    near = plan_text.range_of(plan.near_duplicates)
+    head = f"{near} of the documents with different words are near-duplicates."
     return Card(head, rows, chart_of_plan(plan))
 
 

@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 def plan(inputs: tuple[str, ...], json_: bool, **options: Any) -> None:
     """Estimate duplicates, memory and disk before running.
 
-    A sample of up to 20,000 documents from all over INPUT is read. The plan shows how many
-    documents there are, how long they are, and how many are duplicates of each other; the bands
-    that dedup will choose; memory and disk; and warnings about settings that do not suit the texts.
+    INPUT is read for seven seconds, and documents are chosen by their content, with all that are
+    like them, wherever these are. The plan shows which part was read, how many documents there
+    are, how long they are, and how many are duplicates of each other; the bands that dedup will
+    choose; memory and disk; and warnings about settings that do not suit the texts.
 
     With --check, the files and lines that dedup would refuse are listed, up to 1,000 of them, and
     the exit code is 1 if there are any. Ids are not compared with each other.

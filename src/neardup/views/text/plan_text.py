@@ -12,10 +12,10 @@ from neardup.views.text.summary_text import NO_DOCUMENTS
 from neardup.views.view import Row
 
 _WIDTH = 96
-_SAMPLES = {
-    "all": "all of them",
-    "spread": "from all over the input",
-    "head": "from the beginning of the input",
+_READ = {
+    "all": "of the input",
+    "spread": "of the input, parts from all over it",
+    "head": "of the input, from its beginning",
 }
 
 
@@ -29,15 +29,18 @@ def found(plan: Plan) -> Iterator[Row]:
     about = "" if plan.exact else "at least about " if plan.sample == "head" else "about "
     tokens = {name: short(value) for name, value in plan.tokens.items()}
     yield Row("documents", f"{about}{plan.documents:,}", f"of {size(plan.text)} of text")
-    yield Row("sample", f"{plan.sampled:,}", f"documents, {_SAMPLES[plan.sample]}")
+    yield Row("read", "all" if plan.exact else percent(plan.read), _READ[plan.sample])
+    chosen = "all of them" if plan.sampled == plan.documents else "chosen by their content"
+    yield Row("sample", f"{plan.sampled:,}", f"documents were compared, {chosen}")
     most = f"{tokens['low']} to {tokens['high']} in nine of ten"
     yield Row("length", tokens["median"], f"tokens in the median text, {most}")
     none = f"{percent(plan.empty)} none"
     yield Row("short", percent(plan.short), f"have fewer tokens than a shingle, {none}")
-    yield Row("equal", _share(plan, plan.equal_tokens), "have the words of an earlier one")
-    yield Row("near", _share(plan, plan.near_duplicates), "of the others are near-duplicates")
-    shares = _share(plan, plan.compared)
-    yield Row("compared", shares, "share a bucket with one that may be similar")
+    of = "" if plan.sample != "head" else f", in the first {percent(plan.read)} of the input only"
+    yield Row("equal", range_of(plan.equal_tokens), f"have the words of an earlier one{of}")
+    yield Row("near", range_of(plan.near_duplicates), f"of the others are near-duplicates{of}")
+    bucket = f"of these share a bucket with one that may be similar{of}"
+    yield Row("compared", range_of(plan.compared), bucket)
     if not plan.documents:
         yield Row("note", "", NO_DOCUMENTS)
     number, bands = "", "none: an exact join of all pairs"
@@ -59,12 +62,10 @@ def taken(plan: Plan) -> Iterator[Row]:
         yield Row("refused", "", "the memory is below the minimum: allow more, or split the input")
 
 
-def _share(plan: Plan, share: Share) -> str:
-    """Return a share of all documents; originals that are not in the sample were not seen."""
-    if plan.sampled >= plan.documents:
-        return percent(share.share)
-    high = min(1.0, share.high * plan.documents / plan.sampled)
-    return f"{percent(share.low)} to {percent(high)}"
+def range_of(share: Share) -> str:
+    """Return the range of a share in words."""
+    low, high = percent(share.low), percent(share.high)
+    return low if low == high else f"{low} to {high}"
 
 
 def render_passages(plan: PassagePlan) -> str:
