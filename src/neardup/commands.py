@@ -57,6 +57,11 @@ NOT_TAKEN = (
         "dedup and passages find it, and write it for `stop_passages`",
     ),
     (
+        "ttl expire expires",
+        "index, stream, link",
+        "nothing expires: remove the ids that your data has before a date with index remove",
+    ),
+    (
         "encoding escape skip_bad delimiter sheet header_row encoding_errors skip_large",
         "spark",
         "Spark reads the files",

@@ -76,6 +76,7 @@ FORMATS = {
     "bibtex": FileFormat((".bib",), _ENTRIES, text=_OF_CITATIONS),
     "endnote": FileFormat((".xml",), _ENTRIES, text=_OF_CITATIONS),
     "vcard": FileFormat((".vcf",), _ENTRIES),
+    "xlsx": FileFormat((".xlsx",), packed=True),
 }
 #: Options of reading that are for files of some formats.
 _CSV, _SHEETS = ("csv", "tsv"), ("excel",)
@@ -89,5 +90,8 @@ APPLIES_TO = {
 #: Names of those that are read, and of those that a corpus can be converted to.
 READ = tuple(name for name, of in FORMATS.items() if of.reader)
 WRITTEN = tuple(name for name, of in FORMATS.items() if of.codecs)
+#: And of those that merged records can have; those of which no value can be replaced.
+MERGED_AS = (*WRITTEN, "ris", "bibtex", "xlsx")
+FIXED = ("endnote", "vcard")
 #: All codecs, each once.
 CODECS = tuple(dict.fromkeys(chain.from_iterable(of.codecs for of in FORMATS.values())))

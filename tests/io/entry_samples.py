@@ -53,9 +53,23 @@ RIS_COLUMNS = [
         "abstract": "First abstract.",
         "keywords": "one; two",
         "url": "https://doi.org/10.1000/ABC",
+        "other_fields": '{"PY": ["1999/03//Spring"], "XX": ["kept as it is"]}',
     },
-    {"type": "CHAP", "title": "Second", "abstract": "Its abstract.", "pmid": "123456"},
-    {"id": "7654321", "type": "BOOK", "title": "Third", "doi": "10.1002/x", "pmid": "7654321"},
+    {
+        "type": "CHAP",
+        "title": "Second",
+        "abstract": "Its abstract.",
+        "pmid": "123456",
+        "other_fields": '{"N1": ["PMID: 123456"]}',
+    },
+    {
+        "id": "7654321",
+        "type": "BOOK",
+        "title": "Third",
+        "doi": "10.1002/x",
+        "pmid": "7654321",
+        "other_fields": '{"DB": ["PubMed"]}',
+    },
 ]
 
 #: Two authors, lines that go on, a translated title; the last one without a blank line before it.
@@ -105,9 +119,12 @@ NBIB_COLUMNS = [
         "abstract": "BACKGROUND: First abstract.",
         "keywords": "Humans; memory",
         "pmid": "12345678",
+        "other_fields": (
+            '{"OWN": ["NLM"], "DP": ["2001 Mar-Apr"], "AU": ["Smith J", "Doe J"], "TA": ["J"]}'
+        ),
     },
     {"id": "2", "title": "[A book.]", "author": "Solo A", "pmid": "2"},
-    {"id": "3", "title": "Third", "pmid": "3"},
+    {"id": "3", "title": "Third", "pmid": "3", "other_fields": '{"ZZZ": ["unknown"]}'},
 ]
 #: Braces and accents, names, strings, comments, a repeated key and a repeated field.
 BIBTEX = r"""% exported by hand
@@ -148,8 +165,16 @@ BIBTEX_COLUMNS = [
         "doi": "10.1000/abc",
         "abstract": 'An a@b.c address, and "quotes" = 1.',
         "keywords": "one; two",
+        "other_fields": '{"unknown": ["kept"]}',
     },
-    {"id": "mueller99", "type": "misc", "title": "Same key", "year": "2001", "pmid": "5"},
+    {
+        "id": "mueller99",
+        "type": "misc",
+        "title": "Same key",
+        "year": "2001",
+        "pmid": "5",
+        "other_fields": '{"title": ["twice"], "date": ["2001-02-03"]}',
+    },
     {"id": "c", "type": "misc"},
     {
         "id": "d",
@@ -196,6 +221,11 @@ ENDNOTE_COLUMNS = [
         "keywords": "one; two",
         "pmid": "12345678",
         "url": "http://x.y",
+        "other_fields": (
+            '{"database": ["My.enl"], "foreign-keys/key": ["7"], '
+            '"titles/secondary-title": ["J"], "dates/pub-dates/date": ["Mar"], '
+            '"custom9": ["kept"]}'
+        ),
     },
     {"title": "One piece"},
     {"title": "Plain"},
@@ -246,8 +276,9 @@ VCARD_COLUMNS = [
         "country": "USA",
         "birthday": "1980-02-01",
         "note": "long note next",
+        "other_fields": '{"N": ["Doe;Jane;Q.;Dr.;"], "ORG": ["Clinic\\\\, West;Ward 2"]}',
     },
-    {"name": "Solo"},
+    {"name": "Solo", "other_fields": '{"X-KEPT": ["as it is"]}'},
 ]
 
 #: Of each format a file, and its columns that are not null.

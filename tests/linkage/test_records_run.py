@@ -93,10 +93,11 @@ def test_saved_and_evaluated_from_the_folder(
     out = tmp_path / "out"
     assert linked.save(out).path == out
     assert {path.name for path in out.iterdir()} == {
-        *("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.parquet", "run.json")
+        *("pairs.parquet", "candidates.parquet", "clusters.parquet", "records.parquet", "run.json"),
+        *("merged", "merges.parquet"),
     }
     assert stat.S_IMODE(out.stat().st_mode) == 0o700
-    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in out.iterdir())
+    assert all(stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 for path in out.iterdir())
     assert pq.read_table(out / "pairs.parquet").num_rows == linked.pairs.num_rows
     assert neardup.LinkRun.open(out).evaluate(people[1]) == linked.evaluate(people[1])
     with pytest.raises(neardup.NeardupError, match="exists"):

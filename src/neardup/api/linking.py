@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, Unpack, cast
 
 from neardup.api.finished.link_runs import Blocks, LinkRun
@@ -20,6 +20,8 @@ from neardup.linkage.columns.field_columns import ColumnMap
 from neardup.linkage.columns.presets import preset_fields
 from neardup.linkage.fields import PRESETS, Field, LinkSpec, fields_of, names_of
 from neardup.linkage.link_steps import Linked, block, block_records, decide, opened, read
+from neardup.linkage.merging.merge_spec import MergeSpec, combined_of
+from neardup.linkage.merging.merged_corpus import check_merge
 from neardup.linkage.outputs.label_files import read_labels
 from neardup.linkage.outputs.link_files import BlocksFile
 from neardup.linkage.outputs.link_made import LINK, made_of
@@ -61,7 +63,7 @@ _IN_INDEX = (Field("fields of the index"),)
 
 
 @expanded
-@of_specs(LinkSpec)
+@of_specs(LinkSpec, MergeSpec)
 def link(
     *inputs: object,
     fields: Fields | None = None,
@@ -79,6 +81,11 @@ def link(
     must_agree: str | Iterable[str] = (),
     tagged: bool = False,
     seed: int = 0,
+    merged: bool = True,
+    keep: str = "most-complete",
+    fill: bool = False,
+    combine: str | Iterable[str] = (),
+    format: str | None = None,
     **options: Unpack[LinkOptions],
 ) -> LinkRun:
     """Find the records that are one, within a file, or across any number of files.
@@ -108,6 +115,8 @@ def link(
         labels: Pairs that are known: a file, a table, or a list of two ids and whether they match.
             Their answers stay, whatever evidence says. From 50 on, of both kinds, the weights are
             fitted to them.
+        merged: Write the merged records, one for each cluster, to the folder ``merged/`` of
+            ``out``, and the table ``merges``; see `LinkRun.merged`.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Candidates that do
             not fit go to temporary files. Where it does not suffice for the records, the linkage is
             refused before they are compared. Half of the free memory by default.
@@ -159,6 +168,12 @@ def link(
             f"ids are private, and those of the field {reading.id!r}, which a page shows",
             "link the records with other ids, or by positions",
         )
+    merge = MergeSpec(keep, fill, combined_of(combine), format)
+    if merge != MergeSpec() and (against is not None or not merged):
+        raise SpecError(
+            "there are no merged records that settings could be of",
+            "leave out `keep`, `fill`, `combine` and `format`; an index has no complete records",
+        )
     if against is not None and (labels is not None or spec != LinkSpec(_IN_INDEX)):
         raise SpecError(
             "with `against`, records are linked with the settings of the index",
@@ -169,7 +184,7 @@ def link(
     made: list[_LinkSteps] = []
 
     def steps(state: RunState | None) -> Steps:
-        found = _LinkSteps(given, spec, resources, labels, against)
+        found = _LinkSteps(given, spec, resources, labels, against, merge, merged)
         found.open(state)
         made.append(found)
         return found
@@ -204,12 +219,16 @@ class _LinkSteps(Steps):
     resources: Resources
     labels: object
     against: str | os.PathLike[str] | RecordIndex | None
+    merge: MergeSpec
+    merged: bool
     linked: Linked | None = None
 
     def open(self, state: RunState | None) -> None:
         """Open the records, which must have the fields."""
         if self.against is None:
             self.given, self.spec = opened(self.given, self.spec, state)
+            if self.merged:
+                check_merge(self.merge, self.given, self.spec.names)
             return
         from neardup.linkage.incremental.linking_new import opened_for
 
@@ -231,6 +250,7 @@ class _LinkSteps(Steps):
             **self.identity(),
             "link": self.spec.as_dict(),
             "columns": [list(of_file) for of_file in self.given.columns],
+            "merge": self.merge.as_dict() if self.merged else None,
         }
         if isinstance(self.labels, str | os.PathLike):
             found["labels"] = RecordSource((self.labels,)).open().opened[0].inputs
@@ -245,10 +265,13 @@ class _LinkSteps(Steps):
                 memory = self.resources.bytes
                 records = read(self.given, self.spec, pool, memory)
                 known = None if self.labels is None else read_labels(self.labels, records)
-                self.linked = decide(block_records(records, self.spec, pool), pool, known)
+                linked = decide(block_records(records, self.spec, pool), pool, known)
+                self.linked = replace(linked, merge=self.merge if self.merged else None)
             else:
                 self.linked = opened.enter_context(self._linked_new(means.state, pool))
-            with made_of(self.linked) as made:
+            # A folder of the state goes with it, also where the run is killed.
+            folder = None if means.state is None else means.state.scratch_folder("merged-records")
+            with made_of(self.linked, means.state is not None, folder) as made:
                 yield made
 
     @contextmanager

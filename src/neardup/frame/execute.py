@@ -22,7 +22,7 @@ from neardup.io.remote import Url, is_remote, local_target, located
 from neardup.io.writers import write_tables
 from neardup.memory_plan import PrivatePeak
 from neardup.options.how_read import digest_of
-from neardup.output.clean import CLEAN, REMOVED, CleanCorpus
+from neardup.output.clean import CLEAN, MERGED, REMOVED, CleanCorpus
 from neardup.output.publishing import clear_work, local_output
 from neardup.output.record import about_clock
 from neardup.output.resuming import (
@@ -42,7 +42,7 @@ from neardup.values.json_values import JSON
 #: The first step of a run: its command.
 _COMMAND = "command"
 #: Names of the folders in progress, and in the times of stages.
-_STAGES = {CLEAN: "clean corpus", REMOVED: "removed documents"}
+_STAGES = {CLEAN: "clean corpus", REMOVED: "removed documents", MERGED: "merged records"}
 
 
 def execute(request: Request) -> Storage:

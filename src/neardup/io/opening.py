@@ -255,13 +255,21 @@ class FileSource(Source):
         return self._hive[number]
 
     def present(self, file: int, names: Sequence[str]) -> list[str]:
+        first = self._first(file)
+        return [] if first is None else first.present(names)
+
+    def lists(self, file: int) -> list[str]:
+        first = self._first(file)
+        return [] if first is None else first.lists()
+
+    def _first(self, file: int) -> Partition | None:
+        """Return the first records of a file."""
         columns = replace(self._of_format(file), extra=())
 
         def begun(found: SourceFile) -> Partition | None:
             return next(_of(found.format).cut(file, found, columns, _FIRST_BYTES), None)
 
-        first = self._decoded(file, begun)
-        return [] if first is None else first.present(names)
+        return self._decoded(file, begun)
 
     def _decoded(self, number: int, read: Callable[[SourceFile], A]) -> A:
         """Read a file, once more where it has the mark of UTF-16."""

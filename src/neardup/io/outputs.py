@@ -155,7 +155,7 @@ def plan_outputs(
         parts = [start // part_bytes for _, start in starts]
         cuts = [i for i in range(1, len(parts)) if parts[i] != parts[i - 1]]
         for part, (first, end) in enumerate(zip([0, *cuts], [*cuts, len(parts)], strict=True)):
-            name = f"part-{part:05}{_ending(layout)}"
+            name = f"part-{part:05}{ending_of(layout)}"
             outputs.append(OutputFile(name, first, end, layout, converted))
     return outputs
 
@@ -186,7 +186,8 @@ def _layout(
     return replace(layout, schema=schema, header=header)
 
 
-def _ending(layout: Layout) -> str:
+def ending_of(layout: Layout) -> str:
+    """Return the ending of the names of files of a layout."""
     of = FORMATS[layout.format]
     packed = COMPRESSIONS[layout.compression].ending if layout.compression and of.is_text else ""
     return f"{'.txt' if layout.format == 'lines' else of.endings[0]}{packed}"
@@ -199,4 +200,4 @@ def _output_name(name: str, same: bool, layout: Layout) -> str:
         return name
     if path.suffix.lower() in _ENDINGS and len(path.suffixes) > 1:
         path = path.with_suffix("")
-    return path.with_suffix("").as_posix() + _ending(layout)
+    return path.with_suffix("").as_posix() + ending_of(layout)

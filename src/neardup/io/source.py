@@ -279,6 +279,16 @@ class Partition(ABC):
         there = set(self.schema().names)
         return [name for name in names if name in there]
 
+    def lists(self) -> list[str]:
+        """Return the columns that have lists."""
+        return lists_of(self.schema())
+
+
+def lists_of(schema: pa.Schema) -> list[str]:
+    """Return the columns of a schema that have lists."""
+    tests = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
+    return [field.name for field in schema if any(test(field.type) for test in tests)]
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -320,6 +330,10 @@ class Source(ABC):
     def present(self, file: int, names: Sequence[str]) -> list[str]:
         """Return those names that are columns of the first records of a file."""
         return []
+
+    def lists(self, file: int) -> list[str]:
+        """Return the columns that have lists in the first records of a file, or in a frame."""
+        return lists_of(self.layout(file).schema or pa.schema([]))
 
     def schema(self) -> pa.Schema | None:
         """The columns of the frame or of the first file; None for JSON lines and pipes."""

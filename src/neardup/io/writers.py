@@ -2,7 +2,8 @@
 
 import io
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from itertools import chain
 from pathlib import Path
@@ -10,15 +11,20 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
+from neardup.errors import DependencyError, FormatError
+from neardup.file_formats import FORMATS
 from neardup.files.direct_files import DirectFile
 from neardup.files.private_files import open_private, sync_folder, system_errors
-from neardup.io.formats.json_text import conform, json_rows
+from neardup.io.formats.json_text import conform, joined_list, json_rows
 from neardup.io.source import Layout, Records, TextFiles
 from neardup.io.streams import view_of
 from neardup.io.unpacking.decompressed import compressed
 from neardup.threads import in_threads
 
 _GROUP_BYTES = 32 << 20  # of a row group or record batch, about
+#: Of Excel: rows of a sheet, characters of a cell, and characters that no cell has.
+_SHEET_ROWS, _CELL_SIZE = 1 << 20, 32767
+_NO_CELL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _TOGETHER, _SYNCERS = 256, 16  # texts that are waited for at a time, and threads that do so
 
 
@@ -102,11 +108,16 @@ class _LineWriter(RecordWriter):
         if isinstance(records, pa.Table):
             if layout.format == "jsonl":
                 data, ends = json_rows(records, "{", "}\n")
+            elif FORMATS[layout.format].has_entries:
+                from neardup.io.formats.entries.entry_partitions import entry_rows
+
+                return self._packed(entry_rows(records, layout.format))
             else:
                 from neardup.io.formats.csv_tables import DELIMITERS, csv_rows
 
                 records = conform(records, layout.schema or records.schema, "the input")
-                data, ends = csv_rows(records, DELIMITERS[layout.format], "", "\n")
+                delimiter = layout.delimiter or DELIMITERS[layout.format]
+                data, ends = csv_rows(records, delimiter, "", "\n", layout.escape)
             records = view_of(data, 0, int(ends[-1]))
         return self._packed(cast(memoryview, records))
 
@@ -173,6 +184,55 @@ class _TableWriter(RecordWriter):
         super()._end()
 
 
+class _SheetWriter(RecordWriter):
+    """A sheet of Excel, all of whose cells are texts; one that does not fit is refused."""
+
+    def _opened(self) -> Any:
+        try:
+            from openpyxl import Workbook
+        except ImportError as error:
+            hint = "pip install 'neardup[office]'"
+            raise DependencyError("a sheet of Excel needs neardup[office]", hint) from error
+        self._book, self._rows = Workbook(write_only=True), 0
+        sheet = self._book.create_sheet("records")
+        self._add(sheet, [] if self._layout.schema is None else self._layout.schema.names)
+        return sheet
+
+    def prepare(self, records: Records) -> object:
+        schema = self._layout.schema or pa.schema([])
+        table = conform(cast(pa.Table, records), schema, "the input")
+        rows = [[_cell(value) for value in row.values()] for row in table.to_pylist()]
+        for row in rows:
+            for name, value in zip(table.column_names, row, strict=True):
+                if len(value) > _CELL_SIZE or _NO_CELL.search(value):
+                    what = f"a value of column {name!r} does not fit into a cell of Excel"
+                    raise FormatError(what, "write the records in another format, such as csv")
+        return rows
+
+    def _append(self, prepared: Any) -> None:
+        for row in prepared:
+            self._add(self._sink, row)
+
+    def _add(self, sheet: Any, row: Sequence[str]) -> None:
+        from openpyxl.cell import WriteOnlyCell
+
+        self._rows += 1
+        if self._rows > _SHEET_ROWS:
+            what = f"more than {_SHEET_ROWS - 1:,} records do not fit into a sheet of Excel"
+            raise FormatError(what, "write them in another format, such as csv")
+        cells = [WriteOnlyCell(sheet, value) if value else None for value in row]
+        for cell in filter(None, cells):
+            cell.data_type = "s"  # a text may begin like a formula
+        sheet.append(cells)
+
+    def _end(self) -> None:
+        self._book.save(self._file)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else joined_list(value)
+
+
 class _TextWriter(RecordWriter):
     """Writes each text to a file below a folder.
 
@@ -231,7 +291,12 @@ def _sync_text(written: tuple[Path, IO[bytes]]) -> None:
         os.fsync(file.fileno())
 
 
-_WRITERS = {"parquet": _TableWriter, "arrow": _TableWriter, "text": _TextWriter}
+_WRITERS = {
+    "parquet": _TableWriter,
+    "arrow": _TableWriter,
+    "text": _TextWriter,
+    "xlsx": _SheetWriter,
+}
 
 
 def open_writer(path: Path | None, layout: Layout) -> RecordWriter:

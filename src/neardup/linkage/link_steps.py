@@ -37,6 +37,7 @@ from neardup.linkage.field_notes import (
 )
 from neardup.linkage.field_similarity import compare
 from neardup.linkage.fields import LinkSpec
+from neardup.linkage.merging.merge_spec import MergeSpec
 from neardup.linkage.placeholders import find_placeholders, without_placeholders
 from neardup.linkage.record_files import Records, RecordSource, read_records
 from neardup.linkage.two_kinds import two_kinds
@@ -98,6 +99,7 @@ class Linked:
         clusters: int64[records]: the number of each one's cluster: that of its lowest record.
         sizes: int64[records]: records of that cluster.
         notes: Remarks on the decision, a sentence each.
+        merge: How the records of a cluster become one; None where they do not.
     """
 
     blocked: Blocked
@@ -106,6 +108,13 @@ class Linked:
     clusters: np.ndarray
     sizes: np.ndarray
     notes: tuple[str, ...]
+    merge: MergeSpec | None = None
+
+    @property
+    def can_merge(self) -> bool:
+        """Whether the inputs have all records of the clusters, and can be read again."""
+        is_complete = bool(self.blocked.records.opened) and self.blocked.against is None
+        return is_complete and self.merge is not None
 
 
 def opened(
@@ -279,7 +288,7 @@ def decide_again(linked: Linked, decide_at: float) -> Linked:
             "clusters of an index have one `decide_at`", "make an index with another one"
         )
     spec = replace(blocked.spec, decide_at=decide_at)
-    return grouped(replace(blocked, spec=spec), linked.decision)
+    return replace(grouped(replace(blocked, spec=spec), linked.decision), merge=linked.merge)
 
 
 def grouped(blocked: Blocked, decision: MatchDecision) -> Linked:

@@ -73,6 +73,7 @@ class Records:
         notes: Remarks from reading the files, a sentence each.
         placeholders: Numbers of fields and hashes of values that are taken for missing ones.
         read: Columns that the fields are in each file; empty where it has none.
+        opened: The sources, to be read again; none of records of an index, or of a folder.
     """
 
     names: tuple[str, ...]
@@ -87,6 +88,7 @@ class Records:
     notes: tuple[str, ...] = ()
     placeholders: tuple[tuple[int, int], ...] = ()
     read: tuple[tuple[str, ...], ...] = ()
+    opened: tuple[OpenInput, ...] = ()
 
     def __len__(self) -> int:
         return sum(self.sizes)
@@ -227,6 +229,7 @@ def read_records(
         Skipped.total(skipped),
         tuple(notes),
         read=given.columns,
+        opened=given.opened,
     )
 
 

@@ -18,8 +18,9 @@ from neardup.io.writers import open_writer
 from neardup.state.run_state import RunState
 from neardup.threads import Pool, in_threads
 
-#: The folders of kept and of removed documents, and the steps of the run state with their files.
-CLEAN, REMOVED = "clean", "removed"
+#: The folders of kept and of removed documents, and of merged records, and the steps of the run
+#: state with their files.
+CLEAN, REMOVED, MERGED = "clean", "removed", "merged"
 #: Size and time of a file.
 Stamp: TypeAlias = "list[int] | None"
 
@@ -118,8 +119,9 @@ class CleanCorpus:
             # Several files are written at once: batches that wait for all of them are bounded.
             most = 1 + -(-self.pool.threads // self._together)
             numbers, source = range(output.first, output.end), self.reader.source
-            one = numbers and len(source.files) > 1 and source.rereadable
-            file = self.begins[output.first][0] if one and source.format != "text" else None
+            of = {file for file, _ in self.begins[output.first : output.end]}
+            one = len(of) == 1 and len(source.files) > 1 and source.rereadable
+            file = of.pop() if one and source.format != "text" else None
             for prepared in self.pool.ordered(prepare, self._selected(numbers, file), most):
                 writer.write(prepared)
 

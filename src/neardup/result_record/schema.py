@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     PassageSettings: TypeAlias = Any
     CutSettings: TypeAlias = Any
     LinkSettings: TypeAlias = Any
+    MergeSettings: TypeAlias = Any
 else:
     _PASSAGES = "neardup.copied_passages.passage_spec"
     Shingle, SpecMembers = members_of(ShingleSpec), members_of(Spec)
     PassageSettings = members_of(imported(f"{_PASSAGES}:PassageSpec"), by=str | None)
     CutSettings = members_of(imported(f"{_PASSAGES}:CutSpec"))
     # A record has the value that the default was.
+    MergeSettings = members_of(imported("neardup.linkage.merging.merge_spec:MergeSpec"))
     LinkSettings = members_of(imported("neardup.linkage.fields:LinkSpec"), block_at=float)
 
 
@@ -640,6 +642,7 @@ class LinkRecord(Record):
     columns: list[list[str]]
     id: str | None
     placeholders: list[tuple[Count, str]]
+    merge: MergeSettings | None
     private_ids: bool
     id_types: list[str]
 
@@ -660,4 +663,5 @@ class LinkRecord(Record):
         for view in self.model.views:
             agree("model.views", fields <= len(view.m) <= fields + 1, "spec.fields")
         names = ("pairs", "candidates", "clusters", "records")
-        self.require_tables(dict.fromkeys(names, True), "command")
+        tables = dict.fromkeys(names, True) | {"merges": self.merge is not None}
+        self.require_tables(tables, "command")

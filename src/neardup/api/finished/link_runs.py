@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Unpack
 
+import numpy as np
 import pyarrow as pa
 
 from neardup.deduplication.clock import Clock
@@ -17,6 +18,7 @@ from neardup.errors import InputError, SpecError, UnknownIdError, hint_instead
 from neardup.frame.command import Request
 from neardup.frame.execute import execute
 from neardup.frame.run import Run
+from neardup.frame.storage import FolderStorage
 from neardup.io.remote import local_target
 from neardup.linkage.decision.threshold import Threshold
 from neardup.linkage.link_steps import Blocked, Linked, decide_again
@@ -25,13 +27,18 @@ from neardup.linkage.outputs.link_made import LINK, saving
 from neardup.linkage.outputs.link_summary import blocks_of
 from neardup.linkage.outputs.link_tables import NAMES
 from neardup.options.arguments import expanded
+from neardup.options.input_tables import open_table, read_counted
 from neardup.options.option_groups import FileOptions, PageFormOptions, Writing
+from neardup.output.clean import MERGED
+from neardup.spec import check_integer
 from neardup.state.about_work import about_work
+from neardup.threads import Pool
 
 if TYPE_CHECKING:
     import pandas
 
     from neardup.api.indexes.record_index import RecordIndex
+    from neardup.linkage.merging.merged_corpus import MergedCorpus
 
 _TRUTH_HINT = "give the truth as a table with two columns of ids, or a list of pairs of ids"
 
@@ -141,19 +148,21 @@ class Blocks:
 
 
 #: A table of a linkage.
-LinkTable: TypeAlias = Literal["pairs", "candidates", "clusters", "weights", "pairs_with_records"]
+LinkTable: TypeAlias = Literal[
+    "pairs", "candidates", "clusters", "weights", "pairs_with_records", "merges"
+]
 
 
 class LinkRun(Run[LinkTable]):
     """Result of `neardup.link`, in memory or in its folder."""
 
     commands = (LINK.name,)
-    tables: ClassVar[Mapping[str, str]] = dict.fromkeys(tables.MADE, "")
+    tables: ClassVar[Mapping[str, str]] = dict.fromkeys((*tables.MADE, "merges"), "")
 
     @classmethod
     def _of(cls, linked: Linked) -> LinkRun:
         """Return the result of a linkage in memory."""
-        steps = saving(linked, about_work({}, {}))
+        steps = saving(linked, about_work({}, {}), writes=False)
         return cls(execute(Request(LINK, [], Writing(), Clock(), lambda _: steps)))
 
     @cached_property
@@ -167,7 +176,11 @@ class LinkRun(Run[LinkTable]):
         return found
 
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        if self._storage.made is None and self._storage.has(name):
+        if name == "merges" and not self._storage.has(name):
+            found: pa.Table
+            with Pool() as pool:
+                found = pa.concat_tables(self._merged_corpus(pool).merging.table())
+        elif name == "merges" or (self._storage.made is None and self._storage.has(name)):
             found = self._storage.table(name)
             found = found.drop_columns([one for one in tables.STORED if one in found.column_names])
         else:
@@ -209,6 +222,43 @@ class LinkRun(Run[LinkTable]):
         return self._table("clusters")
 
     @property
+    def merges(self) -> pa.Table:
+        """A row for each value of a merged record, and for each record that it is from.
+
+        Columns: ``cluster`` int64; ``source`` and ``id`` of the record that stays; ``field``;
+        ``value``, large_string; ``from_source`` and ``from_id``.
+        """
+        return self._table("merges")
+
+    def merged(self) -> pa.Table:
+        """Return the merged records: one for each cluster, with all columns of the inputs.
+
+        The column ``merged_from`` has the ids of the records of which one was made.
+
+        Raises:
+            InputError: The inputs have changed, or can't be read again.
+            SpecError: There are none: the linkage was against an index, or its folder has none.
+        """
+        if self._storage.made is None and self._storage.has(MERGED):
+            assert isinstance(self._storage, FolderStorage)
+            folder = self._storage.location / MERGED
+            return read_counted(open_table(folder), str(folder)).table
+        with Pool() as pool:
+            return self._merged_corpus(pool).table()
+
+    def _merged_corpus(self, pool: Pool) -> MergedCorpus:
+        from neardup.linkage.merging.merged_corpus import merged_corpus
+
+        made = self._storage.made
+        if made is None or not made.can_merge:
+            raise SpecError(
+                f"{self._storage.name} has no merged records, and no inputs that are read again",
+                "link the records again, without `against`, and with `merged`",
+            )
+        found: MergedCorpus = merged_corpus(made, pool)
+        return found
+
+    @property
     def blocks(self) -> Blocks:
         """The candidates, with the recall that they have."""
         return Blocks(self._linked.blocked)
@@ -235,6 +285,26 @@ class LinkRun(Run[LinkTable]):
         and ``FIELD_b``, strings.
         """
         return self._table("pairs_with_records")
+
+    def doubtful(self, *, limit: int = 100) -> pa.Table:
+        """Return the candidates that are worth a mark: those nearest to `decide_at` first.
+
+        Those that are marked already, or must agree and do not, are left out.
+
+        Args:
+            limit: Candidates at most.
+
+        Returns:
+            Columns as those of `pairs_with_records`. With a column ``duplicate``, true or false, it
+            is for ``labels``.
+
+        Raises:
+            SpecError: ``limit`` is below 1, or the linkage was against an index.
+        """
+        check_integer("`limit`", limit, 1, 1 << 31)
+        margin = np.abs(self._linked.decision.margin(self.decide_at))
+        order = np.argsort(margin, kind="stable")[:limit]
+        return tables.pairs_with_records(self._linked, order[np.isfinite(margin[order])])
 
     def weights(self) -> pa.Table:
         """Return what agreements count: a row for each view, field and class of similarity.

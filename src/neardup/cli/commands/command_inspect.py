@@ -74,10 +74,24 @@ def explain(
 @o.grouped("neardup pairs out --texts -o pairs.csv")
 @o.run_argument
 @o.of_output("--texts", help="Add both texts, which are read from the input again.")
+@o.of_output(
+    "--doubtful",
+    help="Of a linkage: the candidates that are worth a mark, the most doubtful first, with the "
+    "values of both records.",
+)
+@o.of_output("--limit N", type=click.IntRange(1), default=100, help="Rows of --doubtful.")
 @o.file_option("-o", "--output", "out", what="File to make. [default: standard output]")
 @o.of_output("--overwrite", help="Replace FILE if it exists.")
 @o.quiet_option
-def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool) -> None:
+def pairs(
+    run: Path,
+    texts: bool,
+    doubtful: bool,
+    limit: int,
+    out: Path | None,
+    overwrite: bool,
+    quiet: bool,
+) -> None:
     """Write pairs as CSV, for a spreadsheet: id_a, id_b, similarity, and both texts.
 
     RUN is the output folder of neardup dedup. The pairs are the edges if these were listed (--pairs
@@ -85,17 +99,25 @@ def pairs(run: Path, texts: bool, out: Path | None, overwrite: bool, quiet: bool
     --against, in_old is true where id_a is of the old corpus, whose texts are read again too, where
     they can be; with --old-only, the pairs are the matches. A text or an id that begins like a
     formula of a spreadsheet gets an apostrophe before it.
+
+    With --doubtful, RUN is the output folder of neardup link. With a column duplicate, true or
+    false, the file is for --labels.
     """
     from neardup.files.private_files import replacing
     from neardup.output.outfile import check_file
     from neardup.views.spreadsheet import csv_rows
 
     found = open_run(run, "pairs")
-    found.require("pairs")
-    results = found._results
-    if out is not None:
-        check_file(out, results.inputs, overwrite, results.read_from)
-    rows = csv_rows(found._pairs(texts, _note))
+    found.require("doubtful" if doubtful else "pairs")
+    if doubtful:
+        if out is not None:
+            check_file(out, [], overwrite)
+        rows = csv_rows([found.doubtful(limit=limit)])
+    else:
+        results = found._results
+        if out is not None:
+            check_file(out, results.inputs, overwrite, results.read_from)
+        rows = csv_rows(found._pairs(texts, _note))
     if out is None:
         for lines in rows:
             click.echo(lines, nl=False)

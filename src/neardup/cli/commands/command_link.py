@@ -12,6 +12,7 @@ from neardup.cli import command_options as o
 from neardup.cli.showing import show_events
 from neardup.errors import OutputError, SpecError
 from neardup.linkage.fields import LinkSpec
+from neardup.linkage.merging.merge_spec import MergeSpec
 from neardup.options.option_groups import Reading, Writing
 
 if TYPE_CHECKING:
@@ -70,6 +71,16 @@ _files_options = o.all_of(
 @o.out_option
 @o.shared(Writing, "overwrite", "resume", "work")
 @o.of_output(
+    "--no-merged",
+    "merged",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    show_default=False,
+    help="Write no merged records.",
+)
+@o.shared(MergeSpec, group=o.OUTPUT)
+@o.of_output(
     "--index FOLDER",
     type=o.LOCAL_TARGET,
     help="Make an index of the records too, for --against.",
@@ -84,8 +95,9 @@ def link(
 ) -> None:
     """Find the records that are one, within a file or across any number of files.
 
-    OUT gets pairs.parquet, candidates.parquet, clusters.parquet and run.json. neardup evaluate
-    compares it with known pairs.
+    OUT gets the merged records in merged/, one for each cluster, and pairs.parquet,
+    candidates.parquet, clusters.parquet, merges.parquet and run.json. neardup evaluate compares it
+    with known pairs.
     """
     from neardup.output.outfile import check_file
     from neardup.state.run_state import RUN_FOLDER, RunState

@@ -4,7 +4,7 @@ import copy
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -56,6 +56,12 @@ KINDS = {kernels.BOOLEAN: "a boolean", kernels.ARRAY: "an array", kernels.OBJECT
 
 #: The start and the end of a record that can't be read, and why.
 Bad: TypeAlias = "tuple[int, int, str | Callable[[], str]]"
+
+
+def concatenated_bytes(values: Sequence[bytes]) -> Joined:
+    """Return values as one array, with their ends."""
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int64)
+    return np.frombuffer(b"".join((*values, bytes(PAD))), np.uint8), ends
 
 
 class Fields(NamedTuple):
@@ -169,6 +175,42 @@ class BytePartition(Partition):
         size = int((bounds[:, 2] - bounds[:, 0]).sum(dtype=np.int64)) + len(extra)
         out = np.empty(size + 1 + PAD, np.uint8)
         return view_of(out, 0, kernels.copy_records(raw.data, bounds, extra, ends, out))
+
+    def patched(
+        self,
+        rows: Rows,
+        count: int,
+        patches: Mapping[int, Mapping[str, Any]],
+        rest: bytes,
+        renamed: Mapping[str, str],
+    ) -> memoryview:
+        """Return what `records` does, with other values in some of the records.
+
+        Args:
+            rows: Of the records that are returned; None for all.
+            count: Records that there were, see `bounds`.
+            patches: By numbers among these: values that replace those of their columns, or are put
+                in.
+            rest: Put into the other records.
+            renamed: New names of columns, by those that these records have.
+        """
+        raw = self.raw()
+        bounds = self.bounds(raw, rows, count).copy()
+        inserted = [rest] * len(bounds)
+        for number, values in patches.items():
+            start, _, end = bounds[number].tolist()
+            inserted[number] = self.changed(raw.data[start:end].tobytes(), values, renamed)
+            bounds[number] = start
+        extra, ends = concatenated_bytes(inserted)
+        size = int((bounds[:, 2] - bounds[:, 0]).sum(dtype=np.int64)) + len(extra)
+        out = np.empty(size + 1 + PAD, np.uint8)
+        return view_of(out, 0, kernels.copy_records(raw.data, bounds, extra, ends, out))
+
+    def changed(
+        self, record: bytes, values: Mapping[str, Any], renamed: Mapping[str, str]
+    ) -> bytes:
+        """Return the bytes of a record, with its line end, that has other values, and names."""
+        raise NotImplementedError
 
     def table(self, rows: Rows, count: int, added: Added = None, cached: Cached = None) -> pa.Table:
         raw = self.raw()

@@ -14,7 +14,7 @@ from neardup.arrays import PAD
 from neardup.errors import ColumnError, FormatError, spelled
 from neardup.io.columns import Column, check_schema, shown, string_scalar, strings_schema
 from neardup.io.formats.byte_partitions import Bad, BytePartition, Fields
-from neardup.io.formats.json_text import Joined, concatenated, joined_rows, json_texts
+from neardup.io.formats.json_text import Joined, concatenated, joined_list, joined_rows, json_texts
 from neardup.io.formats.large_records import RecordLimit, too_large
 from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Extent, Raw, cut_stream, line_of
@@ -131,6 +131,23 @@ class CsvPartition(BytePartition):
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
         delimiter = _delimiter(self._file)
         return csv_rows(added, delimiter, delimiter, "", self._file.escape)
+
+    def changed(
+        self, record: bytes, values: Mapping[str, Any], renamed: Mapping[str, str]
+    ) -> bytes:
+        delimiter, escape, out = _delimiter(self._file), self._file.escape, io.StringIO()
+        text = io.StringIO(record.decode(errors="surrogateescape"), newline="")
+        how: Any = {"delimiter": delimiter}
+        cells = next(csv.reader(text, escapechar=escape or None, strict=True, **how))
+        names = [renamed.get(name, name) for name in self._header.names]
+        cells = [values.get(name, cell) for name, cell in zip(names, cells, strict=True)]
+        more = [joined_list(value) for name, value in values.items() if name not in names]
+        if escape:
+            cells = [cell.replace(escape, 2 * escape) for cell in cells]
+            how["quoting"] = csv.QUOTE_ALL
+        how["lineterminator"] = "\r\n" if record.endswith(b"\r\n") else "\n"
+        csv.writer(out, **how).writerow([*cells, *more])
+        return out.getvalue().encode(errors="surrogateescape")
 
     def _lossless_column(self, reader: Any, k: int, name: str) -> Column:
         # CSV has no null: an empty field is an empty string.

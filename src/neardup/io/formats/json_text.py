@@ -4,6 +4,7 @@ import base64
 import datetime
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -92,6 +93,27 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
                 "give the column the same type in all records",
             ) from error
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def joined_list(value: Any) -> str:
+    """Return the text of a value, or of several in a list.
+
+    >>> joined_list(["a", "b"])
+    'a; b'
+    """
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def nested(value: Any) -> Any:
+    """Return the list or object that a text spells; any other value as it is.
+
+    >>> nested("[1]"), nested("[a"), nested("1")
+    ([1], '[a', '1')
+    """
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        with suppress(ValueError):
+            return json.loads(value)
+    return value
 
 
 def joined_rows(columns: Sequence[Any], before: Sequence[str], end: str) -> Joined:

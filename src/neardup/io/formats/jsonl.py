@@ -6,7 +6,7 @@ become Arrow arrays. The other columns may have any content.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar, cast
@@ -19,7 +19,7 @@ from neardup.errors import ColumnError, FormatError
 from neardup.io.columns import check_new, missing_path
 from neardup.io.formats.byte_partitions import KEEP_HINT, KINDS, Bad, BytePartition, Fields
 from neardup.io.formats.column_paths import LIST, follow, heads, shape_of_values, splits
-from neardup.io.formats.json_text import Joined, json_rows
+from neardup.io.formats.json_text import Joined, json_rows, nested
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Raw, cut_lines, cut_stream, read_range
@@ -173,6 +173,22 @@ class JsonPartition(BytePartition):
     def present(self, names: Sequence[str]) -> list[str]:
         raw = self.raw()
         return _present(raw, self.bounds(raw), names)
+
+    def lists(self) -> list[str]:
+        raw = self.raw()
+        names = self.names(raw, None)
+        kinds = _find(raw, self.bounds(raw), names)[0].kinds
+        return [name for name, of in zip(names, kinds, strict=True) if (of == ARRAY).any()]
+
+    def changed(
+        self, record: bytes, values: Mapping[str, Any], renamed: Mapping[str, str]
+    ) -> bytes:
+        # Lists and objects are texts in a table.
+        new = {name: nested(value) for name, value in values.items()}
+        there = json.loads(record.decode(errors="surrogateescape"))
+        there = {renamed.get(name, name): value for name, value in there.items()}
+        line = json.dumps({**there, **new}, ensure_ascii=False, separators=(",", ":"))
+        return line.encode(errors="surrogateescape") + b"\n"
 
     def insertions(self, raw: Raw, bounds: np.ndarray, added: pa.Table) -> Joined:
         names = added.column_names

@@ -47,7 +47,7 @@ def maps_of(
         SpecError: A file is none of the sources, a field is not compared, or is mapped twice.
     """
     found: list[dict[str, str]] = [{} for _ in sources]
-    called = _names(sources)
+    called = named_files(sources)
     for files, field, column in _entries(given, called):
         if field not in fields:
             raise SpecError(
@@ -60,7 +60,7 @@ def maps_of(
     return found
 
 
-def _names(sources: Sequence[Any]) -> dict[str, list[int]]:
+def named_files(sources: Sequence[Any]) -> dict[str, list[int]]:
     """Return the sources by their names: a path, a name of a file, a letter."""
     found = dict[str, list[int]]()
     for number, source in enumerate(sources):

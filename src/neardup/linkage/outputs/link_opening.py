@@ -22,6 +22,7 @@ from neardup.linkage.features import make_features
 from neardup.linkage.field_similarity import Pairs, compared_of
 from neardup.linkage.fields import LinkSpec
 from neardup.linkage.link_steps import Blocked, Linked
+from neardup.linkage.merging.merge_spec import MergeSpec
 from neardup.linkage.record_files import Records
 from neardup.memory_plan import available_memory
 from neardup.sketch.bands import Bands
@@ -99,7 +100,8 @@ def _linked(storage: Storage) -> Linked:
     labels, sizes = (numbers(clusters.column(c).combine_chunks()) for c in ("cluster", "size"))
     notes = tuple(record["notes"])
     blocked = Blocked(records, spec, features, candidates, notes)
-    return Linked(blocked, decision, np.flatnonzero(stored.match), labels, sizes, notes)
+    merge = None if record["merge"] is None else MergeSpec.from_dict(record["merge"])
+    return Linked(blocked, decision, np.flatnonzero(stored.match), labels, sizes, notes, merge)
 
 
 class _Stored(NamedTuple):

@@ -169,20 +169,25 @@ def record_table(blocked: Blocked) -> pa.Table:
     return pa.Table.from_arrays(columns, ["source", "id", *values])
 
 
-def pairs_with_records(linked: Linked) -> pa.Table:
-    """Return the pairs that are one record with the values of both, field by field.
+def pairs_with_records(linked: Linked, rows: np.ndarray | None = None) -> pa.Table:
+    """Return the pairs that are one record, or other candidates, with the values of both.
+
+    Args:
+        linked: The linkage.
+        rows: int64[]: which candidates.
 
     Columns: ``id_a``, ``id_b``, ``score``, then ``FIELD_a`` and ``FIELD_b``; for
     a field named ``id``, ``id_field_a`` and ``id_field_b``.
     """
     blocked, found = linked.blocked, linked.blocked.candidates
-    scored = scored_table(linked, linked.pairs).select(["id_a", "id_b", "score"])
+    rows = linked.pairs if rows is None else rows
+    scored = scored_table(linked, rows).select(["id_a", "id_b", "score"])
     columns: dict[str, Any] = {name: scored.column(name) for name in scored.column_names}
     for name, values in zip(blocked.spec.names, blocked.records.columns, strict=True):
         # A field of that name would replace the ids.
         shown = "id_field" if name == "id" else name
         for side, docs in (("a", found.a), ("b", found.b)):
-            columns[f"{shown}_{side}"] = values.take(array_of(docs[linked.pairs]))
+            columns[f"{shown}_{side}"] = values.take(array_of(docs[rows]))
     return pa.Table.from_arrays(list(columns.values()), list(columns))
 
 

@@ -121,8 +121,9 @@ def having_doubt(pairs: int) -> str:
 
 
 def _key(names: Sequence[str], summary: dict[str, Any]) -> str:
-    """Return a key of marks that is equal for the same records and settings."""
-    about = json.dumps([list(names), summary["spec"], summary["counts"]], default=str)
+    """Return a key of marks that is equal for the same records, with any settings."""
+    records = summary["counts"]["records"], summary["counts"]["skipped"]
+    about = json.dumps([list(names), summary["id"], *records], default=str)
     return hashlib.sha256(about.encode()).hexdigest()[:12]
 
 

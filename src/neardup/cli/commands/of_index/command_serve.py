@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from neardup.cli import command_options as o
-from neardup.errors import DependencyError, SpecError
+from neardup.errors import DependencyError, InputError, SpecError
+from neardup.result_record import RECORD_INDEX
 
 _NEEDED = ("httptools", "msgspec", "prometheus_client", "starlette", "uvicorn", "uvloop")
 
@@ -62,6 +63,12 @@ def serve(folder: Path, host: str, port: int, token_file: Path | None, **options
     for name in _NEEDED:
         if importlib.util.find_spec(name) is None:
             raise DependencyError(f"neardup serve needs {name}", "pip install 'neardup[serve]'")
+    if (folder / RECORD_INDEX).is_file():
+        raise InputError(
+            f"{folder} is an index of records, which is not served over HTTP",
+            "neardup link NEW --against INDEX links records with it; neardup index stats, check, "
+            "remove and relink, and neardup explain and evaluate work on it",
+        )
     from neardup.serve.settings import CallLimits, Settings, allowed_hosts, read_token
     from neardup.serve.supervisor import Address, run
 

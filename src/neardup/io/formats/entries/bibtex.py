@@ -1,5 +1,6 @@
 """BibTeX: bibtexparser splits entries, pylatexenc makes text of LaTeX."""
 
+import json
 import logging
 import re
 import threading
@@ -7,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
+from zlib import crc32
 
 from bibtexparser.middlewares.names import NameParts
 from bibtexparser.middlewares.names import parse_single_name_into_parts as parts_of_name
@@ -20,7 +22,13 @@ from bibtexparser.model import Entry as Block
 from bibtexparser.splitter import Splitter
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 
-from neardup.io.formats.entries.citation_columns import COLUMNS, column_value
+from neardup.io.formats.entries.citation_columns import (
+    COLUMNS,
+    OTHERS,
+    column_value,
+    other_values,
+    source_of,
+)
 from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax, Values
 
 _FIELDS = {
@@ -31,6 +39,22 @@ _FIELDS = {
     "number": "number issue",
     "keywords": "keywords keyword",
 }
+_SOURCES = {name: _FIELDS.get(name, name) for name in COLUMNS if name != OTHERS}
+#: Fields as which columns are written that have another name; types of RIS and PubMed.
+_WRITTEN = {"id": "key"}
+_TYPES = {
+    "jour": "article",
+    "journal article": "article",
+    "book": "book",
+    "chap": "incollection",
+    "conf": "inproceedings",
+    "cpaper": "inproceedings",
+    "thes": "phdthesis",
+    "rprt": "techreport",
+    "gen": "misc",
+}
+_NAME, _KEY = re.compile(r"[A-Za-z][\w-]*"), re.compile(r"[^\w:.+/-]+")
+_SPECIAL = str.maketrans({name: f"\\{name}" for name in "&%$#_{}"} | {"\\": "/"})
 _BLOCK = re.compile(rb"^[ \t]*@[ \t]*(\w*)[ \t]*[{(]", re.M)
 #: Blocks that are no entries, those of them that entries need, and those of any text.
 _OTHERS = (b"string", b"preamble", b"comment")
@@ -88,7 +112,10 @@ class _Bibtex(Syntax):
         return found
 
     def value(self, values: Values, column: str) -> str:
-        names = _FIELDS.get(column, column)
+        if column == OTHERS:
+            every = {name: [*map(_text, of)] for name, of in values.items()}
+            return other_values(every, _SOURCES)
+        names = _SOURCES[column]
         found = {name: list(map(_text, values.get(name, ()))) for name in names.split()}
         if column in ("url", "doi"):  # where ~ is a character
             found = {column: [value.strip("{}") for value in values.get(column, ())]}
@@ -100,6 +127,34 @@ class _Bibtex(Syntax):
         clean = str.maketrans("{}", "()")
         fields = (f"  {name} = {{{value.translate(clean)}}}" for name, value in values.items())
         return "".join(f",{line_end}{field}" for field in fields)
+
+    def changed(self, record: bytes, values: Mapping[str, str]) -> bytes:
+        entry = next(iter(self.entries(record)))
+        there = self.values(entry.content, b"")
+        columns = {name: value for name, value in values.items() if value}
+        others = json.loads(columns.pop(OTHERS, "") or "{}")
+        sources = {name: _SOURCES[name] for name in columns if name in _SOURCES}
+        drop = {field for names in sources.values() for field in source_of(there, names)}
+        more = {_WRITTEN.get(name, name): _latex(name, value) for name, value in columns.items()}
+        for name, found in others.items():
+            if name.lower() not in there and _NAME.fullmatch(name):
+                more[name.lower()] = _latex(name, "; ".join(found))
+        kept = record[entry.start : entry.insert].decode(errors="surrogateescape")
+        if drop:
+            fields = [field for field in entry.content.fields if field.key.lower() not in drop]
+            lines = [f"  {field.key} = {field.value}" for field in fields]
+            kept = ",\n".join([f"@{entry.content.entry_type}{{{entry.content.key}", *lines])
+        line_end = "\r\n" if b"\r\n" in record else "\n"
+        new = (f",{line_end}  {name} = {{{value}}}" for name, value in more.items())
+        return (kept + "".join(new)).encode(errors="surrogateescape") + record[entry.insert :]
+
+    def new(self, values: Mapping[str, str]) -> bytes:
+        kind, given = values.get("type", "").lower(), {**values, "type": "", "id": ""}
+        known = _TYPES.get(kind, kind if kind in _TYPES.values() else "")
+        given["original_type"] = "" if known else values.get("type", "")
+        # Keys must differ.
+        key = _KEY.sub("_", values.get("id", "")) or f"record{crc32(repr(given).encode()):08x}"
+        return self.changed(f"@{known or 'misc'}{{{key}\n}}\n\n".encode(), given)
 
     def context(self, data: bytes) -> bytes:
         return _others(data, _NEEDED)
@@ -138,6 +193,19 @@ def _joined(value: str, strings: Mapping[str, str]) -> str:
         is_enclosed = len(part) > 1 and part[0] + part[-1] in ('""', "{}")
         found.append(part[1:-1] if is_enclosed else strings.get(part.lower(), part))
     return "".join(found)
+
+
+def _latex(name: str, value: str) -> str:
+    r"""Return a value of a column, or of another field, as LaTeX.
+
+    >>> _latex("author", "Doe, J; Fox & Co"), _latex("url", "a_b")
+    ('Doe, J and Fox \\& Co', 'a_b')
+    """
+    value = " ".join(value.split())
+    if name in ("url", "doi"):
+        return value.translate(str.maketrans("{}", "()"))
+    value = value.translate(_SPECIAL)
+    return value.replace("; ", " and ") if name in ("author", "editor") else value
 
 
 def _persons(value: str) -> str:

@@ -1,14 +1,17 @@
 """The columns of citations, which are the same for all of their formats; all of them are texts."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
 from neardup.io.formats.entries.entry_syntax import Values
 
+#: The column of values that no other column has in full: lists by their names, as JSON.
+OTHERS = "other_fields"
 COLUMNS = (
     *("id", "type", "title", "author", "year", "journal", "volume", "number", "pages", "doi"),
-    *("abstract", "keywords", "pmid", "url"),
+    *("abstract", "keywords", "pmid", "url", OTHERS),
 )
 #: Separators of columns that have several values; of the others the first one counts.
 _BETWEEN = {"type": "; ", "author": "; ", "keywords": "; ", "abstract": " "}
@@ -33,6 +36,31 @@ def column_value(values: Values, column: str, sources: str) -> str:
         if found := [value for value in map(clean, every) if value]:
             return _BETWEEN[column].join(found) if column in _BETWEEN else found[0]
     return ""
+
+
+def source_of(values: Values, sources: str) -> tuple[str, ...]:
+    """Return the names of the values that count for a column, see `column_value`."""
+    for names in sources.split():
+        if any(value for name in names.split("+") for value in values.get(name, ())):
+            return tuple(names.split("+"))
+    return ()
+
+
+def other_values(values: Values, sources: Mapping[str, str]) -> str:
+    """Return all values that the columns do not have in full, as JSON; empty without any.
+
+    >>> other_values({"TI": ["A"], "CY": ["Bern"], "UR": ["x", "y"]}, {"title": "TI", "url": "UR"})
+    '{"CY": ["Bern"], "UR": ["y"]}'
+    """
+    found = {name: [*filter(None, of)] for name, of in values.items() if name}
+    for column, names in sources.items():
+        for name in source_of(values, names):
+            rest = [] if column in _BETWEEN else found.get(name, [])[1:]
+            if column == "year" and year(values[name][0]) != values[name][0].strip("/ "):
+                rest = found[name]
+            found[name] = rest
+    found = {name: of for name, of in found.items() if of}
+    return json.dumps(found, ensure_ascii=False) if found else ""
 
 
 def year(value: str) -> str:

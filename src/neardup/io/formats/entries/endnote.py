@@ -6,7 +6,12 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from neardup.io.formats.entries.citation_columns import COLUMNS, column_value
+from neardup.io.formats.entries.citation_columns import (
+    COLUMNS,
+    OTHERS,
+    column_value,
+    other_values,
+)
 from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax, Values
 
 _PATHS = {
@@ -21,6 +26,7 @@ _PATHS = {
     "pmid": "pmid",
     "url": "urls/related-urls/url urls/web-urls/url",
 }
+_SOURCES = {name: _PATHS.get(name, name) for name in COLUMNS if name != OTHERS}
 _HEAD, _FOOT = b'<?xml version="1.0" encoding="UTF-8"?>\n<xml><records>\n', b"</records></xml>\n"
 _OPENED = re.compile(r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*<xml>\s*<records\b", re.DOTALL)
 _ENCODING = re.compile(r"<\?xml[^>]*encoding=.(?!utf-8|us-ascii)([\w-]+)", re.IGNORECASE)
@@ -64,7 +70,10 @@ class _EndNote(Syntax):
         return {**found, "pmid": [number for number in numbers if len(number) < 9]}
 
     def value(self, values: Values, column: str) -> str:
-        return column_value(values, column, _PATHS.get(column, column))
+        if column == OTHERS:
+            known = _SOURCES | ({"pmid": "accession-num"} if any(values["pmid"]) else {})
+            return other_values({**values, "pmid": []}, known)
+        return column_value(values, column, _SOURCES[column])
 
     def added(self, values: Mapping[str, str], line_end: str) -> str:
         notes = escape("; ".join(f"{name}: {value}" for name, value in values.items()))

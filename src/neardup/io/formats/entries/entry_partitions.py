@@ -1,19 +1,18 @@
 """Partitions of files of entries: found in the bytes, read by their syntax, copied as they are."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from neardup.arrays import PAD
 from neardup.errors import DependencyError, EncodingError, FormatError
 from neardup.io.columns import Column, check_new, check_schema, strings_schema
-from neardup.io.formats.byte_partitions import Bad, BytePartition, Fields
+from neardup.io.formats.byte_partitions import Bad, BytePartition, Fields, concatenated_bytes
 from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax
-from neardup.io.formats.json_text import Joined
+from neardup.io.formats.json_text import Joined, joined_list
 from neardup.io.formats.large_records import RecordLimit
 from neardup.io.source import Columns, Layout, Rows, SourceFile
 from neardup.io.streams import Extent, Raw, cut_stream
@@ -91,7 +90,7 @@ class EntryPartition(BytePartition):
         syntax = self._syntax
         every = [syntax.values(entry.content, self._context) for entry in chosen]
         found = [syntax.value(values, name) for name in names for values in every]
-        data, ends = _concatenated([value.encode(errors="surrogateescape") for value in found])
+        data, ends = concatenated_bytes([value.encode(errors="surrogateescape") for value in found])
         spans = np.stack([ends[:-1], ends[1:]], axis=1).astype(np.int32)
         kinds = np.where(spans[:, 0] < spans[:, 1], PLAIN, ABSENT).astype(np.uint8)
         shape = len(names), len(chosen)
@@ -110,12 +109,35 @@ class EntryPartition(BytePartition):
         columns = [column.cast(pa.large_string()) for column in added.columns]
         rows = pa.Table.from_arrays(columns, added.column_names).to_pylist()
         given = ({name: value for name, value in row.items() if value is not None} for row in rows)
-        return _concatenated(
+        return concatenated_bytes(
             [self._syntax.added(values, line_end).encode() if values else b"" for values in given]
         )
 
+    def changed(
+        self, record: bytes, values: Mapping[str, Any], renamed: Mapping[str, str]
+    ) -> bytes:
+        texts = {name: joined_list(value) for name, value in values.items()}
+        if texts.keys().isdisjoint(self._syntax.columns):
+            entry = next(iter(self._syntax.entries(record)))
+            line_end = "\r\n" if b"\r\n" in record else "\n"
+            new = self._syntax.added(texts, line_end).encode(errors="surrogateescape")
+            changed = record[: entry.insert] + new + record[entry.insert :]
+        else:
+            changed = self._syntax.changed(record, texts)
+        return changed if changed.endswith((b"\n", b"\r")) else changed + b"\n"
+
     def _lossless_column(self, reader: Any, k: int, name: str) -> Column:
         return reader.strings(k, name)
+
+
+def entry_rows(table: pa.Table, format: str) -> bytes:
+    """Return the rows of a table as entries; values without a column of the format are notes."""
+    syntax = _syntax_of(format, "the output")
+    found = []
+    for row in table.to_pylist():
+        there = {name: joined_list(value) for name, value in row.items() if value is not None}
+        found.append(syntax.new({name: value for name, value in there.items() if value}))
+    return b"".join(found)
 
 
 def _bytes(raw: Raw) -> bytes:
@@ -126,16 +148,11 @@ def _bounds_of(entries: Sequence[FoundEntry]) -> np.ndarray:
     return np.array([entry[:3] for entry in entries], np.int32).reshape(-1, 3)
 
 
-def _concatenated(values: Sequence[bytes]) -> Joined:
-    ends = np.cumsum([0, *map(len, values)], dtype=np.int64)
-    return np.frombuffer(b"".join((*values, bytes(PAD))), np.uint8), ends
-
-
 def cut(
     index: int, file: SourceFile, columns: Columns, partition_bytes: int
 ) -> Iterator[EntryPartition]:
     """Cut a file into partitions of complete entries; one of other text is refused."""
-    syntax = _syntax_of(file)
+    syntax = _syntax_of(file.format, file.path)
     check_schema(file.path, strings_schema(syntax.columns), columns)
     skip, context, seen, blank = 0, b"", False, True
 
@@ -163,17 +180,17 @@ def cut(
 
 def layout(file: SourceFile, columns: Columns) -> Layout:
     """How the entries of a file are written: as they are, behind all that they need."""
-    syntax = _syntax_of(file)
+    syntax = _syntax_of(file.format, file.path)
     parts = (_bytes(part.raw()) for part in cut(0, file, columns, TUNING.partition_bytes))
     header, footer = syntax.frame(parts)
     schema = strings_schema(syntax.columns)
     return Layout(file.format, file.compression, header, schema, columns.text, footer=footer)
 
 
-def _syntax_of(file: SourceFile) -> Syntax:
+def _syntax_of(format: str, name: str) -> Syntax:
     try:
-        found: Syntax = import_module(f"{__package__}.{_MODULES[file.format]}").SYNTAX[file.format]
+        found: Syntax = import_module(f"{__package__}.{_MODULES[format]}").SYNTAX[format]
     except ImportError as error:
-        what = f"{file.path} needs neardup[citations]"
+        what = f"{name} needs neardup[citations]"
         raise DependencyError(what, "pip install 'neardup[citations]'") from error
     return found

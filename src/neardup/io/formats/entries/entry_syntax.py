@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+from neardup.errors import FormatError
+
 #: Values of an entry by the names that its format has for them, those without a column too.
 Values: TypeAlias = Mapping[str, Sequence[str]]
 
@@ -53,6 +55,21 @@ class Syntax(ABC):
     @abstractmethod
     def added(self, values: Mapping[str, str], line_end: str) -> str:
         """Return fields that are put into an entry."""
+
+    def changed(self, record: bytes, values: Mapping[str, str]) -> bytes:
+        """Return the bytes of an entry in which some columns have other values.
+
+        Raises:
+            FormatError: Entries of this format can't be changed.
+        """
+        raise FormatError(
+            "records of this format can't be filled or combined",
+            "write the merged records in another format, such as ris",
+        )
+
+    def new(self, values: Mapping[str, str]) -> bytes:
+        """Return the bytes of an entry with these values."""
+        raise NotImplementedError
 
     def entries(self, data: bytes) -> Iterator[FoundEntry]:
         """Find all entries."""

@@ -1,16 +1,24 @@
 """RIS, and the format of PubMed: lines that begin with a tag, and lines that continue them."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from neardup.io.formats.entries.citation_columns import COLUMNS, column_value
+from neardup.io.formats.entries.citation_columns import (
+    COLUMNS,
+    OTHERS,
+    column_value,
+    other_values,
+    source_of,
+)
 from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax, Values
 
 _MARK = rb"(?:\xef\xbb\xbf)?"  # of UTF-8: files that were put together have it before any record
 _RIS_END, _NBIB_END = rb"  -(?: |(?=[\r\n])|\Z)", rb"- ?"
 _SPACES, _NUMBER = re.compile(rb"[^\r\n]*\s*"), re.compile(rb"\n[0-9]{1,9}\.$")
+_BREAK = re.compile(r"\s*[\r\n]+\s*")
 _PMID, _PUBMED = re.compile(r"PMID:? ?([0-9]{1,9})\b"), re.compile("pubmed|medline", re.IGNORECASE)
 
 _RIS = {
@@ -46,6 +54,26 @@ _NBIB = {
 }
 
 
+#: Types of other formats, and those of RIS.
+_TYPES = {
+    "article": "JOUR",
+    "journal article": "JOUR",
+    "book": "BOOK",
+    "incollection": "CHAP",
+    "inbook": "CHAP",
+    "book section": "CHAP",
+    "inproceedings": "CONF",
+    "conference": "CONF",
+    "conference paper": "CPAPER",
+    "phdthesis": "THES",
+    "mastersthesis": "THES",
+    "thesis": "THES",
+    "techreport": "RPRT",
+    "report": "RPRT",
+    "unpublished": "UNPB",
+}
+
+
 class _Tagged(Syntax):
     """Records of lines with tags; ``tag`` finds these, and fields are added as notes."""
 
@@ -53,6 +81,11 @@ class _Tagged(Syntax):
     sources: Mapping[str, str]
     tag: re.Pattern[bytes]
     note: str
+    #: Between a tag and its value; characters of a tag; tags of columns that are not the first ones
+    #: that they are read from.
+    between: str
+    width: int
+    written: Mapping[str, str]
 
     def check(self, head: bytes) -> str:
         if b"\r" in head and b"\n" not in head:
@@ -68,7 +101,52 @@ class _Tagged(Syntax):
         return found
 
     def value(self, values: Values, column: str) -> str:
+        if column == OTHERS:
+            of_pages = {"SP", "EP"} if any(values.get("pages", ())) else set[str]()
+            hidden = {"pages", "pmid", "ER"} | of_pages
+            rest = {name: of for name, of in values.items() if name not in hidden}
+            return other_values(rest, self.sources)
         return column_value(values, column, self.sources.get(column, ""))
+
+    def changed(self, record: bytes, values: Mapping[str, str]) -> bytes:
+        entry = next(iter(self.entries(record)))
+        content, end = record[entry.start : entry.insert], record[entry.insert :]
+        there = self.values(entry.content, b"")
+        columns = {name: value for name, value in values.items() if name in COLUMNS}
+        others = json.loads(columns.pop(OTHERS, "") or "{}")
+        drop = {tag for name in columns for tag in source_of(there, self.sources.get(name, ""))}
+        drop |= {"SP", "EP"} if "pages" in drop else set()
+        tags = [(tag.start(), tag[1].strip().decode()) for tag in self.tag.finditer(content)]
+        spans = pairwise([*tags, (len(content), "")])
+        kept = b"".join(content[a:b] for (a, tag), (b, _) in spans if tag not in drop).rstrip()
+        lines = [line for name, value in columns.items() for line in self._lines(name, value)]
+        for name, found in others.items():
+            known = self.tag.match(f"{self._head(name)}\n".encode())
+            if name not in there or name in drop:
+                head = self._head(name) if known else f"{self.note}{name}: "
+                lines += [head + value for value in found]
+        line_end = "\r\n" if b"\r\n" in record else "\n"
+        new = "".join(line_end + _BREAK.sub(" ", line) for line in lines)
+        more = {name: value for name, value in values.items() if name not in COLUMNS}
+        return kept + (new + self.added(more, line_end)).encode(errors="surrogateescape") + end
+
+    def _lines(self, column: str, value: str) -> list[str]:
+        """Return the lines of a column, which has a value."""
+        tag = self.written.get(column) or self.sources.get(column, "").split(" ")[0]
+        if column == "pages":
+            first, _, last = value.partition("-")
+            pages = {"SP": first, "EP": last} if tag == "pages" else {tag: value}
+            return [f"{self._head(name)}{page}" for name, page in pages.items() if page]
+        if column == "pmid" and tag == "pmid":
+            return [f"{self.note}PMID: {value}"]
+        if not tag:
+            return [f"{self.note}{column}: {value}"]
+        every = value.split("; ") if column in ("author", "keywords") else [value]
+        doi = " [doi]" if (column, tag) == ("doi", "AID") else ""
+        return [f"{self._head(tag)}{one}{doi}" for one in every if one]
+
+    def _head(self, tag: str) -> str:
+        return f"{tag:<{self.width}}{self.between}"
 
     def added(self, values: Mapping[str, str], line_end: str) -> str:
         lines = (f"{self.note}{name}: {' '.join(value.split())}" for name, value in values.items())
@@ -81,6 +159,18 @@ class _Ris(_Tagged):
     mark = re.compile(rb"^%sTY%s" % (_MARK, _RIS_END), re.M)
     no_mark = "no line begins with 'TY  - ', as each record of RIS does"
     note = "N1  - "
+    between = "  - "
+    width = 2
+    written: Mapping[str, str] = {}
+
+    def new(self, values: Mapping[str, str]) -> bytes:
+        kind, given = values.get("type", ""), {**values, "type": ""}
+        known = _TYPES.get(kind.lower(), kind if re.fullmatch("[A-Z]{3,6}", kind) else "")
+        given["original_type"] = "" if known else kind
+        if "PY" in json.loads(given.get(OTHERS) or "{}"):
+            given["year"] = ""  # which has a day too
+        there = {name: value for name, value in given.items() if value}
+        return self.changed(f"TY  - {known or 'GEN'}\nER  - \n\n".encode(), there)
 
     def read(self, chunk: bytes) -> Iterator[FoundEntry]:
         tags = list(self.tag.finditer(chunk))
@@ -118,6 +208,9 @@ class _Nbib(_Tagged):
     )
     no_mark = "no line begins with a tag such as 'PMID- ', as each record of PubMed does"
     note = "GN  - "
+    between = "- "
+    width = 4
+    written: Mapping[str, str] = {"doi": "AID", "keywords": "OT"}
 
     def read(self, chunk: bytes) -> Iterator[FoundEntry]:
         tags = list(self.tag.finditer(chunk))

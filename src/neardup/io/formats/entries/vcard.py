@@ -1,10 +1,12 @@
 """vCard 2.1, 3.0 and 4.0: contacts, whose long lines are folded."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from quopri import decodestring
 from typing import Any
 
+from neardup.io.formats.entries.citation_columns import OTHERS
 from neardup.io.formats.entries.entry_syntax import FoundEntry, Syntax, Values
 
 #: The property of each column, and which of its components that is.
@@ -26,6 +28,8 @@ _PROPERTIES: dict[str, tuple[str, int | None]] = {
     "url": ("URL", None),
     "note": ("NOTE", None),
 }
+#: Properties that are no values.
+_FRAME = ("BEGIN", "END", "VERSION")
 _SEVERAL = ("email", "phone", "url", "note")
 _END = re.compile(rb"^END:VCARD[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _FOLD = re.compile(rb"\r?\n[ \t]")
@@ -39,7 +43,7 @@ _ESCAPE = re.compile(r"\\(.)")
 
 
 class _VCard(Syntax):
-    columns = tuple(_PROPERTIES)
+    columns = (*_PROPERTIES, OTHERS)
     mark = re.compile(rb"^(?:\xef\xbb\xbf)?BEGIN:VCARD[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
     no_mark = "no line is 'BEGIN:VCARD', as the first of each contact is"
 
@@ -61,6 +65,8 @@ class _VCard(Syntax):
         return found
 
     def value(self, values: Values, column: str) -> str:
+        if column == OTHERS:
+            return _others(values)
         name, number = _PROPERTIES[column]
         every = list(values.get(name, ()))
         if number is not None:
@@ -72,6 +78,23 @@ class _VCard(Syntax):
     def added(self, values: Mapping[str, str], line_end: str) -> str:
         named = ((name.upper().replace("_", "-"), value) for name, value in values.items())
         return "".join(f"{line_end}X-{name}:{' '.join(value.split())}" for name, value in named)
+
+
+def _others(values: Values) -> str:
+    """Return the properties that the columns do not have in full, as JSON."""
+    found = {}
+    for name, every in values.items():
+        columns = [column for column, of in _PROPERTIES.items() if of[0] == name]
+        numbers = {of[1] for of in _PROPERTIES.values() if of[0] == name}
+        rest = [value for value in every if value]
+        if columns and None in numbers:
+            rest = [] if columns[0] in _SEVERAL else rest[1:]
+        elif columns and len(rest) == 1:
+            parts = enumerate(_COMPONENTS.split(rest[0]))
+            rest = rest if any(part for k, part in parts if k not in numbers) else []
+        if rest and name not in _FRAME:
+            found[name] = rest
+    return json.dumps(found, ensure_ascii=False) if found else ""
 
 
 def _decoded(line: re.Match[bytes]) -> bytes:

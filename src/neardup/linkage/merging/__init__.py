@@ -1,0 +1,1 @@
+"""Merged records: one for each cluster, of the values of its records."""
