@@ -79,6 +79,7 @@ PEOPLE = {
     "email": ["", "a@x.org", "p@x.org", "anna@x.org"],
     "updated": ["2001-01-01", "2003-05-05", "2002-02-02", "2002-01-01"],
     "tags": [["a"], ["b", "a"], None, []],
+    "age": [1, 2, 3, 4],
 }
 KNOWN = [("p1", "p2", True), ("p1", "p4", True), ("p1", "p3", False)]
 
@@ -166,7 +167,8 @@ def test_csv_and_json_lines_stay_as_they_are(tmp_path: Path) -> None:
     ]
     lines = [json.dumps(one) for one in objects]
     (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
-    neardup.link(tmp_path / "a.jsonl", out=tmp_path / "o2", fill=True, **asked)
+    combine = ["list=list", "more=list"]
+    neardup.link(tmp_path / "a.jsonl", out=tmp_path / "o2", fill=True, combine=combine, **asked)
     first, second = (tmp_path / "o2" / "merged" / "part-00000.jsonl").read_text().splitlines()
     assert second == lines[1]
     assert json.loads(first) == {**objects[0], "more": [1, 2], "merged_from": ["1", "3"]}
@@ -198,14 +200,15 @@ def test_a_record_of_the_named_file_stays(tmp_path: Path) -> None:
     (row,) = run.merged().to_pylist()
     assert row["one"] == row["two"] == "x" and row["merged_from"] == ["1", "1"]
     assert run.merges.column("source").to_pylist() == ["b"] * 4
+    assert neardup.link(*files, keep="file:b", **asked).merged()["two"].to_pylist() == ["x"]
     with pytest.raises(NeardupError, match=r"names the file 'c\.csv'"):
-        neardup.link(*files, keep="file:c.csv", **asked).merged()
+        neardup.link(*files, keep="file:c.csv", **asked)
 
 
 def test_fields_are_filled_and_combined() -> None:
-    found = _one(_people(keep="first", fill=True))
+    found = _one(_people(keep="first", fill=True, combine="tags=list"))
     assert found["email"] == "a@x.org" and found["updated"] == "2001-01-01"
-    assert found["tags"] == ["a"]
+    assert found["tags"] == ["a", "b"]
     asked = ["email=list", "tags=list", "updated=newest", "name=longest"]
     run = _people(keep="first", combine=asked)
     found = _one(run)
@@ -217,7 +220,7 @@ def test_fields_are_filled_and_combined() -> None:
 
 
 def test_results_in_memory_and_in_a_folder_are_the_same(tmp_path: Path) -> None:
-    here = _people(fill=True)
+    here = _people(fill=True, combine="tags=list")
     there = here.save(tmp_path / "out")
     saved = pq.read_table(tmp_path / "out" / "merged" / "part-00000.parquet")
     assert saved.to_pylist() == here.merged().to_pylist() == there.merged().to_pylist()
@@ -234,6 +237,9 @@ def test_results_in_memory_and_in_a_folder_are_the_same(tmp_path: Path) -> None:
     [
         ({"combine": "mail=list"}, "no input has the column 'mail'"),
         ({"keep": "max:mail"}, "no input has the column 'mail'"),
+        ({"fill": True}, "the column 'tags' has lists"),
+        ({"combine": "age=list"}, "makes a list of the column 'age', which has int64"),
+        ({"keep": "file:a.csv"}, "names the file 'a.csv'"),
         ({"combine": "email=most"}, "`combine` has 'email=most'"),
         ({"combine": ["email=list", "email=longest"]}, "names 'email' twice"),
         ({"keep": "best"}, "`keep` is 'best'"),
@@ -311,3 +317,30 @@ def test_500_marks_raise_a_hard_set_and_stand_everywhere(tmp_path: Path) -> None
 def _check_marks(rows: list[dict[str, Any]], yes: set[Any], no: set[Any]) -> None:
     of = {row["id"]: row["cluster"] for row in rows}
     assert all(of[a] == of[b] for a, b in yes) and not any(of[a] == of[b] for a, b in no)
+
+
+def test_columns_of_other_names_become_one(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,given,city\n1,Anna Schmidt,\n2,Peter Huber,Basel\n")
+    (tmp_path / "b.csv").write_text("nr,first,town\n7,Anna Schmidt,Bern\n8,Karl Frei,Zug\n")
+    (tmp_path / "e.csv").write_text("")
+    line = {"first": "Anna Schmidt", "tags": ["x"], "o": {"k": [1]}}
+    (tmp_path / "c.jsonl").write_text(f"{json.dumps(line)}\n{json.dumps({'first': 'Zoe Li'})}\n")
+    names = ("a.csv", "b.csv", "c.jsonl", "e.csv")
+    a, b, c, e = (tmp_path / name for name in names)
+    of_file = {"given": "first"}
+    asked: Any = {"fields": "given", "combine": "tags=list", "fill": True}
+    asked["map"] = {"b.csv": of_file, "c.jsonl": of_file}
+    out = tmp_path / "out"
+    neardup.link(a, b, c, e, out=out, **asked)
+    rows = list(csv.DictReader((out / "merged" / "part-00000.csv").read_text().splitlines()))
+    (one,) = [row for row in rows if row["given"] == "Anna Schmidt"]
+    assert (one["town"], one["nr"], one["tags"]) == ("Bern", "7", '["x"]')
+    assert {row["given"] for row in rows} >= {"Peter Huber", "Karl Frei", "Zoe Li"}
+    asked["map"] = {"c.jsonl": of_file}
+    neardup.link(a, c, out=tmp_path / "o2", format="jsonl", **asked)
+    lines = map(json.loads, (tmp_path / "o2/merged/part-00000.jsonl").read_text().splitlines())
+    of = {line["given"]: line for line in lines}
+    assert of["Anna Schmidt"]["o"] == {"k": [1]} and of["Zoe Li"] == {"given": "Zoe Li"}
+    # A merged file is merged again.
+    again = neardup.link(out / "merged" / "part-00000.csv", a, fields="given", out=tmp_path / "o3")
+    assert {"merged_from", "merged_from-2"} <= {*again.merged().column_names}

@@ -172,6 +172,7 @@ _RENAMED = {
     "name_source": "--source",
     "progress": "--quiet",
     "clean": "--no-clean",
+    "merged": "--no-merged",
     "texts": "--no-text",
     "printed": "--print",
     "Index.create": "neardup index create",

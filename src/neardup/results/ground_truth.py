@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neardup.arrays import array_of, is_binary, is_text
 from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError
 from neardup.io.columns import shown
 from neardup.io.frames import are_records
@@ -31,7 +32,8 @@ _KNOWN: dict[tuple[str, ...], str] = {
 }
 #: Third columns that say of each pair whether it is one of duplicates.
 _VERDICTS = ("duplicate", "label", "same")
-_YES, _NO = ("true", "1", "yes", "right"), ("false", "0", "no", "wrong")
+_YES = ("true", "1", "yes", "right", "same", "match")
+_NO = ("false", "0", "no", "wrong", "different", "no match")
 _NAMES_HINT = "name two with `columns`, and say with `kind` whether they are pairs or groups"
 
 #: A column of a table whose types are not known before it is read.
@@ -113,9 +115,9 @@ def read_truth(
         found = {first: docs} if groups else {first: docs, second: numbers}
         lost = [column for column, rows in found.items() if (rows < 0).all()]
         raise _none_known(name, there.name, lost or list(found))
-    right = _verdicts(name, table, kind)
-    known = ~unknown
-    skipped = left_out.large + left_out.bad + int(unknown.sum())
+    right, judged = _verdicts(name, table, kind)
+    known = ~unknown & judged
+    skipped = left_out.large + left_out.bad + int((~known).sum())
     truth = GroundTruth(kind, docs[known], numbers[known], skipped, right[known])
     if kind == "groups":
         _check_groups(name, truth, there.ids, secret)
@@ -202,19 +204,23 @@ def _columns(
     return first, second, kind
 
 
-def _verdicts(name: str, table: pa.Table, kind: str) -> np.ndarray:
-    """Return bool[rows]: whether each pair is one of duplicates."""
+def _verdicts(name: str, table: pa.Table, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return bool[rows] twice: whether each pair is one of duplicates, and whether it is judged."""
     if kind != "judged":
-        return np.ones(table.num_rows, dtype=np.bool_)
+        every = np.ones(table.num_rows, dtype=np.bool_)
+        return every, every
     column = next((c for c in _VERDICTS if c in table.column_names), None)
     if column is None:
         raise ColumnError(f"{name}: judged pairs need a column {_VERDICTS[0]!r}", _NAMES_HINT)
-    values = [str(v).lower() for v in table.column(column).to_pylist()]
-    wrong = next((row for row, v in enumerate(values) if v not in _YES + _NO), None)
+    values = ["" if v is None else str(v).strip().lower() for v in table.column(column).to_pylist()]
+    wrong = next((row for row, v in enumerate(values) if v and v not in _YES + _NO), None)
     if wrong is not None:
         what = f"{name}: row {wrong + 1}: {column} is neither true nor false"
-        raise InputError(what, "leave the row out")
-    return np.array([value in _YES for value in values], dtype=np.bool_)
+        raise InputError(what, "write true or false, or leave it empty for a pair of unknown")
+    if values and not any(values):
+        raise InputError(f"{name}: no row says whether its pair is one", f"{column}: true or false")
+    right = np.array([value in _YES for value in values], dtype=np.bool_)
+    return right, np.array([value != "" for value in values], dtype=np.bool_)
 
 
 def _nulls(values: Column) -> Column:
@@ -241,8 +247,21 @@ def _numbers(ids: Column, known: Column) -> np.ndarray:
                 ids, known = _written(ids), _written(known)
         except pa.ArrowException:
             return np.full(len(ids), -1, dtype=np.int64)
-    found: Any = pc.index_in(ids, value_set=known, skip_nulls=True)
-    return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+    index: Any = pc.index_in(ids, value_set=known, skip_nulls=True)
+    found = np.array(pc.fill_null(index, -1).to_numpy(), dtype=np.int64)
+    missing = np.flatnonzero(found < 0)
+    if len(missing) and (is_text(ids.type) or is_binary(ids.type)):
+        # An id that begins like a formula has an apostrophe before it in a table for spreadsheets.
+        mark = "'" if is_text(ids.type) else b"'"
+        given = [None if id is None else id.removeprefix(mark) for id in _at(ids, missing)]
+        again: Any = pc.index_in(pa.array(given, ids.type), value_set=known, skip_nulls=True)
+        found[missing] = pc.fill_null(again, -1).to_numpy()
+    return found
+
+
+def _at(ids: Column, rows: np.ndarray) -> list[Any]:
+    found: list[Any] = ids.take(array_of(rows)).to_pylist()
+    return found
 
 
 def _written(ids: Column) -> Column:

@@ -79,7 +79,9 @@ def explain(
     help="Of a linkage: the candidates that are worth a mark, the most doubtful first, with the "
     "values of both records.",
 )
-@o.of_output("--limit N", type=click.IntRange(1), default=100, help="Rows of --doubtful.")
+@o.of_output(
+    "--limit N", type=click.IntRange(1), help="Rows of --doubtful at most.  [default: 100]"
+)
 @o.file_option("-o", "--output", "out", what="File to make. [default: standard output]")
 @o.of_output("--overwrite", help="Replace FILE if it exists.")
 @o.quiet_option
@@ -87,7 +89,7 @@ def pairs(
     run: Path,
     texts: bool,
     doubtful: bool,
-    limit: int,
+    limit: int | None,
     out: Path | None,
     overwrite: bool,
     quiet: bool,
@@ -109,10 +111,12 @@ def pairs(
 
     found = open_run(run, "pairs")
     found.require("doubtful" if doubtful else "pairs")
+    if limit is not None and not doubtful:
+        raise SpecError("`limit` is of the pairs that `doubtful` lists", "leave it out")
     if doubtful:
         if out is not None:
             check_file(out, [], overwrite)
-        rows = csv_rows([found.doubtful(limit=limit)])
+        rows = csv_rows([found.doubtful(**({} if limit is None else {"limit": limit}))])
     else:
         results = found._results
         if out is not None:

@@ -70,15 +70,7 @@ _files_options = o.all_of(
 )
 @o.out_option
 @o.shared(Writing, "overwrite", "resume", "work")
-@o.of_output(
-    "--no-merged",
-    "merged",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    show_default=False,
-    help="Write no merged records.",
-)
+@o.of_output("--no-merged", help="Write no merged records.")
 @o.shared(MergeSpec, group=o.OUTPUT)
 @o.of_output(
     "--index FOLDER",
@@ -91,7 +83,12 @@ _files_options = o.all_of(
 @o.resource_options
 @o.quiet_option
 def link(
-    files: tuple[Path, ...], index: Path | None, report: Path | None, json_: bool, **options: Any
+    files: tuple[Path, ...],
+    index: Path | None,
+    report: Path | None,
+    json_: bool,
+    no_merged: bool,
+    **options: Any,
 ) -> None:
     """Find the records that are one, within a file or across any number of files.
 
@@ -120,12 +117,18 @@ def link(
     from neardup.api.linking import link
 
     with show_events(not options.pop("quiet")) as listener:
-        run = link(*files, **o.chosen(options), progress=listener or False)
+        merged = not no_merged
+        run = link(*files, **_chosen(options), merged=merged, progress=listener or False)
     if index is not None:
         run.index(index).close()
     if report is not None:
         run.report(report, overwrite=overwrite)
     show_link(run, out, json_, quiet)
+
+
+def _chosen(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that have a value: false is one of pairs across the files."""
+    return {**o.chosen(options), "across_files_only": options["across_files_only"]}
 
 
 def show_link(run: LinkRun, out: str, as_json: bool, quiet: bool) -> None:
@@ -178,7 +181,7 @@ def blocks(
     if column is not None and target != "pairs":
         raise SpecError("`for` is splink, which takes pairs, and `column` is given")
     with show_events(not quiet) as listener:
-        found = blocks(*files, **o.chosen(options), progress=listener or False)
+        found = blocks(*files, **_chosen(options), progress=listener or False)
     if column is not None:
         file.write_tables([found.labels(column)])
     else:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as _pc
 
-from neardup.arrays import array_of, is_text
+from neardup.arrays import array_of, is_text, numbers
 from neardup.deduplication.reading import Reader
 from neardup.errors import ColumnError, InputError
 from neardup.io.columns import string_scalar
@@ -156,14 +156,13 @@ def filled(column: Any) -> np.ndarray:
         there = pc.and_kleene(there, pc.not_equal(column, string_scalar("")))
     elif pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         there = pc.and_kleene(there, pc.greater(pc.list_value_length(column), 0))
-    return np.asarray(
-        there.to_numpy(zero_copy_only=False) if isinstance(there, pa.Array) else there
-    )
+    there = there.cast(pa.uint8())  # of booleans, pyarrow makes an array with pandas
+    return numbers(there.combine_chunks() if isinstance(there, pa.ChunkedArray) else there, bool)
 
 
 def lengths(column: Any) -> np.ndarray:
     """int64[n]: characters of the values of a column; 0 of a missing one."""
-    return np.asarray(pc.fill_null(pc.utf8_length(texts(column)), 0))
+    return numbers(pc.fill_null(pc.utf8_length(texts(column)), 0))
 
 
 def texts(column: Any) -> Any:

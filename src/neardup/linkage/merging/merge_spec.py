@@ -94,7 +94,7 @@ class MergeSpec:
         combined = {one.field for one in self.combined}
         for name in names:
             if self.fill and name not in combined:
-                what = f"`fill` meets the column {spelled(name)}, which has lists"
+                what = f"`fill` is asked, and the column {spelled(name)} has lists"
                 hint = f'say how several lists become one, with `combine`="{name}=list"'
                 raise SpecError(what, hint)
 

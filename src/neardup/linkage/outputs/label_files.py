@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from neardup.errors import ColumnError, InputError, SpecError, UnknownIdError, h
 from neardup.io.frames import are_records
 from neardup.linkage.decision.labels import Labels, contradiction
 from neardup.linkage.record_files import Records
+from neardup.options.option_groups import Reading
 from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
 
 #: Remedies: labels have no other names of columns, and no row is left out.
 _COLUMNS = "labels have the columns id_a, id_b and duplicate, which is true or false"
-_FILE = f"{_COLUMNS}; a file is read by its ending, CSV with commas, in UTF-8"
+_FILE = f"{_COLUMNS}; a file is read by its ending, CSV with commas or semicolons, in UTF-8"
 _UNKNOWN = (
     "rows are counted without the header; leave out those with other ids; across two files, "
     "id_a is of the first"
@@ -83,8 +85,16 @@ def _require_consistent(labels: Labels, records: Records) -> None:
 
 def _read(ids: Sequence[Any], given: Any) -> GroundTruth:
     of = KnownIds(ids[0], "the linkage", True, ids[-1])
-    with hint_instead(_FILE if isinstance(given, str | os.PathLike) else _COLUMNS):
-        return read_truth(of, given, None, "judged")
+    is_file = isinstance(given, str | os.PathLike)
+    with hint_instead(_FILE if is_file else _COLUMNS):
+        try:
+            return read_truth(of, given, None, "judged")
+        except ColumnError:
+            # Spreadsheets write semicolons in many countries.
+            with suppress(ColumnError, SpecError):
+                if is_file:
+                    return read_truth(of, given, None, "judged", how=Reading(delimiter=";"))
+            raise
 
 
 def _of_labels(error: Exception) -> str:
