@@ -205,3 +205,10 @@ def test_settings_that_contradict() -> None:
         neardup.link(one, {"name": ["otto"]}, fields="name").index()
     with pytest.raises(InputError):
         neardup.link(one, Path("there is none.csv"), fields="name")
+
+
+def test_a_field_of_weight_0_is_blocked_by_itself() -> None:
+    names = ["Anna Schmidt", "Ana Schmidt", "Otto Maier", "Peter Huber"]
+    fields = [neardup.Field("name"), neardup.Field("town", "exact", weight=0)]
+    run = neardup.link({"name": names, "town": ["Graz", "Graz", "Wien", "Linz"]}, fields=fields)
+    assert run.candidates.num_rows

@@ -63,7 +63,8 @@ def constant_fields(records: Records, features: Features, spec: LinkSpec) -> Ite
         return
     for source, rows in _sources(records):
         for k, field in enumerate(spec.fields):
-            if features.distinct[k] == 1 and features.present[rows, k].any():
+            one = features.distinct[k] == 1 and features.present[rows, k].any()
+            if one and field.weight:
                 yield f"{source}: the field {field.name!r} has one value, which says nothing"
 
 

@@ -24,6 +24,7 @@ from neardup.linkage.blocks.record_blocks import (
     find_candidates,
     hashed_sets,
 )
+from neardup.linkage.columns.presets import agreeing
 from neardup.linkage.deciding import MatchDecision, decide_candidates, differ
 from neardup.linkage.decision.clusters import Scored, cluster_records, matches
 from neardup.linkage.decision.labels import Labels
@@ -128,11 +129,12 @@ def opened(
     """
     given = given.open(spec.fields, state, spec.preset is not None)
     there = [k for k in range(len(spec.fields)) if any(columns[k] for columns in given.columns)]
-    if len(there) < len(spec.fields) and there:
-        fields = tuple(spec.fields[k] for k in there)
-        columns = tuple(tuple(of_file[k] for k in there) for of_file in given.columns)
-        return given._replace(columns=columns), replace(spec, fields=fields)
-    return given, spec
+    if not there:
+        return given, spec
+    fields = tuple(spec.fields[k] for k in there)
+    columns = tuple(tuple(of_file[k] for k in there) for of_file in given.columns)
+    agree = dict.fromkeys((*spec.must_agree, *agreeing(spec.preset, fields)))
+    return given._replace(columns=columns), replace(spec, fields=fields, must_agree=tuple(agree))
 
 
 def block(given: RecordSource, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,11 +39,13 @@ from neardup.threads import Pool
 
 @contextmanager
 def naming_frame(name: str) -> Iterator[None]:
-    """Have errors about a frame call it by another name."""
+    """Have errors about a file call it by its name, and those about its columns name `map`."""
     try:
         yield
     except NeardupError as error:
         error.message = re.sub(r"^the (frame|table|dataset|list):", f"{name}:", error.message)
+        if isinstance(error, ColumnError) and not error.hint.count("`map`"):
+            error.hint = "name another column, or that of this file with `map`"
         raise
 
 
@@ -120,6 +122,7 @@ class RecordSource(NamedTuple):
         map: Which columns fields are in some of them, see `neardup.linkage.columns.field_columns`.
         opened: They, open; none as long as they are not.
         columns: Columns that the fields are in each; empty for a field that it has not.
+        ids: Column of the ids in each; None for positions.
     """
 
     given: tuple[Any, ...]
@@ -127,6 +130,7 @@ class RecordSource(NamedTuple):
     map: ColumnMap = None
     opened: tuple[OpenInput, ...] = ()
     columns: tuple[tuple[str, ...], ...] = ()
+    ids: tuple[str | None, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -147,18 +151,21 @@ class RecordSource(NamedTuple):
 
         With ``optional`` each must have one of the fields.
         """
-        opened, columns = list[OpenInput](), list[tuple[str, ...]]()
-        maps = maps_of(self.map, self.given, [field.name for field in fields])
+        opened, columns, ids = list[OpenInput](), list[tuple[str, ...]](), list[str | None]()
+        id_ = self.reading.id
+        known = [*(field.name for field in fields), *([id_] if fields and id_ else [])]
+        maps = maps_of(self.map, self.given, known)
         for number, (one, name) in enumerate(zip(self.given, self.names, strict=True)):
             folder = None if state is None else state.scratch_folder(f"inputs-{number}")
-            reading = how_read(self.reading)
+            ids.append(maps[number].get(id_, id_) if id_ else None)
+            reading = how_read(replace(self.reading, id=ids[-1]))
             if len(self.given) > 1:
                 reading = reading.of_another(one)
             with naming_frame(name):
                 source, found = open_fields(one, reading, fields, maps[number], optional, folder)
             opened.append(OpenInput(source, how_given(one, reading)))
             columns.append(found)
-        return self._replace(opened=tuple(opened), columns=tuple(columns))
+        return self._replace(opened=tuple(opened), columns=tuple(columns), ids=tuple(ids))
 
 
 def _ordinal(number: int) -> str:
@@ -192,7 +199,8 @@ def read_records(
     read = [0, 0]
     total = sum(opened.source.total_bytes or 0 for opened in given.opened)
     with pool.stage("read records", total or None, "bytes") as advance:
-        for name, opened, of_file in zip(names, given.opened, given.columns, strict=True):
+        every_file = zip(names, given.opened, given.columns, given.ids, strict=True)
+        for name, opened, of_file, id_ in every_file:
             there = [name for column in of_file if column for name in parts(column)]
 
             def count(table: pa.Table, size: int, there: list[str] = there) -> None:
@@ -205,8 +213,8 @@ def read_records(
             table, left_out = read_counted(opened.source, name, count)
             skipped.append(left_out)
             notes += input_notes(left_out, opened.source.files)
-            table = _checked(table, name, reading.id, there, reading.encoding_errors)
-            ids.append(_ids(table, name, reading.id))
+            table = _checked(table, name, id_, there, reading.encoding_errors)
+            ids.append(_ids(table, name, id_))
             sizes.append(table.num_rows)
             for values, field, column in zip(columns, spec.fields, of_file, strict=True):
                 values.append(_values(table, column, spec.preset, field.name))

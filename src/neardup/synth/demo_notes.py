@@ -28,9 +28,9 @@ _ROOTS = "aden angi arthr bronch cardi cholecyst col cyst derm encephal enter ga
 _ROOTS += " mening"
 _ROOTS += " my nephr neur oste ot pancreat phleb pneum proct rhin spondyl thorac thyroid ur vascul"
 _SUFFIXES = "itis osis oma emia algia ectomy opathy ogram oscopy otomy ostomy orrhea otic al ic"
-_TERMS = [root + suffix for suffix in _SUFFIXES.split() for root in _ROOTS.split()]
+TERMS = [root + suffix for suffix in _SUFFIXES.split() for root in _ROOTS.split()]
 _NUMBERS = [f"{high}/{low}" for high in range(100, 180, 5) for low in range(55, 100, 15)]
-_ALL = dict.fromkeys([*COMMON, *_TERMS, *_NUMBERS, *map(str, range(100))])
+_ALL = dict.fromkeys([*COMMON, *TERMS, *_NUMBERS, *map(str, range(100))])
 #: The probability of a word is 1 / rank (over their sum).
 VOCABULARY = np.array(list(_ALL), object)
 _WEIGHTS = 1 / np.arange(1.0, len(VOCABULARY) + 1)

@@ -223,4 +223,6 @@ def _among(numbers: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 def of_one_field(field: Field, spec: LinkSpec) -> LinkSpec:
     """Return how the values of one field are blocked."""
-    return LinkSpec((field,), block_at=_ALIKE, recall=spec.recall, seed=spec.seed)
+    return LinkSpec(
+        (replace(field, weight=1.0),), block_at=_ALIKE, recall=spec.recall, seed=spec.seed
+    )

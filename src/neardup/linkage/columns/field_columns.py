@@ -134,11 +134,17 @@ def open_fields(
             column or _found(field.columns, there)
             for field, column in zip(fields, columns, strict=True)
         ]
+        names = [field.name for field in fields]
+        for k, field in enumerate(fields):  # those that are made of another field
+            other = field.columns[0].removeprefix("=") if field.columns else ""
+            if not columns[k] and other in names:
+                columns[k] = columns[names.index(other)]
         if there:
             _require(fields, columns, optional)
         # No column is two fields, but where a user says so.
         for k, column in enumerate(columns):
-            if column in columns[:k] and fields[k].name not in mapped:
+            made = fields[k].columns[:1] and fields[k].columns[0].startswith("=")
+            if column in columns[:k] and fields[k].name not in mapped and not made:
                 columns[k] = ""
     ids = [reading.id] if fields and reading.id else []
     needed = dict.fromkeys(

@@ -12,6 +12,33 @@ from neardup.linkage.fields import Field
 #: Between members of a list of authors; initials, with which a name may end.
 _AUTHORS = re.compile(r"\s*;\s*|\s+and\s+|\s*\|\s*")
 _INITIALS = re.compile(r"(?:[A-Z]\.?-?){1,4}")
+#: Digits of telephone numbers that count.
+_DIGITS = 9
+#: Beginnings and ends of titles of notices about other works.
+_NOTICES = {
+    "erratum": re.compile(
+        r"^\W*(?:(?:author |publisher )?corrections?(?: to\b|\s*[:.])|errat(?:um|a)\b|"
+        r"corrigend(?:um|a)\b|addend(?:um|a)\b)|\(vol\W.*\)\W*$|\berrat(?:um|a)\W*$",
+        re.IGNORECASE,
+    ),
+    "retraction": re.compile(r"^\W*retraction(?: (?:note|notice|to)\b|\s*[:.])", re.IGNORECASE),
+    "reply": re.compile(
+        r"^\W*(?:re\s*:|(?:authors?.? |in )?(?:reply|response)(?: to\b|\s*[:.])|"
+        r"comments? on\b|commentary\s*[:.])",
+        re.IGNORECASE,
+    ),
+}
+_PART = re.compile(r"\bpart\s+([ivx]+|[0-9]+|one|two|three|four)\b", re.IGNORECASE)
+_NUMBERS = {
+    **dict(
+        zip(
+            ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"],
+            map(str, range(1, 11)),
+            strict=True,
+        )
+    ),
+    **dict(zip(["one", "two", "three", "four"], "1234", strict=True)),
+}
 
 
 class PresetField(NamedTuple):
@@ -20,13 +47,15 @@ class PresetField(NamedTuple):
     Attributes:
         compare: How its values are compared.
         columns: Names of columns; case, spaces and signs in them do not count. Two that are joined
-            by `` + `` are one value together.
+            by `` + `` are one value together; that of another field is ``=FIELD``.
         clean: Makes a value that is the same in all sources; None for values as they are.
+        agrees: Whether two records that differ in it are no match. It has the weight 0.
     """
 
     compare: str
     columns: str
     clean: Callable[[str], str] | None = None
+    agrees: bool = False
 
 
 def surnames(value: str) -> str:
@@ -61,6 +90,33 @@ def _surname(name: str) -> str:
     return words[-1] if words else ""
 
 
+def phone(value: str) -> str:
+    """Return the last digits of a number of a telephone, which have no prefix of a country.
+
+    >>> phone("+1 (353) 792-0729"), phone("353.792.0729"), phone("none")
+    ('537920729', '537920729', '')
+    """
+    return "".join(filter(str.isdigit, value))[-_DIGITS:]
+
+
+def work_kind(title: str) -> str:
+    """Return which kind of work a title names: an article, a notice about one, or a part of one.
+
+    >>> work_kind("Erratum: On bats"), work_kind("Re: On bats"), work_kind("On bats (vol 3, pg 7)")
+    ('erratum', 'reply', 'erratum')
+    >>> work_kind("On bats. Part II: wings"), work_kind("On bats, part 2"), work_kind("On bats")
+    ('part 2', 'part 2', 'article')
+    """
+    for kind, pattern in _NOTICES.items():
+        if pattern.search(title):
+            return kind
+    found = _PART.search(title)
+    if found is None:
+        return "article"
+    number = found[1].lower()
+    return f"part {_NUMBERS.get(number, number)}"
+
+
 #: By name; the columns of exports of Scopus, Web of Science, PubMed and Ovid are among them.
 PRESETS: dict[str, dict[str, PresetField]] = {
     "citations": {
@@ -92,6 +148,7 @@ PRESETS: dict[str, dict[str, PresetField]] = {
         ),
         "doi": PresetField("exact", "doi|digital object identifier|di|do|doi number|doi link", doi),
         "abstract": PresetField("text", "abstract|abstract note|ab|n2|abstracts|summary"),
+        "kind": PresetField("exact", "=title", work_kind, agrees=True),
     },
     "persons": {
         "given_name": PresetField(
@@ -114,25 +171,38 @@ PRESETS: dict[str, dict[str, PresetField]] = {
         "postcode": PresetField("exact", "postcode|postal code|zip|zip code|post code|plz"),
         "city": PresetField("text", "city|town|suburb|place|municipality|locality|ort|stadt"),
         "phone": PresetField(
-            "digits", "phone|telephone|phone number|tel|mobile|mobile phone|cell|telefon"
+            "digits",
+            "phone|telephone|phone number|tel|mobile|mobile phone|cell|work phone|telefon",
+            phone,
         ),
         "email": PresetField("text", "email|e mail|email address|mail"),
+        "company": PresetField(
+            "text",
+            "company|company name|organization|organisation|employer|account|account name|firma",
+        ),
     },
 }
 
 
 def preset_fields(preset: str, given: tuple[Field, ...]) -> tuple[Field, ...]:
     """Return the fields of a preset; those that are given replace its own, or come after them."""
-    fields = {
-        name: Field(name, of.compare, columns=tuple(of.columns.split("|")))
-        for name, of in PRESETS[preset].items()
-    }
+    fields = {name: _field(name, of) for name, of in PRESETS[preset].items()}
     for field in given:
         known = fields.get(field.name)
         if known is not None and not field.columns:
             field = Field(field.name, field.compare, field.weight, known.columns)
         fields[field.name] = field
     return tuple(fields.values())
+
+
+def _field(name: str, of: PresetField) -> Field:
+    return Field(name, of.compare, float(not of.agrees), tuple(of.columns.split("|")))
+
+
+def agreeing(preset: str | None, fields: tuple[Field, ...]) -> tuple[str, ...]:
+    """Return the fields in which records must agree by a preset; none that others replace."""
+    known = {} if preset is None else PRESETS[preset]
+    return tuple(name for name, of in known.items() if of.agrees and _field(name, of) in fields)
 
 
 def cleaner(preset: str | None, field: str) -> Callable[[str], str] | None:
