@@ -84,6 +84,36 @@ def test_messages_and_hints(
     assert neardup.open("out").summary["counts"]["kept"] == (1 if name == "a.ris" else 2)  # type: ignore[union-attr]
 
 
+def test_hints_of_sheets_and_damaged_characters(
+    tmp_path: Path, command: Command, kernels: None
+) -> None:
+    import openpyxl
+
+    sheet, table = tmp_path / "a.xlsx", tmp_path / "a.csv"
+    book = openpyxl.Workbook()
+    for row in (
+        ["Patients"],
+        [],
+        ["id", "text"],
+        *([f"00{i}", text] for i, text in enumerate(TEXTS)),
+    ):
+        book.active.append(row)  # type: ignore[union-attr]
+    book.save(sheet)
+    table.write_bytes(TABLE.encode("cp1252"))
+    for path, said in (
+        (sheet, "row 1 has one cell of 2; is the header further down?"),
+        (table, "not valid UTF-8"),
+    ):
+        done = command("dedup", path, "-o", tmp_path / "out")
+        assert done.code == 1 and said in done.lines[0]
+        option, value = re.findall(r"(--[a-z-]+) (\w+)", done.lines[1])[-1]
+        again = command(
+            "dedup", path, "-o", tmp_path / f"{path.name}-out", option, value, "--quiet"
+        )
+        assert again.code == 0, again.err
+        assert neardup.open(tmp_path / f"{path.name}-out").summary["counts"]["kept"] == 2  # type: ignore[union-attr]
+
+
 def test_one_text_is_noted(tmp_path: Path, command: Command, kernels: None) -> None:
     path = tmp_path / "a.txt"
     path.write_text("\n".join(TEXTS))
