@@ -4,11 +4,17 @@ Texts of about 2,000 characters are made of common words. Another tree, such as 
 before, is measured in turns with this one; of all turns the lowest time counts.
 
     python bench/languages.py [--turns 5] [--before OTHER_TREE/src]
+
+With `--signs` the three values of that option are compared, for code too, whose lines have a sign
+for each two words; and the hash of bytes that tells which texts are the same.
+
+    python bench/languages.py --signs
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import random
@@ -17,6 +23,8 @@ import sys
 import time
 import unicodedata
 from pathlib import Path
+
+import numpy as np
 
 #: Common words; those of Thai and Japanese are not separated.
 WORDS = {
@@ -77,6 +85,46 @@ def measure() -> dict[str, dict[str, float]]:
     return found
 
 
+#: Lines of programs, with a sign for each two words.
+CODE = """if (x >= limit && y < 0) return total + rate;
+    count += 1; values[i] = values[i - 1] + delta;
+    for item in items: print(item @ matrix, end="#")
+    price = $amount * 100 % size; flags = a & b;
+""".splitlines(keepends=True)
+
+
+def measure_signs() -> None:
+    """Print microseconds for a text of each language and of code, by the value of `signs`."""
+    from neardup import ShingleSpec
+    from neardup.kernels.text.tokens import hash_tokens
+    from neardup.sketch.tokenising import Tokeniser
+
+    generator, code = random.Random("code"), ""
+    while len(code) < SIZE:
+        code += generator.choice(CODE)
+    values = ("none", "short", "all")
+    by_value = {value: Tokeniser(ShingleSpec(n=5, signs=value)) for value in values}
+    print("| text | none, µs | short, µs | all, µs | short, ratio | all, ratio | same, µs |")
+    print("|---|---|---|---|---|---|---|")
+    for name in (*WORDS, "code"):
+        text = code if name == "code" else text_of(name)
+        best = dict.fromkeys((*values, "same"), float("inf"))
+        data, offsets = by_value["none"].normalise([text] * TEXTS)
+        calls = {
+            value: functools.partial(of.documents, data, offsets) for value, of in by_value.items()
+        }
+        calls["same"] = functools.partial(hash_tokens, data, offsets, np.empty(TEXTS, np.uint64))
+        for _ in range(100):
+            for call, measured in calls.items():
+                begin = time.process_time()
+                measured()
+                best[call] = min(best[call], (time.process_time() - begin) / TEXTS * 1e6)
+        base = best["none"]
+        times = " | ".join(f"{best[value]:.1f}" for value in values)
+        ratios = " | ".join(f"{best[value] / base:.2f}" for value in values[1:])
+        print(f"| {name} | {times} | {ratios} | {best['same']:.2f} |")
+
+
 def in_tree(source: str) -> dict[str, dict[str, float]]:
     """The same of another tree."""
     command = [sys.executable, __file__, "--times"]
@@ -91,7 +139,11 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--before", help="src of another tree")
     parser.add_argument("--times", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--signs", action="store_true", help="the values of that option")
     asked = parser.parse_args()
+    if asked.signs:
+        measure_signs()
+        return
     if asked.times:
         print(json.dumps(measure()))
         return

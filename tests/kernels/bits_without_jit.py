@@ -51,6 +51,9 @@ def sign_bytes(array: Any, index: Any) -> Any:
     """Return a bit for each of 64 bytes that is a sign of ASCII, or may begin another one."""
     value = array[index : index + LANES]
     hits = [(value >= first) & (value < first + count) for first, count in bits._SIGNS]
+    second, third = (array[index + k : index + k + LANES] for k in (1, 2))
+    behind = (second == bits._BAHT[0]) & (third == bits._BAHT[1]) | np.isin(second, bits._SECOND)
+    hits.append((value == bits._OF_THREE) & behind)
     return np.packbits(np.any(hits, axis=0), bitorder="little").view(np.uint64)[0]
 
 

@@ -252,9 +252,18 @@ def hash_tokens(token: str) -> int:
 
 
 def sign_bytes(data: bytes) -> int:
-    """A bit for each byte that is a sign of ASCII, or begins some other one."""
-    leads = {sign.encode()[0] for sign in map(chr, range(0x80, 0x110000)) if _symbol(sign)}
-    return sum(1 << i for i, byte in enumerate(data) if byte in leads | set(b"#$%&+-<=>@"))
+    """A bit for each byte but the last two that is a sign of ASCII, or may begin some other one.
+
+    Of those that begin with 0xE0 the second byte is looked at, or both.
+    """
+    every = [sign.encode() for sign in map(chr, range(0x80, 0x110000)) if _symbol(sign)]
+    seconds = {sign[:2] for sign in every if sign[0] == 0xE0} - {"\u0e3f".encode()[:2]}
+    leads = {sign[0] for sign in every} - {0xE0} | set(b"#$%&+-<=>@")
+    found = 0
+    for i, byte in enumerate(data[:-2]):
+        here = byte in leads or data[i : i + 2] in seconds or data[i : i + 3] == "\u0e3f".encode()
+        found |= here << i
+    return found
 
 
 def _symbol(char: str) -> bool:

@@ -120,7 +120,9 @@ def test_every_code_point() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_sign_bytes(seed: int) -> None:
-    data = np.random.default_rng(seed).integers(0, 256, 64, dtype=np.uint8)
+    data = np.random.default_rng(seed).integers(0, 256, 66, dtype=np.uint8)
+    text = "ก฿ุকৼ৲હ௹क".encode()
+    data[seed : seed + len(text)] = list(text)
     assert _bytes(data) == reference.sign_bytes(data.tobytes())
 
 

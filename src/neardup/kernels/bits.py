@@ -77,10 +77,13 @@ def popcount(typing: Any, value: Any) -> Any:
 
 
 #: Bytes that begin a sign, or may: the first and how many; those from 0xC2 on begin other ones too.
+#: Letters of Thai and of languages of India begin with `_OF_THREE`, and few signs do: these have
+#: one of some second bytes, or `_BAHT`, the bytes of one sign.
 _SIGNS = (
     *((0x23, 4), (0x2B, 1), (0x2D, 1), (0x3C, 3), (0x40, 1)),
-    *((0xC2, 2), (0xCF, 1), (0xD6, 1), (0xD8, 1), (0xDF, 4), (0xEA, 1), (0xEF, 2)),
+    *((0xC2, 2), (0xCF, 1), (0xD6, 1), (0xD8, 1), (0xDF, 1), (0xE1, 2), (0xEA, 1), (0xEF, 2)),
 )
+_OF_THREE, _SECOND, _BAHT = 0xE0, (0xA7, 0xAB, 0xAF), (0xB8, 0xBF)
 
 
 @intrinsic
@@ -122,18 +125,29 @@ def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any
 def sign_bytes(typing: Any, array: Any, index: Any) -> Any:
     """Return a bit for each of 64 bytes that is a sign of ASCII, or may begin another one.
 
-    These are ``#$%&+-<=>@``, and bytes above 127 that begin the UTF-8 of some sign.
+    These are ``#$%&+-<=>@``, and bytes above 127 that begin the UTF-8 of some sign. Two bytes
+    behind the 64 are read.
     """
     lanes = ir.VectorType(ir.IntType(8), LANES)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        read = _pointer(context, builder, sig.args[0], args[0], args[1], lanes)
-        value = builder.load(read, align=1)
-        found = None
+        def load(behind: int) -> Any:
+            at = builder.add(args[1], ir.Constant(ir.IntType(64), behind))
+            read = _pointer(context, builder, sig.args[0], args[0], at, lanes)
+            return builder.load(read, align=1)
+
+        def equals(value: Any, byte: int) -> Any:
+            return builder.icmp_unsigned("==", value, ir.Constant(lanes, [byte] * LANES))
+
+        value, second = load(0), load(1)
+        found = builder.and_(equals(second, _BAHT[0]), equals(load(2), _BAHT[1]))
+        for byte in _SECOND:
+            found = builder.or_(found, equals(second, byte))
+        found = builder.and_(equals(value, _OF_THREE), found)
         for first, count in _SIGNS:
             below = builder.sub(value, ir.Constant(lanes, [first] * LANES))
             hits = builder.icmp_unsigned("<", below, ir.Constant(lanes, [count] * LANES))
-            found = hits if found is None else builder.or_(found, hits)
+            found = builder.or_(found, hits)
         return builder.bitcast(found, ir.IntType(LANES))
 
     return types.uint64(array, types.int64), generate

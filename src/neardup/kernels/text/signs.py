@@ -84,7 +84,7 @@ def _marked(data, i, last, code, page, kind, decomposed, composed):
 def _candidates(data, at, last):
     """Return a bit for each of 64 bytes at which a sign may begin, see `sign_bytes`."""
     one, found = np.uint64(1), np.uint64(0)
-    if at + LANES <= data.shape[0]:
+    if at + LANES + 2 <= data.shape[0]:
         found = sign_bytes(data, at)
         if last - at < LANES:
             found &= (one << np.uint64(last - at)) - one
