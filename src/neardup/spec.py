@@ -34,7 +34,7 @@ STEMMERS = tuple(_LANGUAGES.split())
 FORMS = ("keep_case", "nfkc", "strip_accents", "join_hyphens")
 METHODS = ("lsh", "allpairs")
 SIGNS = ("short", "all", "none")
-PAIRS = ("kept", "all")
+PAIRS = ("kept", "count", "all")
 CLUSTERINGS = ("star", "bounded", "disjoint-sets", "components", "louvain")
 #: Those that have a tree threshold, and those that need no list of edges.
 BOUNDED, WITHOUT_EDGES = ("bounded", "disjoint-sets"), ("star", "disjoint-sets")
@@ -356,7 +356,8 @@ class Spec:
             however large the input is.
         method: ``"lsh"`` for bands, or ``"allpairs"`` for an exact search without them.
         pairs: ``"kept"`` compares only what decides which documents are kept; ``"all"`` compares
-            all pairs that share a bucket, and lists these.
+            all pairs that share a bucket, and lists these that reach the threshold; ``"count"``
+            counts them by similarity, in all and in each cluster, without a list.
         cluster: How documents are grouped: ``"star"`` (a kept document and its duplicates),
             ``"bounded"``, ``"disjoint-sets"``, ``"components"`` or ``"louvain"``, which needs
             ``neardup[graph]``. It does not change which documents are kept.
@@ -416,6 +417,11 @@ class Spec:
             self.cluster != "disjoint-sets" or self.method == "lsh",
             "disjoint sets are made from buckets, which method 'allpairs' does not have",
             "leave out the method, or choose the clustering bounded",
+        )
+        _check(
+            self.pairs != "count" or self.method == "lsh",
+            "pairs are counted that share a bucket, and method 'allpairs' has no buckets",
+            "leave out the method, or list them with pairs 'all'",
         )
         valid = isinstance(self.keep, str) and re.fullmatch(_KEEP, self.keep, re.DOTALL) is not None
         known = "first, longest, max:COLUMN or min:COLUMN"

@@ -6,6 +6,7 @@ Sets are sorted lists of integers, buckets are lists of documents, and a documen
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -32,6 +33,7 @@ __all__ = [
     "rank_prefixes",
     "remember",
     "share_a_bucket",
+    "tally_pairs",
     "verify",
     "weighted_overlap",
     "window_pairs",
@@ -222,6 +224,17 @@ def window_pairs(docs: Sequence[int], buckets: Sequence[Values]) -> set[tuple[in
 def count_candidates(keys: Sequence[Sequence[int]]) -> int:
     """Return how many pairs have a key in common, at the same position."""
     return sum(any(map(operator.eq, one, other)) for one, other in combinations(keys, 2))
+
+
+def tally_pairs(
+    pairs: Sequence[tuple[int, int, float]], cluster: Sequence[int], classes: int
+) -> tuple[dict[float, int], dict[tuple[int, float], int]]:
+    """Count pairs by the lowest similarity of their class: all, and those of each cluster."""
+    low = [int(similarity * classes) / classes for _, _, similarity in pairs]
+    inner = [
+        (cluster[a], k) for (a, b, _), k in zip(pairs, low, strict=True) if cluster[a] == cluster[b]
+    ]
+    return dict(Counter(low)), dict(Counter(inner))
 
 
 def pairs_with_old(

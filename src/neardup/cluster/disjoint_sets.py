@@ -34,7 +34,7 @@ class DisjointSets(NamedTuple):
         labels: int32[documents]: the lowest document of each one's set.
         compared: Pairs of documents that were compared, by bitmaps first; each once, while these
             are fewer than some 3 million.
-        not_compared: Pairs of roots left out in buckets of more than 1,024 roots.
+        not_compared: Pairs left out of roots that are left, in buckets of more than 1,024 roots.
     """
 
     labels: np.ndarray

@@ -8,7 +8,7 @@ import numpy as np
 from neardup.cluster.disjoint_sets import disjoint_sets
 from neardup.cluster.edges import Edges, batches
 from neardup.cluster.methods import counts_of, kept_set, star
-from neardup.deduplication.clock import Watch
+from neardup.deduplication.clock import Event, Watch
 from neardup.deduplication.documents.metadata import CorpusMetadata
 from neardup.deduplication.job import Job
 from neardup.deduplication.keys import BandKeys
@@ -20,6 +20,7 @@ from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
 from neardup.match import bucketing
 from neardup.match.bucketing import BandBuckets, bands_at_once, bucket_bands, plausible
+from neardup.match.pair_counts import CLASSES, PairTallying, Represented
 from neardup.match.pairs import (
     FoundPairs,
     PairCounts,
@@ -41,6 +42,7 @@ from neardup.stages.exact import (
     how_alike,
 )
 from neardup.threads import Pool
+from neardup.tuning import TUNING
 
 
 @dataclass
@@ -59,6 +61,10 @@ class RunAnswer:
     bucket_sizes: dict[str, int] = field(default_factory=dict)
     #: Pairs in one bucket, in each band.
     candidates_by_band: list[int] = field(default_factory=list)
+    #: Pairs that were counted, by the lowest similarity of their class.
+    pairs_by_similarity: dict[str, int] = field(default_factory=dict)
+    #: int64[rows, 3]: the same in clusters: first document, class, pairs; None if not counted.
+    in_clusters: np.ndarray | None = None
 
 
 @dataclass
@@ -230,6 +236,40 @@ class Comparing:
             cluster = np.arange(self.corpus.documents, dtype=np.int32)
             cluster[docs] = docs[labels]
             answer.cluster = cluster[answer.first]
+        if spec.pairs == "count":
+            self._count(answer, sets, labels)
+
+    def _count(self, answer: RunAnswer, sets: Sets, labels: np.ndarray) -> None:
+        """Count all pairs, those of equal documents included."""
+        docs, counts, sizes = answer.docs, answer.counts, np.bincount(answer.first)
+        with self.clock.stage("count pairs", len(docs)) as advance:
+            buckets = self._buckets(docs)
+            of = Represented(sizes[docs], labels.astype(np.int32))
+            tallying = PairTallying(sets, buckets, self.spec.threshold, of, self.scratch.empty)
+            expected = tallying.expected_seconds(self.pool)
+            if expected > TUNING.estimate_after:
+                note = f"to count all pairs takes up to {expected:,.0f} s"
+                self.clock.emit(Event("count pairs", 0, len(docs), note=note))
+            found = tallying.run(self.pool, lambda documents, pairs: advance(documents))
+        equal = np.flatnonzero(sizes > 1)
+        of_equal = sizes[equal] * (sizes[equal] - 1) // 2
+        clusters, row = np.unique(
+            np.concatenate([docs[found.within[:, 0]], answer.cluster[equal]]), return_inverse=True
+        )
+        table = np.zeros((len(clusters), CLASSES + 1), np.int64)
+        many = len(found.within)
+        np.add.at(table, (row[:many], found.within[:, 1]), found.within[:, 2])
+        np.add.at(table[:, CLASSES], row[many:], of_equal)
+        at, k = np.nonzero(table)
+        answer.in_clusters = np.stack([clusters[at], k, table[at, k]], axis=1)
+        found.classes[CLASSES] += of_equal.sum()
+        lowest = int(self.spec.threshold * CLASSES)
+        answer.pairs_by_similarity = {
+            f"{k / CLASSES:g}": int(found.classes[k]) for k in range(lowest, CLASSES + 1)
+        }
+        counts["pairs"], counts["pairs_in_clusters"] = int(found.classes.sum()), int(table.sum())
+        counts["pairs_compared"] += found.compared
+        counts["pairs_ruled_out"] += found.ruled_out
 
     def _disjoint_sets(self, answer: RunAnswer, sets: Sets) -> np.ndarray:
         spec, buckets, empty = self.spec, self._buckets(answer.docs), self.scratch.empty

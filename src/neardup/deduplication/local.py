@@ -59,7 +59,7 @@ _FOR_TWO = 6 * COMPILER
 #: Steps of the run state: an array each, and the other values, which come last.
 _ARRAYS, _ANSWER = "arrays", "answer"
 _NAMES = ("first", "duplicate_of", "similarity", "cluster", "how", "docs")
-_VALUES = ("counts", "bucket_sizes", "candidates_by_band")
+_VALUES = ("counts", "bucket_sizes", "candidates_by_band", "pairs_by_similarity")
 
 
 @dataclass
@@ -326,6 +326,7 @@ def _keep_answer(job: Job, answer: RunAnswer) -> None:
         return
     arrays = [getattr(answer, name) for name in _NAMES]
     arrays += [] if edges is None else [edges.a, edges.b, edges.similarity]
+    arrays += [] if answer.in_clusters is None else [answer.in_clusters]
     for number, array in enumerate(arrays):
         state.put(_ARRAYS, number, np.ascontiguousarray(array), array.dtype.str)
     state.put(_ANSWER, 0, about={name: getattr(answer, name) for name in _VALUES})
@@ -342,6 +343,8 @@ def _answered(job: Job, documents: int) -> RunAnswer | None:
         for number in sorted(state.done(_ARRAYS))
     ]
     arrays: dict[str, Any] = dict(zip(_NAMES, found, strict=False))
-    edges = Edges(*found[len(_NAMES) :]) if found[len(_NAMES) :] else None
+    more = found[len(_NAMES) :]
+    in_clusters = more.pop().reshape(-1, 3) if job.spec.pairs == "count" else None
+    edges = Edges(*more) if more else None
     job.clock.emit(Event("resolve", documents, documents, note="the answer was stored before"))
-    return RunAnswer(**arrays, edges=edges, **about)
+    return RunAnswer(**arrays, edges=edges, in_clusters=in_clusters, **about)

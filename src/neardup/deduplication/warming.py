@@ -38,6 +38,7 @@ class Warming:
         # Of each stage the kernel that is compiled last.
         later: list[Any] = [resolving.among_themselves] if _resolves(spec) else []
         later += [grouping.window_pairs] if spec.enumerates else []
+        later += [grouping.tally_pairs] if spec.pairs == "count" else []
         later += [unions.unite_bounded] if spec.cluster == "bounded" else []
         later += [unions.unite_roots] if spec.cluster == "disjoint-sets" else []
         cold = any(map(_is_cold, later))
@@ -88,6 +89,7 @@ def compile_kernels(spec: Spec) -> None:
     from neardup.cluster.disjoint_sets import disjoint_sets
     from neardup.cluster.edges import Edges
     from neardup.match.bucketing import BandBuckets, bucket_documents, group, plausible
+    from neardup.match.pair_counts import PairTallying, Represented
     from neardup.match.pairs import count_candidates, pairs_of_buckets
     from neardup.match.resolve import resolve
     from neardup.match.verifying import make_sets
@@ -110,6 +112,9 @@ def compile_kernels(spec: Spec) -> None:
             buckets = bucket_documents(bands, 4, 2)
             disjoint_sets(sets, buckets, spec.threshold, spec.minimum_in_cluster, pool)
             count_candidates(buckets, pool)
+        if spec.pairs == "count":
+            of = Represented(np.ones(4, np.int64), np.zeros(4, np.int32))
+            PairTallying(sets, bucket_documents(bands, 4, 2), 0.5, of).run(pool)
         if spec.enumerates:
             pairs_of_buckets(sets, bucket_documents(bands, 4, 2), 0.5, pool)
             edges = Edges(np.array([0]), np.array([1]), np.array([1.0]))

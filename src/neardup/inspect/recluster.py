@@ -70,6 +70,8 @@ def what_is_needed(results: Results, spec: Spec) -> str:
     old, counts = results.spec, results.record["counts"]
     if "not_compared" not in counts:
         return "the tables of a job on Apache Spark do not suffice"
+    if spec.pairs == "count":
+        return "pairs are counted from the texts"
     if spec.threshold < old.threshold:
         return f"a threshold below {old.threshold:g}, that of the run, needs the texts"
     if spec.keep != old.keep:
@@ -137,7 +139,7 @@ def outcome_of(results: Results, job: Job) -> Outcome:
     by_position = np.argsort(positions)
     counts = {**old["counts"], **counts_of(duplicate_of, cluster), **counts_of_kinds(how)}
     listed = edges if spec.enumerates else None
-    for name in ("edges", *SET_COUNTS):
+    for name in ("edges", "pairs", "pairs_in_clusters", *SET_COUNTS):
         counts.pop(name, None)
     counts |= {} if listed is None else {"edges": len(listed)}
     target = np.append(positions, -1)[duplicate_of].astype(np.int32)

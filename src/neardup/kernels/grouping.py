@@ -251,6 +251,49 @@ def count_candidates(first, last, buckets, seen):
     return found
 
 
+@kernel
+def tally_pairs(first, last, buckets, sets, threshold, weights, labels, seen, within, classes):
+    """Count the pairs of some documents with later ones of their buckets, by similarity.
+
+    A pair of documents that represent others stands for as many pairs as these have.
+
+    Args:
+        first: int: first document.
+        last: int: document after the last.
+        buckets: `neardup.kernels.resolving.Buckets` of m documents.
+        sets: `neardup.kernels.jaccard.Sets` of m documents.
+        threshold: float: lowest similarity of a pair that counts.
+        weights: int64[m]: documents that each represents.
+        labels: int32[m]: cluster of each.
+        seen: int32[m]: working memory of one thread, all -1 at the beginning.
+        within: int64[last - first, k + 1]: get the pairs of each document in its cluster, by
+            similarity in k classes from 0 to 1; the last class is that of 1.
+        classes: int64[k + 1]: get all pairs, added.
+
+    Returns:
+        (Pairs compared, pairs ruled out by size or bitmap).
+    """
+    members, starts = buckets.members, buckets.starts
+    slack = slack_of(threshold)
+    counts = np.zeros(2, np.int64)
+    for x in range(first, last):
+        for band in range(buckets.of.shape[1]):
+            bucket = buckets.of[x, band]
+            if bucket < 0:
+                continue
+            high = starts[bucket + 1]
+            for i in range(first_not_below(members, starts[bucket], high, x) + 1, high):
+                y = np.int64(members[i])
+                similarity = _similarity(x, y, sets, threshold, slack, seen, counts)
+                if similarity >= 0.0:
+                    k = np.int64(similarity * (classes.shape[0] - 1))
+                    pairs = weights[x] * weights[y]
+                    classes[k] += pairs
+                    if labels[x] == labels[y]:
+                        within[x - first, k] += pairs
+    return counts[0], counts[1]
+
+
 @inner
 def _similarity(x, y, sets, threshold, slack, seen, counts):
     """Compare two documents, unless they were; the similarity, -1 below the threshold."""

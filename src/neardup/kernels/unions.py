@@ -228,7 +228,7 @@ def unite_roots(
         sets: `neardup.kernels.jaccard.Sets` of n documents.
         compared: `Compared`.
         roots: int32[documents of the largest bucket]: working memory.
-        counts: int64[2]: get pairs compared, and those left out of large buckets, added.
+        counts: int64[2]: get pairs compared, and those of roots left that were not, added.
     """
     parent, low = trees.parent, trees.low
     for bucket in range(first, last):
@@ -242,8 +242,6 @@ def unite_roots(
                 roots[count] = roots[i]
                 count += 1
         window = max(WINDOW, PAIRS // count)
-        beyond = max(count - window - 1, 0)
-        counts[1] += beyond * (beyond + 1) // 2
         for i in range(count):
             for j in range(i + 1, min(count, i + 1 + window)):
                 x, y = np.int64(find(parent, roots[i])), np.int64(find(parent, roots[j]))
@@ -257,6 +255,11 @@ def unite_roots(
                     similarity = _compare(x, y, sets, tree_threshold, compared, counts)
                 if low[x] + low[y] + similarity - 2.0 >= tree_threshold:
                     _join(x, y, similarity, trees)
+        beyond = -window - 1
+        for i in range(count):
+            beyond += np.int64(parent[roots[i]] == roots[i])
+        beyond = max(beyond, 0)
+        counts[1] += beyond * (beyond + 1) // 2
 
 
 @inner

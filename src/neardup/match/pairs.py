@@ -22,7 +22,7 @@ from neardup.tuning import TUNING
 
 #: Size of the window: a document is compared with so many that follow it in a bucket, at most.
 _WIDEST = 1 << 10
-_STEP = 512
+STEP = 512
 
 #: Is called with (documents done since, pairs compared so far).
 Advance = Callable[[int, int], None] | None
@@ -143,14 +143,14 @@ def count_candidates(
     It takes about a nanosecond for each pair of each bucket.
     """
     documents = len(buckets.of)
-    seen = Local(lambda: _unseen(documents, allocate))
+    seen = Local(lambda: unseen(documents, allocate))
 
     def work(first: int) -> tuple[int, int]:
-        last = min(first + _STEP, documents)
+        last = min(first + STEP, documents)
         return last - first, grouping.count_candidates(first, last, buckets, seen())
 
     total = 0
-    for done, more in pool.ordered(work, range(0, documents, _STEP)):
+    for done, more in pool.ordered(work, range(0, documents, STEP)):
         total += more
         if advance is not None:
             advance(done, total)
@@ -168,13 +168,13 @@ def pairs_with_old(  # noqa: PLR0913 - `pairs_of_buckets`, and which are old
 ) -> FoundPairs:
     """Compare the documents from ``old`` on with all those before that share a bucket."""
     documents = len(sets.size)
-    seen = Local(lambda: _unseen(documents, allocate))
+    seen = Local(lambda: unseen(documents, allocate))
 
     def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
         common = old, buckets, sets, threshold, seen(), out, counts
         return grouping.pairs_with_old(first, last, *common)
 
-    search = _PairSearch(compare, documents, _STEP, max(1, old))
+    search = _PairSearch(compare, documents, STEP, max(1, old))
     return search.run(pool, allocate, advance, part=range(old, documents))
 
 
@@ -197,15 +197,15 @@ def _bucket_search(
     sets: Sets, buckets: Buckets, threshold: float, total: int, allocate: Allocate
 ) -> _PairSearch:
     documents = len(sets.size)
-    seen = Local(lambda: _unseen(documents, allocate))
+    seen = Local(lambda: unseen(documents, allocate))
 
     def compare(first: int, last: int, out: Triple, counts: np.ndarray) -> Any:
         return grouping.window_pairs(first, last, buckets, sets, threshold, seen(), out, counts)
 
-    return _PairSearch(compare, total, _STEP, buckets.of.shape[1] * _WIDEST)
+    return _PairSearch(compare, total, STEP, buckets.of.shape[1] * _WIDEST)
 
 
-def _unseen(documents: int, allocate: Allocate) -> np.ndarray:
+def unseen(documents: int, allocate: Allocate) -> np.ndarray:
     seen = allocate(documents, np.int32)
     seen[:] = -1
     return seen

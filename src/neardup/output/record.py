@@ -42,6 +42,7 @@ def about_run(outcome: Outcome) -> dict[str, Any]:
         ],
         "bucket_sizes": answer.bucket_sizes,
         "candidates_by_band": answer.candidates_by_band,
+        "pairs_by_similarity": answer.pairs_by_similarity,
         "store": outcome.store,
     }
 

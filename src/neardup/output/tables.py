@@ -12,6 +12,7 @@ from neardup.deduplication.comparing import RunAnswer
 from neardup.deduplication.documents.identifiers import take_ids
 from neardup.deduplication.local import Outcome
 from neardup.errors import OutputSizeError
+from neardup.match.pair_counts import CLASSES
 from neardup.stages.exact import HOW
 from neardup.tuning import TUNING
 
@@ -27,6 +28,7 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "clusters": (_CLUSTERS, ("duplicate_of", "similarity", "how")),
     "order": (("doc", "position"), ()),
     "edges": (("doc_a", "doc_b", "id_a", "id_b", "similarity"), ()),
+    "pair_counts": (("cluster", "similarity", "pairs"), ()),
     "added": (ADDED, ADDED),
 }
 
@@ -40,7 +42,7 @@ def id_type(outcome: Outcome) -> pa.DataType:
 
 def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
     """Return the types of all columns of all tables, for readers of CSV."""
-    numbers = ("doc", "cluster", "row", "position", "doc_a", "doc_b", "cluster_size")
+    numbers = ("doc", "cluster", "row", "position", "doc_a", "doc_b", "cluster_size", "pairs")
     named = ("doc_id", "duplicate_of", "id_a", "id_b")
     types: dict[str, pa.DataType] = {"kept": pa.bool_(), "similarity": pa.float64()}
     types |= dict.fromkeys(("file", "how"), pa.large_string())
@@ -131,6 +133,19 @@ def _order(outcome: Outcome) -> tuple[int, Columns]:
         return [array_of(np.arange(rows.start, rows.stop)), array_of(order[rows])]
 
     return len(order), columns
+
+
+def _pair_counts(outcome: Outcome) -> tuple[int, Columns]:
+    """A row for each cluster and class of similarity, which is named by its lowest one."""
+    found, numbers = outcome.answer.in_clusters, outcome.numbers()
+    assert found is not None
+    found = found[np.lexsort((found[:, 1], numbers[found[:, 0]]))]
+
+    def columns(rows: slice) -> list[Any]:
+        cluster, k, pairs = found[rows].T
+        return [*map(array_of, (numbers[cluster], k / CLASSES, pairs.copy()))]
+
+    return len(found), columns
 
 
 def _edges(outcome: Outcome) -> tuple[int, Columns]:
@@ -244,4 +259,4 @@ def adding(outcome: Outcome, names: Sequence[str]) -> Callable[[np.ndarray], pa.
 
 #: Functions for the number of rows of each table, and for its columns. There may be no order, and
 #: no edges.
-TABLES = {"clusters": _clusters, "order": _order, "edges": _edges}
+TABLES = {"clusters": _clusters, "order": _order, "edges": _edges, "pair_counts": _pair_counts}

@@ -238,6 +238,8 @@ class DedupCounts(KeptCounts):
     largest_cluster: Count
     without_group: Count | UnsetType = UNSET
     edges: Count | UnsetType = UNSET
+    pairs: Count | UnsetType = UNSET
+    pairs_in_clusters: Count | UnsetType = UNSET
     candidate_pairs: Count | UnsetType = UNSET
     set_pairs_compared: Count | UnsetType = UNSET
     #: Fewer than none where roots were compared that share no bucket.
@@ -267,6 +269,7 @@ class DedupRecord(OfCorpus):
     notes: list[str]
     bucket_sizes: dict[str, Count]
     candidates_by_band: list[Count]
+    pairs_by_similarity: dict[str, Count]
     store: StoreMembers
     disk: Count | UnsetType = UNSET
 
@@ -283,13 +286,17 @@ class DedupRecord(OfCorpus):
             agree(
                 f"counts.{name}", (getattr(self.counts, name) is not UNSET) == sets, "spec.cluster"
             )
+        counted = spec.pairs == "count"
+        agree("counts.pairs", (self.counts.pairs is not UNSET) == counted, "spec.pairs")
+        agree("pairs_by_similarity", bool(self.pairs_by_similarity) == counted, "spec.pairs")
         grouped = spec.within is not None
         has = self.counts.without_group is not UNSET
         agree("counts.without_group", has == grouped, "spec.within")
         agree("candidates_by_band", len(self.candidates_by_band) in (0, bands), "recipe.num_bands")
         self.require_corpus("removed", self.output.removed)
         ordered, ending = spec.order_by is not None, self.output.tables
-        self.require_tables({"clusters": True, "edges": listed}, "spec.pairs", ending)
+        written = {"clusters": True, "edges": listed, "pair_counts": counted}
+        self.require_tables(written, "spec.pairs", ending)
         self.require_tables({"order": ordered}, "spec.order_by", ending)
         if self.command == "dedup":
             looked_for = spec.boilerplate > 0

@@ -34,6 +34,7 @@ def made_of(outcome: Outcome, writing: Writing, **more: Any) -> Iterator[Made]:
     names = ["clusters"]
     names += [] if outcome.order is None else ["order"]
     names += [] if outcome.answer.edges is None else ["edges"]
+    names += [] if outcome.answer.in_clusters is None else ["pair_counts"]
     job, state = outcome.job, outcome.job.state
     made = {name: _table(outcome, name) for name in names}
     if job.boilerplate is not None:

@@ -40,6 +40,8 @@ def recipe_of(spec: Spec) -> Recipe:
     if spec.cluster == "disjoint-sets":
         what = "which takes buckets one after the other, on one machine"
         raise SpecError(f"`cluster` is 'disjoint-sets', {what}", "choose the clustering bounded")
+    if spec.pairs == "count":
+        raise SpecError("`pairs` is 'count', which is for one machine", "list them, with 'all'")
     if spec.cluster == "louvain":
         raise SpecError("`cluster` is 'louvain', which needs the complete graph on one machine")
     return recipe_for(spec)

@@ -47,7 +47,9 @@ class ReclusterOptions(ResultOptions, ResumeOptions, ResourceOptions, total=Fals
     """Options of `DedupRun.recluster`."""
 
 
-class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges", "boilerplate"]]):
+class DedupRun(
+    DocumentsRun[Literal["clusters", "duplicates", "edges", "pair_counts", "boilerplate"]]
+):
     """Result of `neardup.dedup`, also on Apache Spark.
 
     Made by `neardup.dedup`, or by `neardup.open` from an output folder. Documents of a job on
@@ -62,6 +64,7 @@ class DedupRun(DocumentsRun[Literal["clusters", "duplicates", "edges", "boilerpl
         "clusters": "",
         "duplicates": "",
         "edges": "pairs were not listed: use pairs='all'",
+        "pair_counts": "pairs were not counted: use pairs='count'",
         "boilerplate": "it was not looked for: use boilerplate=N, or `neardup.passages`",
     }
 

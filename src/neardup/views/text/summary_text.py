@@ -88,6 +88,8 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
         yield Row(
             "still alike", "0", "among the kept, of the pairs found; neardup audit measures more"
         )
+    if "pairs" in counts:
+        yield from _pairs(record)
     if "candidate_pairs" in counts:
         pairs, saved = counts["candidate_pairs"], counts["set_pairs_saved"]
         yield Row("candidates", f"{pairs:,}", "pairs of documents that share a bucket")
@@ -109,6 +111,16 @@ def found(record: dict[str, Any]) -> Iterator[Row]:
     elif total >= _MANY and counts["largest_cluster"] > _NEARLY_ALL * total:
         what = "of the documents are one cluster"
         yield Row("warning", share(counts["largest_cluster"], total), f"{what}; {SHARED_TEXT}")
+
+
+def _pairs(record: dict[str, Any]) -> Iterator[Row]:
+    counts, found = record["counts"], list(record["pairs_by_similarity"].items())
+    what = f"share a bucket and reach {record['spec']['threshold']:g}"
+    yield Row(
+        "pairs", f"{counts['pairs']:,}", f"{what}; {counts['pairs_in_clusters']:,} in clusters"
+    )
+    for (low, pairs), (high, _) in zip(found, [*found[1:], ("", 0)], strict=True):
+        yield Row("", f"{pairs:,}", f"from {low} to below {high}" if high else f"at {low}")
 
 
 def _of_input(counts: dict[str, Any]) -> Iterator[Row]:
