@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,6 +17,7 @@ from common import Command
 from neardup.errors import OutputError, SpecError
 from neardup.synth import NoteSpec, write
 from neardup.synth.demo_notes import CHANGED, VOCABULARY
+from neardup.synth.paper_shape import cluster_sizes
 
 SPEC = NoteSpec(300, seed=3)
 
@@ -80,6 +82,38 @@ def test_another_seed_is_another_corpus(tmp_path: Path) -> None:
 )
 def test_impossible_notes(fields: dict[str, Any]) -> None:
     with pytest.raises(SpecError):
+        NoteSpec(**{"documents": 10, **fields})
+
+
+def test_the_shape_of_the_paper_scales() -> None:
+    sizes, equal = cluster_sizes(10_000_000)
+    assert (len(sizes), sizes.max(), sizes.min()) == (13_233, 9_849, 57)
+    assert (np.count_nonzero(equal > 1), equal.max()) == (6_160, 2_540)
+    assert abs((sizes * (sizes - 1) // 2).sum() - 341_000_000) < 1_000_000
+    sizes, equal = cluster_sizes(100_000)
+    assert (len(sizes), sizes[0], np.count_nonzero(equal > 1), equal[0]) == (132, 98, 62, 25)
+    assert cluster_sizes(10)[0].size == 0
+
+
+def test_the_clusters_of_the_paper_are_found(tmp_path: Path) -> None:
+    spec = NoteSpec(5000, shape="paper")
+    write(spec, tmp_path / "notes.jsonl")
+    rows = pq.read_table(tmp_path / "notes.truth.parquet").to_pylist()
+    sizes, equal = cluster_sizes(5000)
+    copies = Counter(row["source"] for row in rows if row["kind"] != "original")
+    same = Counter(row["source"] for row in rows if row["kind"] == "exact")
+    assert sorted(copies.values(), reverse=True) == (sizes - 1).tolist()
+    assert sorted(same.values(), reverse=True) == [n - 1 for n in equal.tolist() if n > 1]
+    assert Counter(row["kind"] for row in rows) == spec.counts
+    run = neardup.dedup(tmp_path / "notes.jsonl", id="id", preset="clinical", progress=False)
+    counts = run.summary["counts"]
+    assert counts["clusters_of_two_or_more"] == len(sizes)
+    assert counts["largest_cluster"] == sizes[0]
+
+
+@pytest.mark.parametrize("fields", [{"shape": "papr"}, {"shape": "paper", "near": 0.3}])
+def test_impossible_shapes(fields: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=r"shape"):
         NoteSpec(**{"documents": 10, **fields})
 
 

@@ -255,7 +255,7 @@ def count_candidates(first, last, buckets, seen):
 def tally_pairs(first, last, buckets, sets, threshold, weights, labels, seen, within, classes):
     """Count the pairs of some documents with later ones of their buckets, by similarity.
 
-    A pair of documents that represent others stands for as many pairs as these have.
+    A pair of documents that represent others counts as often as these have pairs.
 
     Args:
         first: int: first document.

@@ -22,7 +22,7 @@ _MARGIN = 1.25
 
 
 class Represented(NamedTuple):
-    """The documents that those that are compared stand for."""
+    """The documents that are represented by those that are compared."""
 
     weights: np.ndarray  # int64[m]: how many each represents
     labels: np.ndarray  # int32[m]: cluster of each, named by its first document
@@ -71,19 +71,19 @@ class PairTallying:
         """Return how long it will take, by the time that a sample of documents takes."""
         buckets, documents = self._buckets, len(self._labels)
         sizes = np.diff(buckets.starts)
-        total, some = int((sizes * (sizes - 1) // 2).sum()), 0
+        total, sampled = int((sizes * (sizes - 1) // 2).sum()), 0
         rows = range(0, documents, max(1, documents // sample))
         for x in rows:
             there = buckets.of[x][buckets.of[x] >= 0].tolist()
             for bucket in there:
                 low, high = buckets.starts[bucket : bucket + 2]
-                some += int(high - low - np.searchsorted(buckets.members[low:high], x) - 1)
+                sampled += int(high - low - np.searchsorted(buckets.members[low:high], x) - 1)
         passed = time.perf_counter()
         for x in rows:
             pool.submit(partial(self._part, x, x + 1, np.zeros(CLASSES + 1, np.int64))).result()
         passed = time.perf_counter() - passed
         self._seen = Local(lambda: unseen(documents, self._allocate))
-        return _MARGIN * passed * total / max(1, some) / pool.threads
+        return _MARGIN * passed * total / max(1, sampled) / pool.threads
 
     def run(self, pool: Pool, advance: Advance = None) -> Tally:
         """Count all pairs."""

@@ -14,12 +14,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neardup.errors import SpecError
-from neardup.spec import check_integer, check_probability
+from neardup.spec import check_integer, check_probability, nearest
 from neardup.synth.note_files import Written, write_notes
+from neardup.synth.paper_shape import CHANGED_IN_CLUSTERS, copies_of_paper, enter_clusters
 
 KINDS = ("progress", "discharge", "admission", "nursing", "radiology", "consult", "operative", "ed")
 #: The share of its words that a near-duplicate changes is uniform from 0 to this.
 CHANGED = 0.1
+#: Shares of near-duplicates and exact copies, or the clusters of a published corpus.
+SHAPES = ("shares", "paper")
 
 _WORDS = (Path(__file__).parent / "note_words.txt").read_text(encoding="utf-8").split()
 COMMON = [word for word in _WORDS if not word.endswith(":")]
@@ -50,6 +53,9 @@ TRUTH = pa.schema({"doc": _DOC, "id": _NAME, "kind": _NAME, **_OF_SOURCE})
 class NoteSpec:
     """Parameters of synthetic notes; ``near`` and ``exact`` are shares of all.
 
+    With ``shape="paper"`` they have no effect: notes are in clusters as those of Shenoy et al.
+    (2017, section 12), see `neardup.synth.paper_shape`.
+
     >>> NoteSpec(1000).counts
     {'original': 700, 'near': 200, 'exact': 100}
     """
@@ -58,19 +64,27 @@ class NoteSpec:
     seed: int = 0
     near: float = 0.2
     exact: float = 0.1
+    shape: str = "shares"
 
     def __post_init__(self) -> None:
         check_integer("documents", self.documents, 1, 2**31 - 1)
         check_integer("seed", self.seed, 0, 2**63 - 1)
         for name, share in (("near", self.near), ("exact", self.exact)):
             check_probability(name, share, low_open=False, high_open=False)
+        if self.shape not in SHAPES:
+            raise SpecError(f"no shape {self.shape!r}", nearest(str(self.shape), SHAPES))
+        if self.shape == "paper" and (self.near, self.exact) != (0.2, 0.1):
+            raise SpecError("the shape has its shares of copies", "leave out `near` and `exact`")
         if self.counts["original"] < 1:
             counts = f"no original is left among {self.documents} documents: {self.counts}"
             raise SpecError(counts, "lower the shares")
 
     @property
     def counts(self) -> dict[str, int]:
-        near, exact = round(self.near * self.documents), round(self.exact * self.documents)
+        if self.shape == "paper":
+            near, exact = copies_of_paper(self.documents)
+        else:
+            near, exact = round(self.near * self.documents), round(self.exact * self.documents)
         return {"original": self.documents - near - exact, "near": near, "exact": exact}
 
 
@@ -87,9 +101,12 @@ def batches(spec: NoteSpec) -> Iterator[tuple[list[Row], list[Row]]]:
     near, exact = spec.counts["near"], spec.counts["exact"]
     order = rng.permutation(total)
     source = np.full(total, -1)
-    source[order[: near + exact]] = rng.choice(order[near + exact :], near + exact)
     is_near = np.zeros(total, bool)
-    is_near[order[:near]] = True
+    if spec.shape == "paper":
+        enter_clusters(order, source, is_near)
+    else:
+        source[order[: near + exact]] = rng.choice(order[near + exact :], near + exact)
+        is_near[order[:near]] = True
     for start in range(0, total, _BATCH):
         docs = range(start, min(start + _BATCH, total))
         rows = [_rows(spec, doc, int(source[doc]), bool(is_near[doc])) for doc in docs]
@@ -99,7 +116,8 @@ def batches(spec: NoteSpec) -> Iterator[tuple[list[Row], list[Row]]]:
 def _rows(spec: NoteSpec, doc: int, source: int, near: bool) -> tuple[Row, Row]:
     rng = np.random.default_rng((spec.seed, 1, doc))
     words = _words(spec.seed, doc if source < 0 else source)
-    changed = _change(words, rng) if near else None
+    most = CHANGED if spec.shape == "shares" else CHANGED_IN_CLUSTERS
+    changed = _change(words, rng, most) if near else None
     year, month, day, kind, quality = rng.integers([16, 12, 28, len(KINDS), 1001]).tolist()
     note = {
         "id": _id(spec, doc),
@@ -135,9 +153,9 @@ def _words(seed: int, doc: int) -> npt.NDArray[np.object_]:
     return words
 
 
-def _change(words: npt.NDArray[np.object_], rng: np.random.Generator) -> float:
+def _change(words: npt.NDArray[np.object_], rng: np.random.Generator, most: float) -> float:
     """Replace some words by others, one in ten of them by none and one in ten by two."""
-    count = round(rng.uniform(0, CHANGED) * len(words))
+    count = round(rng.uniform(0, most) * len(words))
     positions = rng.choice(len(words), count, replace=False)
     words[positions] = draw(rng, count)
     words[positions[::10]] = ""

@@ -6,12 +6,14 @@ from typing import Any
 import click
 
 from neardup.cli import command_options as o
+from neardup.errors import SpecError
 
 
 @o.grouped(
     "neardup synth -n 20000 --near 0.3 -o notes.jsonl\n"
     "neardup synth -n 20000 --kind copy-forward -o notes.jsonl\n"
-    "neardup synth -n 3000 --kind citations -o refs.ris"
+    "neardup synth -n 3000 --kind citations -o refs.ris\n"
+    "neardup synth -n 200000 --shape paper -o notes.jsonl"
 )
 @o.option("-n", "--documents N", required=True, help="Number of notes or records.")
 @o.file_option(
@@ -33,6 +35,12 @@ from neardup.cli import command_options as o
     "citations of three databases, as .ris, .bib and .csv of one name, with errata and articles in "
     "two parts; contacts of companies; or households with siblings, also of one birthday, and "
     "sons with the name of their father.",
+)
+@o.option(
+    "--shape [shares|paper]",
+    default="shares",
+    help="Of notes: shares of copies, or the clusters of the 10 million clinical notes of Shenoy "
+    "et al. (2017), scaled by N; those have copies by themselves.",
 )
 @o.option("--seed", type=int, default=0, help="Another seed, another corpus.")
 @o.option(
@@ -57,6 +65,8 @@ def synth(
     copied from one of the patient's last notes, or is a template. Equal options give equal notes.
     """
     forward = {name: fields.pop(name) for name in ("edits", "templates")}
+    if kind != "notes" and fields.pop("shape") != "shares":
+        raise SpecError(f"--shape is for notes, and --kind is {kind}", "leave one out")
     if kind in ("citations", "contacts", "households"):
         from neardup.synth import people
         from neardup.synth.citations import citations
