@@ -1,21 +1,38 @@
 """neardup passages and a suffix array of words, on notes with and without a common template.
 
     python bench/passages.py [--size 100000] [--runs 3] [--large 1000000 10000000]
+    python bench/passages.py --templates 10 1000 4000 [--size 20000] [--runs 3]
 
 The tools take turns; each run is a fresh process that reads JSON lines and writes what it found.
 The sizes of --large are measured too, by neardup alone, with 1 GB of memory. Writes
 bench/results/passages-SIZE.json.
+
+With --templates, dedup with and without --boilerplate instead, on documents of 100 random words
+behind one of so many templates of 60 words.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
 
-from harness import BENCH, DATA, NEARDUP, measure, median, peer_python, save, say, synthetic, table
+from harness import (
+    BENCH,
+    DATA,
+    NEARDUP,
+    measure,
+    median,
+    neardup,
+    peer_python,
+    save,
+    say,
+    synthetic,
+    table,
+)
 
 WORDS = 25
 SHAPES = ("few", "mixed")
@@ -35,6 +52,32 @@ def with_template(source: Path) -> Path:
                 row["text"] = " ".join([*words[:at], template, *words[at:]])
                 out.write(json.dumps(row, ensure_ascii=False) + "\n")
     return path
+
+
+def of_templates(count: int, documents: int) -> Path:
+    """Documents of 100 random words, each behind one of so many templates."""
+    path = DATA / f"templates-{count}-{documents}.jsonl"
+    if not path.exists():
+        draw = random.Random(1)
+        with path.open("w", encoding="utf-8") as out:
+            for number in range(documents):
+                words = [f"form{number % count}x{i}" for i in range(60)]
+                words += [f"w{draw.randrange(100_000)}" for _ in range(100)]
+                out.write(json.dumps({"text": " ".join(words)}) + "\n")
+    return path
+
+
+def templates(counts: list[int], documents: int, runs: int) -> None:
+    """Measure ``dedup --boilerplate`` by the number of templates."""
+    rows = []
+    for count in counts:
+        source, out = of_templates(count, documents), DATA / "out"
+        for options in ((), ("--boilerplate", "3")):
+            found = median([measure(neardup(source, out, *options)) for _ in range(runs)])
+            kept = json.loads((out / "run.json").read_text())["counts"]["kept"]
+            figures = f"{found['cpu_seconds']:.2f}", f"{found['anonymous_bytes'] / 1e6:,.0f}"
+            rows.append([str(count), " ".join(options) or "without", *figures, str(kept)])
+    print(table(["templates", "options", "CPU seconds", "private MB", "kept"], rows))
 
 
 def periodic(size: int) -> Path:
@@ -92,7 +135,11 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--large", type=int, nargs="*", default=[])
+    parser.add_argument("--templates", type=int, nargs="*", default=[])
     args = parser.parse_args()
+    if args.templates:
+        templates(args.templates, args.size, args.runs)
+        return
     results: dict[str, Any] = {}
     peer = (BENCH / ".venvs" / "pydivsufsort" / "installed").exists()
     for shape in SHAPES:

@@ -225,9 +225,12 @@ def test_the_command(spark: Any, tmp_path: Path, command: Command) -> None:
     assert opened.explain("d2") == one.explain("d2")
     with pytest.raises(InputError, match="its input was read by Apache Spark"):
         opened.explain("d2", texts=True)
+    assert "text" in opened.boilerplate.column_names
     refused = command("recluster", out, "-o", tmp_path / "more")
     assert "recluster does not work on it" in refused.err
     refused = command(*asked, "--passages", "--threshold", 0.5)
     assert refused.error == "error: --threshold does not apply to --passages"
     refused = command(*asked, *given)
     assert refused.error == "error: --words is for copied passages"
+    refused = command(*asked, "--no-text")
+    assert refused.error == "error: --no-text is for copied passages"

@@ -27,7 +27,7 @@ def _refuse_others(passages: bool) -> None:
     for name in o.given_options():
         if passages and name in _OF_DEDUP:
             raise SpecError(f"`{name}` does not apply to `passages`", "leave it out")
-        if not passages and name in _OF_PASSAGES:
+        if not passages and name in {*_OF_PASSAGES, "no_text"}:
             raise SpecError(f"`{name}` is for copied passages", "add `passages`")
 
 
@@ -63,6 +63,7 @@ def _refuse_others(passages: bool) -> None:
 @o.spec_options
 @o.compared("--passages", help="Find copied passages, as neardup passages does, not duplicates.")
 @o.shared(PassageSpec, but=_OF_BOTH)
+@o.of_output("--no-text", help="Leave the texts of boilerplate out of its table.")
 @o.of_resources(
     "--master URL",
     help="Spark master, such as local[*]. [default: that of spark-submit, or local[*]]",
@@ -75,6 +76,7 @@ def spark(
     input_format: str | None,
     single_file: bool,
     passages: bool,
+    no_text: bool,
     overwrite: bool,
     resume: bool,
     **options: Any,
@@ -120,7 +122,8 @@ def spark(
             df = files.read(session, list(inputs), input_format)
             old = None if against is None else files.read(session, [against], input_format)
             given = SparkJob(df, against=old, clock=clock, **how)
-            find = partial(job.find, given, spec)
+            more = {"texts": not no_text} if passages else {}
+            find = partial(job.find, given, spec, **more)
             return writing.SparkSteps(given, find, plain_values(spec), format, single_file, True)
 
         written = Writing(out=out, overwrite=overwrite, resume=resume)

@@ -113,6 +113,7 @@ def passages(
     checkpoint: str | None = None,
     task_bytes: int = steps.TASK_BYTES,
     private_ids: bool = False,
+    texts: bool = True,
     **settings: Any,
 ) -> PassageFrames:
     """Find every run of words that occurs earlier, on Spark: the tables of one machine.
@@ -128,6 +129,7 @@ def passages(
         preset: As for `neardup.passages`.
         task_bytes: A range of documents has a token for each 64 of these bytes, or a single
             document; a task has one range in memory.
+        texts: Whether the table of boilerplate has its texts, which are read once more then.
         settings: As for `neardup.passages`: ``words``, ``order_by``, and all others that say which
             words are copied. Those that write a corpus, or list totals, are for one machine.
 
@@ -143,7 +145,7 @@ def passages(
         SpecError: A setting is out of range, or two contradict each other.
     """
     spec = spec_of(settings, preset)
-    return find(SparkJob(df, text, id, against, checkpoint, task_bytes, private_ids), spec)
+    return find(SparkJob(df, text, id, against, checkpoint, task_bytes, private_ids), spec, texts)
 
 
 def spec_of(settings: dict[str, Any], preset: str | None) -> PassageSpec:
@@ -165,15 +167,16 @@ def spec_of(settings: dict[str, Any], preset: str | None) -> PassageSpec:
     return PassageSpec(**given | {"words": words_of(given.get("words"), preset)})
 
 
-def find(job: SparkJob, spec: PassageSpec) -> PassageFrames:
+def find(job: SparkJob, spec: PassageSpec, texts: bool) -> PassageFrames:
     """Find passages, see `passages`."""
-    return _Search(job, spec).run()
+    return _Search(job, spec, texts).run()
 
 
 @dataclass(frozen=True)
 class _Search:
     job: SparkJob
     spec: PassageSpec
+    texts: bool  # of boilerplate, in its table
 
     @property
     def _group(self) -> str | None:
@@ -370,8 +373,10 @@ class _Search:
         documents = _stage(
             store, "documents", lambda: _documents_table(anchors, counts, new, ids, spec, marking)
         )
-        common = _boilerplate_table(rows, ids, marking) if spec.boilerplate else None
-        return made, documents, common
+        if not spec.boilerplate:
+            return made, documents, None
+        common = _boilerplate_table(rows, ids, marking)
+        return made, documents, _with_texts(common, corpora) if self.texts else common
 
     def _notes(self, corpora: list[_Corpus], anchors: DataFrame) -> list[str]:
         """Return the notes of one machine on values that are missing, and on short documents."""
@@ -530,3 +535,14 @@ def _boilerplate_table(rows: DataFrame, ids: DataFrame, old: int | None) -> Data
     if old is not None:
         columns.append((~f.col("first.new")).alias("in_old"))
     return texts.select(*columns)
+
+
+def _with_texts(found: DataFrame, corpora: list[_Corpus]) -> DataFrame:
+    """Add the column ``text``; the rows of boilerplate are sent to all machines, no texts."""
+    cut = "substring(text, int(start + 1), int(end - start)) text"
+    parts = []
+    for number, corpus in enumerate(corpora):
+        of = found.where(f.col("in_old") == (number == 0)) if len(corpora) > 1 else found
+        named = corpus.texts.withColumnRenamed("id", "doc_id")
+        parts.append(named.join(f.broadcast(of), "doc_id").selectExpr(*found.columns, cut))
+    return reduce(DataFrame.unionByName, parts)
