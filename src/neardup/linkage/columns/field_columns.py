@@ -6,6 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -183,6 +184,7 @@ def _found(columns: Sequence[str], there: Sequence[str]) -> str:
     return ""
 
 
+@lru_cache(4096)
 def _plain(name: str) -> str:
     """Return a name without case, accents, spaces and signs.
 
