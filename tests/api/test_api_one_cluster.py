@@ -81,7 +81,7 @@ def test_charts_as_axes(run: neardup.DedupRun, monkeypatch: pytest.MonkeyPatch) 
     assert labels[-1] == "1" and axes.get_title(loc="left") == "Removed documents by similarity"
     assert [text.get_text() for text in axes.texts][-1] == "1"
     mine = pyplot.subplots()[1]
-    assert run.audit(sample=4, progress=False).plot(mine) is mine
+    assert run.audit(sample=4, progress=False).plot(ax=mine) is mine
     assert run.explain("two").plot() is not None
     pyplot.close("all")
     with pytest.raises(neardup.SpecError, match="no chart of these results"):

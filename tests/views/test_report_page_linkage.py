@@ -170,6 +170,7 @@ def test_a_pair_takes_a_third_of_a_sheet(
     made = neardup.link(long, id="id", fields=["name", "more"], progress=False)
     one = visit(made.report(tmp_path / "long.html"), viewport={"width": 703, "height": 1000})
     one.page.emulate_media(media="print")
+    one.page.locator(".example").first.wait_for()
     heights = one.page.evaluate(
         "[...document.querySelectorAll('.example')].map((e) => e.getBoundingClientRect().height)"
     )

@@ -31,6 +31,7 @@ _COMMANDS = {
     "explain": "command_inspect",
     "evaluate": "command_result",
     "report": "command_result",
+    "plot": "command_plot",
     "recluster": "command_result",
     "pairs": "command_inspect",
     "compare": "command_inspect",

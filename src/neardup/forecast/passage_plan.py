@@ -15,11 +15,11 @@ from neardup.copied_passages.finding import Inputs
 from neardup.copied_passages.passage_spec import CutSpec, PassageSpec
 from neardup.copied_passages.passage_steps import MEMORY, PassageSteps, count_of
 from neardup.corpora.corpus import InputCorpus
-from neardup.frame.shown import Shown
 from neardup.io.source import Partition
 from neardup.memory_plan import least_for_passages
 from neardup.options.option_groups import Reading
 from neardup.tuning import TUNING
+from neardup.values.shown import Shown
 
 #: A run takes between so many times the time of the sample, scaled, and so many seconds to start.
 _FASTEST, _SLOWEST, _START = 0.5, 3.0, (0.7, 2.0)

@@ -20,7 +20,6 @@ from neardup.deduplication.local import Outcome, run
 from neardup.deduplication.reading import Reader
 from neardup.forecast.advice import Advice, advice
 from neardup.forecast.looking import Looked, look
-from neardup.frame.shown import Shown
 from neardup.io.opening import open_source
 from neardup.io.source import Columns
 from neardup.memory_plan import (
@@ -40,6 +39,7 @@ from neardup.sketch.texts import as_text
 from neardup.threads import Pool
 from neardup.tuning import TUNING
 from neardup.values.intervals import wilson
+from neardup.values.shown import Shown
 
 #: Bytes of a document in the run folder and in the tables, without keys and ids.
 _METADATA, _ROW = 60, 20

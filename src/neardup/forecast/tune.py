@@ -17,6 +17,7 @@ from neardup.sketch.bands import (
     steepest,
 )
 from neardup.spec import check_integer, check_probability
+from neardup.values.shown import Shown
 
 #: As in `neardup.Spec`.
 _MAX_HASHES, _MAX_BANDS, _MAX_ROWS = 8192, 4096, 64
@@ -128,15 +129,24 @@ class Choice:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class TunedBands:
+@dataclass(frozen=True, slots=True, repr=False)
+class TunedBands(Shown):
     """Result of `tune`."""
 
+    shown_as = "tune", "bands"
     points: tuple[Point, ...]  # the points asked for
     num_hashes: int  # length of the signature
     choices: tuple[Choice, ...]  # the cheapest first, or the nearest if none satisfies all points
     satisfied: bool | None  # whether the choices satisfy all points; None where none are asked for
     longer: Choice | None = None  # if not: that of the shortest signature that does, if one does
+
+    def __repr__(self) -> str:
+        first = self.choices[0]
+        what = "" if self.satisfied is not False else ", none of which satisfies all points"
+        return (
+            f"<TunedBands: {len(self.choices):,} choices{what}; the first is {first.num_bands} "
+            f"bands of {first.rows} rows>"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

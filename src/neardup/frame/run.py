@@ -13,8 +13,8 @@ import pyarrow as pa
 from neardup.commands import COMMANDS, imported
 from neardup.errors import NoTableError, RefusedError, SpecError, spelled
 from neardup.frame.dataframes import as_pandas, as_polars
-from neardup.frame.shown import Shown
 from neardup.frame.storage import Storage, opened
+from neardup.values.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from neardup.deduplication.clock import Clock, Event, Listener
 from neardup.errors import InputError, SpecError
 from neardup.files.private_files import replacing
-from neardup.frame.shown import Shown
 from neardup.inspect.audit_counts import COUNTER_BYTES, LISTED, CurveClass, PairList, Tally
 from neardup.inspect.corpus_search import CorpusSearch
 from neardup.kernels.jaccard import Sets
@@ -32,6 +31,7 @@ from neardup.state.output_folder import add_to_record
 from neardup.threads import Pool
 from neardup.values.intervals import estimate
 from neardup.values.json_values import plain_id
+from neardup.values.shown import Shown
 
 #: Version of the fields of `Audit.as_dict`.
 FORMAT = 2

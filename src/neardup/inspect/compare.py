@@ -13,13 +13,14 @@ from neardup.sketch.baskets import Basket, is_basket
 from neardup.sketch.texts import Ragged, as_text
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec, Spec
+from neardup.values.shown import Shown
 
 #: A text, or a list of items.
 Text: TypeAlias = str | Basket
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
     """Shingles and tokens that two texts share: numbers of shingles and tokens, and shares of them.
 
     Attributes:
@@ -31,6 +32,7 @@ class Comparison:
         other_group: Whether they are of different groups, whose documents are not compared.
     """
 
+    shown_as = "compare", "texts"
     similarity: float
     containment_a: float
     containment_b: float
@@ -71,6 +73,9 @@ class Comparison:
         verdict = "duplicates" if self.duplicates else "not duplicates"
         why = f": {self.note}" if self.note else ""
         return f"similarity {self.similarity:.4f}, {verdict} at {self.threshold:g}{why}"
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self}>"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.errors import InputError, SpecError
-from neardup.frame.shown import Shown
 from neardup.inspect.compare import Comparison, Forms, compare_forms, forms_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability
@@ -19,6 +18,7 @@ from neardup.sketch.texts import as_text
 from neardup.stages.exact import HOW, NEAR, counts_of_kinds
 from neardup.threads import check_threads
 from neardup.values.json_values import plain_id
+from neardup.values.shown import Shown
 
 #: Largest difference of a similarity from that in the tables: both are a quotient of two integers.
 _SAME = 1e-9

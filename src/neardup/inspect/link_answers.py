@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from neardup.arrays import array_of
-from neardup.frame.shown import Shown
 from neardup.linkage.decision.weights.model import probability
 from neardup.linkage.link_steps import Linked
+from neardup.values.shown import Shown
 
 
 class LinkEvaluation(Shown, dict[str, Any]):

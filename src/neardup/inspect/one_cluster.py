@@ -8,9 +8,9 @@ import numpy as np
 
 from neardup.arrays import array_of
 from neardup.errors import InputError, SpecError
-from neardup.frame.shown import Shown
 from neardup.io.source import Partition
 from neardup.results.results import Results
+from neardup.values.shown import Shown
 
 
 class Member(NamedTuple):

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from neardup.arrays import array_of
 from neardup.copied_passages.passage_results import PassageResults
-from neardup.frame.shown import Shown
 from neardup.results.results import rows_as_ids
+from neardup.values.shown import Shown
 
 _IDS = ("doc_id", "source_id", "origin_id")
 _OLD = "a document of the old corpus"

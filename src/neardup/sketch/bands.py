@@ -8,6 +8,7 @@ import numpy as np
 from neardup.errors import SpecError
 from neardup.recipe import Recipe
 from neardup.spec import Spec, check_integer, check_probability
+from neardup.values.shown import Shown
 
 #: Longest signature that is chosen automatically.
 MAX_HASHES = 1024
@@ -27,8 +28,14 @@ _CLASSES = 50
 _CENTRES = (np.arange(_CLASSES) + 0.5) / _CLASSES
 
 
-class Bands(NamedTuple):
-    """A choice of bands.
+class _Bands(NamedTuple):
+    num_bands: int
+    rows: int
+    recall: float
+
+
+class Bands(Shown, _Bands):
+    """A choice of bands, a named tuple.
 
     Attributes:
         num_bands: Bands.
@@ -36,9 +43,14 @@ class Bands(NamedTuple):
         recall: Probability that a pair exactly at the threshold becomes a candidate.
     """
 
-    num_bands: int
-    rows: int
-    recall: float
+    __slots__ = ()
+    shown_as = "bands", "choice"
+
+    def __str__(self) -> str:
+        return f"{self.num_bands} bands of {self.rows} rows, recall {self.recall:.4f}"
+
+    def __repr__(self) -> str:
+        return f"<Bands: {self}>"
 
 
 @overload
@@ -153,7 +165,7 @@ def choose_bands(
 
     Examples:
         >>> choose_bands(0.7, 0.99)
-        Bands(num_bands=17, rows=4, recall=0.9906058053057489)
+        <Bands: 17 bands of 4 rows, recall 0.9906>
     """
     check_probability("threshold", threshold, low_open=True, high_open=False)
     check_probability("recall", recall, low_open=True, high_open=True)

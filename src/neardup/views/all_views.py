@@ -10,7 +10,7 @@ from typing import Any
 from neardup.commands import COMMANDS
 from neardup.errors import OutputError
 from neardup.output.outfile import check_file, write_file
-from neardup.views import cards
+from neardup.views import cards, charts
 from neardup.views.compared import explained
 from neardup.views.page.dedup_page import dedup_page
 from neardup.views.page.index_page import index_page
@@ -25,6 +25,7 @@ from neardup.views.text import (
     link_text,
     passage_text,
     plan_text,
+    tune_text,
 )
 from neardup.views.view import PageOptions, View
 from neardup.views.visible import need_jinja
@@ -32,8 +33,8 @@ from neardup.views.visible import need_jinja
 #: Endings that no page has.
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")
 
-_DEDUP = View(cards.text_of_run, cards.of_dedup, cards.chart_of_dedup, dedup_page)
-_PASSAGES = View(cards.text_of_run, cards.of_run, page=passages_page)
+_DEDUP = View(cards.text_of_run, cards.of_dedup, charts.OF_DEDUP, dedup_page)
+_PASSAGES = View(cards.text_of_run, cards.of_run, charts.OF_PASSAGES, passages_page)
 _LISTED = View(cards.text_of_run, cards.of_run, page=listed_page)
 
 #: By command and kind of result.
@@ -47,21 +48,29 @@ VIEWS: dict[tuple[str, str], View] = {
     ("passages", "run"): _PASSAGES,
     ("passages", "run on spark"): _PASSAGES,
     ("link", "run"): View(
-        lambda run: link_text.render(run.summary, False), cards.of_linkage, page=link_page
+        lambda run: link_text.render(run.summary, False),
+        cards.of_linkage,
+        charts.OF_LINKAGE,
+        link_page,
     ),
     ("index", "run"): View(page=index_page),
-    ("dedup", "plan"): View(plan_text.render, cards.of_plan, cards.chart_of_plan),
+    ("dedup", "plan"): View(plan_text.render, cards.of_plan, {"shares": cards.chart_of_plan}),
     ("passages", "plan"): View(plan_text.render_passages),
     ("dedup", "audit"): View(
-        lambda audit: audit_text.render(audit.as_dict()), cards.of_audit, cards.chart_of_audit
+        lambda audit: audit_text.render(audit.as_dict()), cards.of_audit, charts.OF_AUDIT
     ),
     ("dedup", "evaluate"): View(evaluate_text.render, cards.in_lines(evaluate_text.render)),
-    ("dedup", "explain"): View(explained, cards.of_explanation, cards.chart_of_explanation),
+    ("dedup", "explain"): View(
+        explained, cards.of_explanation, {"shares": cards.chart_of_explanation}
+    ),
     ("dedup", "cluster"): View(cluster_text.render, cards.of_cluster),
     ("passages", "explain"): View(passage_text.render, cards.in_lines(passage_text.render)),
     ("link", "explain"): View(link_text.render_pair),
     ("link", "record"): View(link_text.render_record),
     ("link", "evaluate"): View(link_text.render_evaluation),
+    ("compare", "texts"): View(str, cards.of_comparison, {"shares": cards.chart_of_comparison}),
+    ("tune", "bands"): View(tune_text.shown, cards.in_lines(tune_text.shown), charts.OF_TUNING),
+    ("bands", "choice"): View(str, cards.in_lines(str), charts.OF_BANDS),
 }
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.frame.shown import Bar, Chart
 from neardup.values.readable import counted, percent
+from neardup.values.shown import Bar, Chart
 from neardup.views.compared import view
 from neardup.views.differences import Difference, Fold, differences, folded
 from neardup.views.page.link_page import odds_histogram
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from neardup.forecast.plan import Plan
     from neardup.frame.run import Run
     from neardup.inspect.audit import Audit
+    from neardup.inspect.compare import Comparison
     from neardup.inspect.explain import Explanation
     from neardup.inspect.one_cluster import Cluster, Member
 
+_OF_SHINGLES = "Shares of shingles; mark: the threshold"
 _EQUAL = (
     "to the kept document: all shingles are the same, though those of some stand in another order"
 )
@@ -145,12 +147,34 @@ def of_explanation(found: Explanation) -> Card:
 
 def chart_of_explanation(found: Explanation) -> Chart:
     """Return what two documents share."""
-    pair, bars = found.comparison, list[Bar]()
-    if pair is not None:
-        labels = ("similarity", "first in second", "second in first")
-        shares = zip(labels, (pair.similarity, pair.containment_a, pair.containment_b), strict=True)
-        bars = [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares]
-    return Chart("Shares of shingles; mark: the threshold", bars)
+    if found.comparison is None:
+        return Chart(_OF_SHINGLES, [])
+    return chart_of_comparison(found.comparison)
+
+
+def of_comparison(found: Comparison) -> Card:
+    """Return what two texts share."""
+    head = "Duplicates" if found.duplicates else "No duplicates"
+    rows = [Row("shared", f"{found.shared:,}", "shingles of both")]
+    rows += [
+        Row(f"only in the {which}", f"{number:,}", f"of {counted(tokens, 'token')}")
+        for which, number, tokens in (
+            ("first", found.only_a, found.tokens_a),
+            ("second", found.only_b, found.tokens_b),
+        )
+    ]
+    rows += [Row("note", "", found.note)] if found.note else []
+    head = f"{head}: similarity {found.similarity:.4f}, threshold {found.threshold:g}."
+    return Card(head, rows, chart_of_comparison(found))
+
+
+def chart_of_comparison(pair: Comparison) -> Chart:
+    """Return what two texts share."""
+    labels = ("similarity", "first in second", "second in first")
+    shares = zip(labels, (pair.similarity, pair.containment_a, pair.containment_b), strict=True)
+    return Chart(
+        _OF_SHINGLES, [Bar(label, one, f"{one:.4f}", pair.threshold) for label, one in shares]
+    )
 
 
 def of_cluster(found: Cluster) -> Card:

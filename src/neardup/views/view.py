@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neardup.frame.shown import Chart
 from neardup.options.option_groups import PageForm
+from neardup.values.shown import Chart, Curves
 
 if TYPE_CHECKING:
     from neardup.deduplication.clock import Listener
@@ -68,11 +68,17 @@ class View(NamedTuple):
     Attributes:
         text: In a terminal, as ``print`` and the command show it.
         card: In a notebook.
-        chart: As ``plot`` draws it.
+        charts: What ``plot`` draws, by its names; the first one without a name.
         page: In a browser.
     """
 
     text: Callable[[Any], str] | None = None
     card: Callable[[Any], Card] | None = None
-    chart: Callable[[Any], Chart] | None = None
+    charts: Mapping[str, Callable[..., Chart | Curves]] = {}
     page: Callable[[Any, PageOptions], Page] | None = None
+
+    def draw(self, chart: Chart | Curves, ax: Any) -> Any:
+        """Draw a chart on axes, or on new ones where they are None."""
+        from neardup.views.drawing import draw
+
+        return draw(chart, ax)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from neardup.inspect.compare import Comparison
     from neardup.inspect.explain import Explanation
     from neardup.inspect.one_cluster import Cluster
 
@@ -217,6 +218,39 @@ class DocumentsRun(Run[T]):
         from neardup.inspect.explain import explain
 
         return explain(self._results, id, other, texts, limit, threads)
+
+    @expanded
+    def compare(self, id: object, other: object) -> Comparison:
+        """Return how similar two documents are; `explain` has their texts, and why.
+
+        Args:
+            id: Id of a document; its position where the run had no ids.
+            other: Id of another one.
+
+        Raises:
+            InputError: There is no document of that id; or the input is gone, or has changed.
+            SpecError: Both ids are those of one document.
+        """
+        found = self.explain(id, other).comparison
+        assert found is not None  # of two documents whose texts were read
+        return found
+
+    @expanded
+    def clusters_by_size(self) -> pa.Table:
+        """Return a row for each cluster of two documents or more, the largest first.
+
+        Columns: ``cluster`` int64, its number; ``doc_id`` of its first document; ``documents`` and
+        ``kept``, how many; ``lowest``, the lowest similarity of a removed document, float64. The
+        number of rows is how many clusters there are.
+        """
+        table = self._results.clusters(["doc_id", "cluster", "kept", "similarity"])
+        kept: Any = table.column("kept").cast(pa.int64())
+        table = table.set_column(2, "kept", kept)
+        sums: Any = [("doc_id", "first"), ("kept", "count"), ("kept", "sum"), ("similarity", "min")]
+        found = table.group_by("cluster", use_threads=False).aggregate(sums)
+        names = ["cluster", "doc_id", "documents", "kept", "lowest"]
+        found = found.rename_columns(names).filter(pc.field("documents") > 1)
+        return found.sort_by([("documents", "descending"), ("cluster", "ascending")])
 
     @expanded
     def cluster(self, id: object, *, limit: int = 10, threads: int | None = None) -> Cluster:

@@ -16,7 +16,6 @@ from neardup.api.progress import show_progress
 from neardup.api.running import save
 from neardup.deduplication.clock import Clock
 from neardup.errors import OutputError, RecallWarning, SpecError
-from neardup.frame.shown import Shown
 from neardup.frame.storage import MemoryStorage, PartsStorage
 from neardup.io.remote import located
 from neardup.options.arguments import expanded
@@ -29,6 +28,7 @@ from neardup.options.option_groups import (
     ResumeOptions,
 )
 from neardup.spec import check_similarity
+from neardup.values.shown import Shown
 
 if TYPE_CHECKING:
     from neardup.inspect.audit import Audit

@@ -17,6 +17,7 @@ from neardup.results.results import Results
 from neardup.stages.exact import SAME
 from neardup.tuning import TUNING
 from neardup.values.readable import counted, day
+from neardup.views.how_done import of_versions
 from neardup.views.page import page_charts, run_words
 from neardup.views.page.page_clusters import LONGEST_ID, Clusters, Measured, to_show
 from neardup.views.page.page_model import (
@@ -106,7 +107,7 @@ def dedup_page(run: DedupRun, options: PageOptions) -> Page:
         remarks=list(run_words.remarks(about)),
         filters=_filters(results, found, heat, about) if clusters.listed else None,
         listing=_listing(found, clusters, read is not None, judged, show, options),
-        steps=list(run_words.steps(about)),
+        steps=[*run_words.steps(about), of_versions(about)],
         charts=Figures(
             "Charts for developers",
             "Charts",

@@ -16,6 +16,7 @@ from neardup.linkage.explaining import explain_pair
 from neardup.linkage.link_steps import Blocked, Linked
 from neardup.linkage.outputs.link_tables import cluster_table, ids_of, weight_table
 from neardup.values.readable import counted, day, percent
+from neardup.views import how_done
 from neardup.views.page.page_charts import counted_bars
 from neardup.views.page.page_model import (
     Bars,
@@ -82,6 +83,7 @@ def link_page(run: LinkRun, options: PageOptions) -> Page:
         remarks=summary["notes"],
         figures=_found(linked),
         listing=_listing(items, len(clusters), (several, doubtful, len(pairs)), texts),
+        steps=list(how_done.of_linkage(summary)),
         charts=Figures(
             "How it was decided",
             "Decision",

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from neardup.frame.run import Run
 from neardup.results.results import Results, rows_as_ids
 from neardup.values.readable import counted, day, share
+from neardup.views import how_done
 from neardup.views.page.page_charts import by_similarity, counted_bars
 from neardup.views.page.page_model import (
     Bars,
@@ -72,6 +73,7 @@ def listed_page(run: Run[Any], options: PageOptions) -> Page:
         remarks=[f"{row.number} {row.remark}".strip() for row in rows if row.label in _REMARKS],
         figures=_figures(results),
         listing=_listing(command, total, listed, options.texts and "engine" not in record),
+        steps=list(_STEPS[command](record)),
     )
 
 
@@ -230,6 +232,13 @@ _LISTS: dict[str, _Lists] = {
     "decontaminate": _matches,
     "dedup --against": _removed,
     "dedup": _removed,
+}
+
+
+_STEPS = {
+    "decontaminate": how_done.of_matches,
+    "dedup --against": how_done.of_batch,
+    "dedup": how_done.of_batch,
 }
 
 

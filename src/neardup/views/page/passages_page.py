@@ -15,6 +15,7 @@ from neardup.errors import InputError
 from neardup.frame.run import Run
 from neardup.inspect.one_document import ShownDocument, is_of_source, parts_of, public, show
 from neardup.values.readable import counted, day, percent, share
+from neardup.views import how_done
 from neardup.views.copied_shares import GroupShare, of_groups, of_months, of_years, pseudonyms
 from neardup.views.page.page_model import (
     Bars,
@@ -79,6 +80,7 @@ def passages_page(run: Run[Any], options: PageOptions) -> Page:
             texts,
             list(by),
         ),
+        steps=list(how_done.of_passages(record)),
     )
 
 

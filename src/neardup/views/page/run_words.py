@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from neardup.memory_plan import show_size
-from neardup.spec import BOUNDED, ShingleSpec
+from neardup.spec import BOUNDED, ShingleSpec, Spec
 from neardup.values.readable import counted, percent, share
 from neardup.views.page.page_model import Step
 from neardup.views.text.summary_text import EQUAL_WORDS
@@ -123,19 +123,13 @@ def at_one(run: dict[str, Any], number: int) -> str:
 def steps(run: dict[str, Any]) -> Iterator[Step]:
     """Yield how a run was done."""
     spec, bands, threshold = run["spec"], run["bands"], run["threshold"]
-    shingle = spec.shingle
     yield _reading(run)
     if spec.only_same:
         says = "A text is removed if all its bytes are those of a text that is kept."
         yield Step("Comparing", says, "--only-same")
-        yield _keeping(spec)
+        yield keeping(spec)
         return
-    yield Step("Comparing", " ".join(_comparing(shingle)), shingle_options(shingle))
-    what = runs(shingle)
-    says = f"The similarity of two texts is the share of {what} that both have, among all that "
-    says += "either has: 1 if they have the same ones, 0 if they have none in common (Jaccard). "
-    says += f"From {threshold} on, two texts are near-duplicates."
-    yield Step("Similarity", says, f"--threshold {threshold}")
+    yield from comparing(spec)
     says = "All pairs that can reach the threshold were searched for. "
     if bands:
         says = f"Texts that may be similar were found by {bands['num_bands']} bands of "
@@ -144,11 +138,21 @@ def steps(run: dict[str, Any]) -> Iterator[Step]:
         says += f"{threshold} is found with probability {percent(bands['predicted_recall'])}. "
     says += f"{run['counts']['pairs_compared']:,} pairs were compared exactly; no estimate decided "
     yield Step("Finding", says + "anything.", band_options(bands))
-    yield _keeping(spec)
+    yield keeping(spec)
     options = f"--cluster {spec.cluster}"
     if spec.cluster in BOUNDED:
         options += f" --tree-threshold {spec.minimum_in_cluster:g}"
     yield Step("Grouping", _grouping(spec), options)
+
+
+def comparing(spec: Spec) -> Iterator[Step]:
+    """Yield how texts are compared, and when they are similar."""
+    shingle, threshold = spec.shingle, f"{spec.threshold:g}"
+    yield Step("Comparing", " ".join(_comparing(shingle)), shingle_options(shingle))
+    says = f"The similarity of two texts is the share of {runs(shingle)} that both have, among all "
+    says += "that either has: 1 if they have the same ones, 0 if they have none in common "
+    says += f"(Jaccard). From {threshold} on, two texts are near-duplicates."
+    yield Step("Similarity", says, f"--threshold {threshold}")
 
 
 def band_options(bands: dict[str, Any] | None) -> str:
@@ -205,7 +209,8 @@ def _comparing(shingle: ShingleSpec) -> Iterator[str]:
         yield "One that occurs twice counts twice."
 
 
-def _keeping(spec: Any) -> Step:
+def keeping(spec: Any) -> Step:
+    """Return which documents are kept."""
     column = spec.keep.partition(":")[2]
     highest = "highest" if spec.keep.startswith("max:") else "lowest"
     first = {"first": "The first document", "longest": "The longest document"}.get(

@@ -31,6 +31,11 @@ def render(tuning: TunedBands, chosen: bool = False, limit: int | None = 10) -> 
     return "\n".join(text)
 
 
+def shown(tuning: TunedBands) -> str:
+    """Return the same for a shell or a notebook."""
+    return render(tuning, tuning.satisfied is None).replace("; --all shows them", "")
+
+
 def render_by_bands(rows: Sequence[Mapping[str, Any]], similarities: Sequence[float]) -> str:
     """Return a line for each number of rows, with P(candidate) at each similarity."""
     heads = ["bands", "rows", *(f"s = {s:g}" for s in similarities)]

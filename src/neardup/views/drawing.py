@@ -1,0 +1,74 @@
+"""Charts drawn by Matplotlib."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neardup.errors import DependencyError
+from neardup.values.shown import Chart, Curves
+
+_COLOURS = ("#2a9d8f", "#e76f51", "#264653", "#8c4a78")
+
+
+def draw(chart: Chart | Curves, ax: Any = None) -> Any:
+    """Draw a chart on axes, or on new ones, and return them.
+
+    Raises:
+        DependencyError: Matplotlib is not installed.
+    """
+    if ax is None:
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise DependencyError(
+                "Matplotlib is not installed", "pip install matplotlib"
+            ) from error
+        size = (7, 1 + 0.35 * len(chart.bars)) if isinstance(chart, Chart) else (7, 4)
+        ax = pyplot.subplots(figsize=size, layout="constrained")[1]
+    # A notebook shows the figure, and would show the axes as text below it.
+    ax._ipython_display_ = lambda **_: None
+    if isinstance(chart, Chart):
+        _bars(chart, ax)
+    else:
+        _curves(chart, ax)
+    ax.set_title(_plain(chart.title), loc="left")
+    return ax
+
+
+def _bars(chart: Chart, ax: Any) -> None:
+    rows = range(len(chart.bars))
+    ax.barh(rows, [bar.share for bar in chart.bars], color=_COLOURS[0])
+    for row, bar in zip(rows, chart.bars, strict=True):
+        ax.annotate(
+            _plain(bar.note), (bar.share, row), (4, 0), textcoords="offset points", va="center"
+        )
+        if bar.mark is not None:
+            ax.plot([bar.mark] * 2, [row - 0.4, row + 0.4], color=_COLOURS[1])
+    ax.set_yticks(rows, [_plain(bar.label) for bar in chart.bars])
+    ax.invert_yaxis()
+    ax.set_xticks([])
+    ax.set_xlim(0, 1.45)
+
+
+def _curves(chart: Curves, ax: Any) -> None:
+    for number, one in enumerate(chart.curves):
+        style = "o" if one.points else "-"
+        colour = _COLOURS[number % len(_COLOURS)]
+        heights = [float("nan") if value is None else value for value in one.heights]
+        ax.plot(one.at, heights, style, color=colour, label=_plain(one.name))
+    if len(chart.curves) > 1:
+        ax.legend()
+    if chart.ticks:
+        ax.set_xticks([at for at, _ in chart.ticks], [_plain(label) for _, label in chart.ticks])
+    ax.set_xlabel(_plain(chart.across))
+    ax.set_ylabel(_plain(chart.up))
+    if chart.logarithmic:
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=0)
+    ax.grid(alpha=0.3)
+
+
+def _plain(text: str) -> str:
+    """Keep a text from being read as a formula."""
+    return text.replace("$", r"\$")
