@@ -116,14 +116,10 @@ def of_linkage(summary: Mapping[str, Any]) -> Iterator[Step]:
     says += f"similarity {counts['block_at']:g} is among them with probability "
     says += f"{percent(counts['recall'])}."
     yield Step("Finding", says, _options(spec, "block_at", "recall"))
-    says = (
-        "Each field of a pair speaks for or against it, the more the rarer an equal value is. The "
-    )
-    says += "weights were learnt from the records, and from marks where there are enough. A pair is the "
-    says += (
-        f"same from a score of {spec['decide_at']:g} on, which is its probability if fields are "
-    )
-    says += "independent."
+    says = "Each field of a pair speaks for or against it, the more the rarer an equal value is. "
+    says += "The weights were learnt from the records, and from marks where there are enough. A "
+    says += f"pair is the same from a score of {spec['decide_at']:g} on, which is its probability "
+    says += "if fields are independent."
     if spec["must_agree"]:
         says += " Records that differ in a field that must agree are different."
     yield Step("Deciding", says, _options(spec, "decide_at", "must_agree"))
