@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +28,9 @@ WORK = {
     "dedup": ("report explain audit evaluate recluster pairs", "DedupRun"),
     "recluster": ("report explain audit evaluate recluster pairs", "DedupRun"),
     "dedup --against": ("report explain pairs", "AgainstRun"),
-    "decontaminate": ("report", "DecontaminateRun"),
+    "decontaminate": ("report pairs", "DecontaminateRun"),
     "passages": ("report explain", "PassagesRun"),
-    "link": ("report explain evaluate recluster", "LinkRun"),
+    "link": ("report explain evaluate recluster pairs", "LinkRun"),
 }
 
 
@@ -84,8 +86,8 @@ def test_every_folder_is_read_by_every_command(command: Command, folders: dict[s
             assert answer.code == 1 and f"{folder.name} was made by neardup {name};" in answer.error
             assert f"{reader} does not work on it" in answer.error, what
             assert "neardup.open" in answer.lines[1], what
-            for work in works:
-                assert work in answer.lines[1], what
+            for work in works:  # of a linkage, pairs are a table
+                assert work in answer.lines[1] or (name, work) == ("link", "pairs"), what
 
 
 def test_every_folder_as_an_input(command: Command, folders: dict[str, Path]) -> None:
@@ -163,3 +165,21 @@ def test_indexes(command: Command, folders: dict[str, Path]) -> None:
         answer = command(reader, "i", *READERS[reader])
         assert answer.code == 1 and "i is an index" in answer.error, answer.err
     assert command("report", "i", "-o", "i.html").code == 0
+
+
+def test_pairs_of_matches_and_of_records(command: Command, folders: dict[str, Path]) -> None:
+    answer = command("pairs", "decontaminate", "--texts")
+    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    texts = {row["id"]: row["text"] for row in some_rows()}
+    assert rows and all(row["passage_text"] in texts[row["train_id"]] for row in rows)
+    run = neardup.open("decontaminate")
+    assert [row["train_id"] for row in run.pairs(texts=False).to_pylist()] == [
+        row["train_id"] for row in rows
+    ]
+    answer = command("pairs", folders["link"].name, "-o", "pairs.csv")
+    assert answer.code == 0
+    made = Path("pairs.csv").read_bytes()
+    assert made.startswith(b"\xef\xbb\xbf")
+    heads, *rows = csv.reader(io.StringIO(made.decode("utf-8-sig")))
+    assert len(rows) == len(neardup.open(folders["link"]).pairs)
+    assert heads[:5] == ["id_a", "id_b", "score", "name_a", "name_b"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Unpack
@@ -36,6 +37,7 @@ from neardup.options.option_groups import (
     ResumeOptions,
     another,
 )
+from neardup.results.results import Results
 from neardup.spec import ShingleSpec
 from neardup.state.run_state import RunState
 
@@ -70,6 +72,33 @@ class DecontaminateRun(Run[Literal["matches", "cuts"]]):
         if not self.summary["settings"]["cut"]:
             kept[self._table("matches", ["train_doc"]).column(0).to_numpy()] = False
         return kept
+
+    @expanded
+    def pairs(self, *, texts: bool = True) -> pa.Table:
+        """Return documents next to the test item that they match, for a person who looks at them.
+
+        All of them are in memory; ``neardup pairs`` writes them one by one.
+
+        Args:
+            texts: Add the passage that both have, which is read from the input again.
+
+        Returns:
+            ``test_id``, ``train_id``, ``by``, ``containment``, ``passage`` (its words) and, with
+            ``texts``, ``passage_text``.
+
+        Raises:
+            InputError: The input is gone or has changed.
+        """
+        return pa.concat_tables(self._pairs(texts, warnings.warn))
+
+    def _pairs(self, texts: bool, note: Callable[[str], object]) -> Iterator[pa.Table]:
+        from neardup.inspect.pair_texts import pairs_of_matches
+
+        return pairs_of_matches(self._results, texts)
+
+    @property
+    def _results(self) -> Results:
+        return Results(self._storage)
 
     @expanded
     def report(

@@ -113,6 +113,42 @@ def pairs_of_batch(
         yield table
 
 
+def pairs_of_matches(results: Results, texts: bool) -> Iterator[pa.Table]:
+    """Yield documents that match a test item, next to it, some rows at a time.
+
+    Args:
+        results: Of a search for test items.
+        texts: Add the passage, which is read from the input again.
+
+    Yields:
+        ``test_id`` and ``train_id``, as rows where ids are private; ``by``, how they match;
+        ``containment`` float64; ``passage``, words in a row that both have; and, with ``texts``,
+        ``passage_text``, null where a match has none.
+    """
+    matches = results.table("matches")
+    names = ["test_id", "train_id", "by", "containment", "passage"]
+    if results.private_ids:
+        for side in ("test", "train"):
+            docs: Any = matches.column(f"{side}_doc").cast(pa.large_string())
+            prefix, none = (pa.scalar(text, pa.large_string()) for text in ("row ", ""))
+            shown: Any = pc.binary_join_element_wise(prefix, docs, none)
+            at = matches.column_names.index(f"{side}_id")
+            matches = matches.set_column(at, f"{side}_id", shown)
+    rows = rows_at_once(results, texts)
+    for first in range(0, max(1, matches.num_rows), rows):
+        table = matches.slice(first, rows)
+        shown = table.select(names)
+        if texts:
+            read = results.texts(np.asarray(table.column("train_doc").to_numpy()))
+            spans = table.select(["train_start", "train_end"]).to_pylist()
+            passages = [
+                None if None in span.values() else text[span["train_start"] : span["train_end"]]
+                for text, span in zip(read, spans, strict=True)
+            ]
+            shown = shown.append_column("passage_text", pa.array(passages, pa.large_string()))
+        yield shown
+
+
 def _texts_of_batch(
     results: Results,
     docs: np.ndarray,

@@ -96,27 +96,33 @@ def pairs(
 ) -> None:
     """Write pairs as CSV, for a spreadsheet: id_a, id_b, similarity, and both texts.
 
-    RUN is the output folder of neardup dedup. The pairs are the edges if these were listed (--pairs
-    all); else each removed document, id_b, and the one that it is a duplicate of, id_a. With
-    --against, in_old is true where id_a is of the old corpus, whose texts are read again too, where
-    they can be; with --old-only, the pairs are the matches. A text or an id that begins like a
-    formula of a spreadsheet gets an apostrophe before it.
+    RUN is the output folder of a command. Of neardup dedup the pairs are the edges if these were
+    listed (--pairs all); else each removed document, id_b, and the one that it is a duplicate of,
+    id_a. With --against, in_old is true where id_a is of the old corpus, whose texts are read again
+    too, where they can be; with --old-only, the pairs are the matches. A text or an id that begins
+    like a formula of a spreadsheet gets an apostrophe before it.
 
-    With --doubtful, RUN is the output folder of neardup link. With a column duplicate, true or
-    false, the file is for --labels.
+    Of neardup decontaminate the pairs are the matches: test_id and train_id, and with --texts the
+    passage that both have. Of neardup link they are the records that are the same, each field of
+    one next to that of the other; with --doubtful the candidates that are worth a mark, and with a
+    column duplicate, true or false, that file is for --labels. A file begins with the mark by which
+    spreadsheets know UTF-8; standard output does not.
     """
     from neardup.files.private_files import replacing
     from neardup.output.outfile import check_file
     from neardup.views.spreadsheet import csv_rows
 
     found = open_run(run, "pairs")
-    found.require("doubtful" if doubtful else "pairs")
+    records = found.command == "link"
+    if doubtful or not records:
+        found.require("doubtful" if doubtful else "pairs")
     if limit is not None and not doubtful:
         raise SpecError("`limit` is of the pairs that `doubtful` lists", "leave it out")
-    if doubtful:
+    if records:
         if out is not None:
             check_file(out, [], overwrite)
-        rows = csv_rows([found.doubtful(**({} if limit is None else {"limit": limit}))])
+        most = {} if limit is None else {"limit": limit}
+        rows = csv_rows([found.doubtful(**most) if doubtful else found.pairs_with_records()])
     else:
         results = found._results
         if out is not None:
