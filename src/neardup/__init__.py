@@ -34,6 +34,7 @@ _HOMES = {
     "neardup.recipe": "Recipe",
     "neardup.linkage.fields": "Field",
     "neardup.api.indexes.record_index": "RecordIndex",
+    "neardup.api.finished.data_cards": "data_card",
     "neardup.api.finished.link_runs": "Blocks LinkRun",
     "neardup.sketch.bands": "Bands candidate_probability choose_bands",
     "neardup.sketch.sketcher": "band_keys signatures",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from neardup.api.dedup import dedup as dedup
     from neardup.api.dedup import plan as plan
     from neardup.api.dedup import sketch_corpus as sketch_corpus
+    from neardup.api.finished.data_cards import data_card as data_card
     from neardup.api.finished.link_runs import Blocks as Blocks
     from neardup.api.finished.link_runs import LinkRun as LinkRun
     from neardup.api.finished.open_folder import open as open

@@ -259,3 +259,77 @@ def test_tables_go_to_a_file_where_memory_ends(tmp_path: Path) -> None:
         assert found.equals(pa.concat_tables(parts))
         assert not list(tmp_path.iterdir())  # the file has no name
     assert disk.most > 0
+
+
+def test_which_items_are_in_how_many_documents(command: Command, tmp_path: Path) -> None:
+    """Nothing is written; the same without and with the files."""
+    rows = [{"id": f"t{k}", "text": f"{text} number{k}"} for k, text in enumerate(TRAIN * 3)]
+    train = write_lines(tmp_path / "train.jsonl", rows)
+    tests = [LONG, "brown fox", "nothing there at all"]
+    items = [{"id": f"q{k}\x1b", "text": text} for k, text in enumerate(tests)]
+    asked = ("decontaminate", train, "--against", write_lines(tmp_path / "test.jsonl", items))
+    asked = (*asked, "--id", "id", "--test-id", "id")
+    before = sorted(tmp_path.iterdir())
+    answer = command(*asked, "--dry-run", "--quiet")
+    assert answer.code == 0 and sorted(tmp_path.iterdir()) == before
+    lines = answer.out.splitlines()
+    assert lines[-2].split() == ["q1␛", "6", "50.0", "%"]
+    assert lines[-1].split() == ["q0␛", "3", "25.0", "%"]
+    found = json.loads(command(*asked, "--dry-run", "--json").out)
+    assert [(row["test_doc"], row["documents"]) for row in found["items"]] == [(1, 6), (0, 3)]
+    private = command(*asked, "--dry-run", "--quiet", "--private-ids").out
+    assert "q1" not in private and "row 1" in private
+    for more, says in (
+        ((), "no output folder is named"),
+        (("--dry-run", "-o", tmp_path / "out"), "a dry run writes nothing"),
+        (("--dry-run", "-o", "s3://bucket/out"), "a dry run writes nothing"),
+        (("-o", tmp_path / "out", "--max-documents", "1"), "expected a share between 0 and 1"),
+    ):
+        assert says in command(*asked, *more).error
+
+
+@pytest.mark.parametrize("passage", [None, 5, 9])
+@pytest.mark.parametrize("cut", [False, True])
+def test_items_of_many_documents_are_left_out(
+    cut: bool, passage: int | None, command: Command, tmp_path: Path
+) -> None:
+    """The result is that without these items, which are named."""
+    train = [f"{text} and so on" for text in TRAIN] * 3
+    tests = [LONG, "brown fox", "capital of Perú Lima", "and so"]
+    less = [LONG, "capital of Perú Lima"]
+    how: dict[str, Any] = {"cut": cut, "passage": passage}
+    found = neardup.decontaminate(train, tests, max_documents=0.4, out=tmp_path / "a", **how)
+    expected = neardup.decontaminate(train, less, out=tmp_path / "b", **how)
+    assert found.summary["counts"]["test_items_left_out"] == 2
+    named = [(row["test_doc"], row["documents"]) for row in found.summary["left_out_items"]]
+    assert named == [(3, 12), (1, 6)]
+    assert found.keep_mask.tolist() == expected.keep_mask.tolist()
+    numbers = {0: 0, 2: 1}
+    same = [
+        {**row, "test_doc": numbers[row["test_doc"]], "test_id": numbers[row["test_id"]]}
+        for row in found.matches.to_pylist()
+    ]
+    assert same == expected.matches.to_pylist()
+    texts = [next(iter((tmp_path / name / "clean").iterdir())).read_bytes() for name in "ab"]
+    assert texts[0] == texts[1]
+    assert "left out         2  of the test items, which more than 40.0 %" in str(found)
+    everything = neardup.decontaminate(train, tests, max_documents=0.99, **how)
+    assert everything.summary["counts"]["test_items_left_out"] == 1
+    # What can be read only once is compared twice all the same.
+    once = neardup.decontaminate(iter(train), tests, max_documents=0.4, **how)
+    assert once.keep_mask.tolist() == found.keep_mask.tolist()
+
+
+def test_a_clean_corpus_of_several_formats_is_noted(command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write_lines(folder / "a.jsonl", [{"text": "one text"}])
+    pq.write_table(pa.table({"text": ["another text"]}), folder / "b.parquet")
+    answer = command("dedup", folder, "-o", tmp_path / "out")
+    assert "files of several formats (jsonl, parquet)" in answer.err
+    assert "--format jsonl writes all as one" in answer.err
+    both = {path.suffix for path in (tmp_path / "out" / "clean").iterdir()}
+    assert both == {".jsonl", ".parquet"}
+    for more in (("--format", "parquet"), ("--no-clean",)):
+        answer = command("dedup", folder, "-o", tmp_path / "out", "--overwrite", *more)
+        assert answer.code == 0 and "several formats" not in answer.err

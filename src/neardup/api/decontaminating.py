@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.api.progress import show_progress
+from neardup.arrays import array_of
 from neardup.copied_passages.cuts.records import check_changer
 from neardup.copied_passages.passage_spec import ContainSpec
 from neardup.corpora.corpus import InputCorpus, naming
@@ -64,6 +65,26 @@ class DecontaminateRun(Run[Literal["matches", "cuts"]]):
         texts were asked for.
         """
         return self._table("matches")
+
+    @property
+    def items(self) -> pa.Table:
+        """A row for each test item that was found, those of most documents first.
+
+        Columns: ``test_doc``, its position, and ``test_id``; ``documents`` that have it, and their
+        ``share`` of the training documents.
+        """
+        matches = self._table("matches", ["test_doc", "test_id"])
+        item, first, counts = np.unique(
+            matches.column("test_doc").to_numpy(), return_index=True, return_counts=True
+        )
+        order = np.argsort(-counts, kind="stable")
+        columns: dict[str, Any] = {
+            "test_doc": array_of(item[order]),
+            "test_id": matches.column("test_id").take(array_of(first[order])),
+            "documents": array_of(counts[order]),
+            "share": array_of(counts[order] / max(1, self.summary["counts"]["documents"])),
+        }
+        return pa.table(columns)
 
     @property
     def keep_mask(self) -> np.ndarray:
@@ -147,6 +168,7 @@ def decontaminate(
     signs: str = by_preset("short"),
     cut: bool = False,
     mask: str | None = None,
+    max_documents: float | None = None,
     texts: bool = False,
     **options: Unpack[DecontaminateOptions],
 ) -> DecontaminateRun:
@@ -204,8 +226,9 @@ def decontaminate(
         if passage is not None:
             raise SpecError("`signs` is of shingles, and passages are of words", "leave it out")
         unit = replace(unit, signs=signs)
-    spec = ContainSpec(by, threshold, passage, unit, min_words, cut, mask)
-    asked = MatchConditions(spec.kind, spec.minimum, spec.unit, min_words, texts, cut)
+    spec = ContainSpec(by, threshold, passage, unit, min_words, cut, mask, max_documents)
+    how_cut = texts, cut, max_documents
+    asked = MatchConditions(spec.kind, spec.minimum, spec.unit, min_words, *how_cut)
     reading, resources, writing = options["reading"], options["resources"], options["writing"]
     if writing.removed and cut:
         raise SpecError("with `cut` no document is removed", "leave it out")

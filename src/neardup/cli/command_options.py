@@ -187,6 +187,7 @@ _TIMEOUT = "How long to wait for another process that writes."
 timeout_option = of_resources("--timeout SECONDS", default=10.0, help=_TIMEOUT)
 _OUT: dict[str, Any] = {"required": True, "help": "Folder to make."}
 out_option = of_output("-o", "--output OUT", "out", type=_Target(), **_OUT)
+optional_out_option = of_output("-o", "--output OUT", "out", type=_Target(), help=_OUT["help"])
 local_out_option = of_output("-o", "--output OUT", "out", type=LOCAL_TARGET, **_OUT)
 
 

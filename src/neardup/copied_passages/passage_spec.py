@@ -199,6 +199,8 @@ class ContainSpec:
         cut: Keep all documents, and cut the words that match: those that are in a shingle of an
             item that matches, or in an item shorter than one.
         mask: Put this text in place of each stretch that is cut.
+        max_documents: Leave out items that more than this share of the training documents has, in
+            (0, 1), such as a phrase of everybody; they are named. The corpus is compared twice.
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
@@ -211,8 +213,12 @@ class ContainSpec:
     min_words: int = option(2, "N")
     cut: bool = option(False)
     mask: str | None = option(None, "TEXT")
+    max_documents: float | None = option(None, "SHARE")
 
     def __post_init__(self) -> None:
+        if self.max_documents is not None and not 0 < self.max_documents < 1:
+            what = f"`max_documents` is {self.max_documents}; expected a share between 0 and 1"
+            raise SpecError(what, "0.01 leaves out items that more than 1 % of the documents has")
         if self.by not in SHARES:
             raise SpecError(f"`by` is {self.by!r}; expected {' or '.join(SHARES)}")
         if not isinstance(self.threshold, int | float) or not 0 < self.threshold <= 1:

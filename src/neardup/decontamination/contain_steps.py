@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from neardup.copied_passages.cuts.text_cuts import TextCuts
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.removed_documents import form_of_removed
 from neardup.decontamination.contained import CorpusMatches, Items, MatchConditions, matches_of
+from neardup.decontamination.contained_counts import MatchCounts
 from neardup.deduplication.documents.identifiers import take_ids
 from neardup.files.scratch import Disk, Scratch
 from neardup.frame.command import Command, Each, Made, Means, Steps, TableParts
@@ -29,6 +30,8 @@ from neardup.values.json_values import JSON
 DECONTAMINATE = Command("decontaminate", "compare", ("matches", "cuts"), (CLEAN, REMOVED))
 #: Rows that are written at a time.
 _ROWS = 1 << 17
+#: Items that are named as left out, at most.
+_NAMED = 1000
 
 
 @dataclass
@@ -41,6 +44,8 @@ class ContainSteps(Steps):
     mask: str | None
     resources: Resources
     writing: Writing
+    #: How many items were left out as too frequent, and the first of them, see `MatchCounts`.
+    left_out: tuple[int, list[dict[str, Any]]] = field(default_factory=lambda: (0, []))
 
     @property
     def reads(self) -> Sequence[OpenInput]:
@@ -64,6 +69,7 @@ class ContainSteps(Steps):
             "signs": asked.shingle.signs,
             "cut": asked.cut,
             "mask": self.mask,
+            "max_documents": asked.max_documents,
         }
 
     @contextmanager
@@ -83,12 +89,26 @@ class ContainSteps(Steps):
             with naming("test_"), stage as advance:
                 prepared = Items(items, asked, pool, advance)
             size = corpus.source.total_bytes
+            if asked.max_documents is not None:
+                with clock.stage("count", size, "bytes") as advance:
+                    self._leave_out(prepared, asked.max_documents, advance)
             with clock.stage("compare", size, "bytes") as advance:
                 found = matches_of(corpus, items, prepared, scratch, advance)
             with clock.stage("metadata"):
                 corpus.ids(scratch)
                 made = self._made(found, prepared, scratch, pool)
             yield made
+
+    def _leave_out(self, prepared: Items, share: float, advance: Callable[[int], None]) -> None:
+        """Look no longer for items that a larger share of the documents has, and note them."""
+        counting = InputCorpus(self.corpus.source, self.corpus.how, self.corpus.extra)
+        counting.reader = self.corpus.reader
+        counts = MatchCounts(self.items)
+        for part in prepared.matches(counting, advance):
+            counts.add(part.pairs)
+        many = counts.of_many(share * counting.documents)
+        self.left_out = len(many), counts.described(prepared, many[:_NAMED])
+        prepared.leave_out(many)
 
     def _made(self, found: CorpusMatches, prepared: Items, scratch: Scratch, pool: Pool) -> Made:
         corpus, writing = self.corpus, self.writing
@@ -128,6 +148,7 @@ class ContainSteps(Steps):
             "test_items_found": found.counts.items_found,
             "test_items_shorter_than_a_shingle": prepared.short,
             "test_items_too_short": prepared.too_short,
+            "test_items_left_out": self.left_out[0],
             "matches": found.counts.matches,
             "cut_words": int(found.cut.words.sum()),
         }
@@ -136,6 +157,7 @@ class ContainSteps(Steps):
             "counts": counts,
             "test_files": found.counts.by_file(),
             "notes": [*corpus.text_notes(), *items.text_notes("test items")],
+            "left_out_items": self.left_out[1],
             "frequent_items": found.counts.frequent_items(prepared, len(kept)),
             **corpus.about_outputs(format=writing.format, removed=writing.removed),
         }

@@ -28,7 +28,6 @@ from neardup.deduplication.documents.identifiers import Ids, take_ids
 from neardup.files.scratch import Scratch
 from neardup.files.table_spill import TableSpill
 from neardup.io.source import Partition
-from neardup.kernels.jaccard import Sets
 from neardup.kernels.passages import online
 from neardup.kernels.passages.anchoring import with_anchors
 from neardup.kernels.passages.positions import NONE, TOKEN
@@ -63,6 +62,7 @@ class MatchConditions(NamedTuple):
         min_words: Shortest item that is looked for, of those that are shorter than a shingle.
         texts: Whether passages have their text.
         cut: Whether the words that match are looked for, to be cut.
+        max_documents: Items that a larger share of the documents has are left out; None for none.
     """
 
     by: str
@@ -71,6 +71,7 @@ class MatchConditions(NamedTuple):
     min_words: int = 2
     texts: bool = False
     cut: bool = False
+    max_documents: float | None = None
 
 
 class MatchPairs(NamedTuple):
@@ -148,21 +149,31 @@ class Items:
         sought = short & (words >= asked.min_words)
         #: Items shorter than a shingle that are looked for as they are, and those that are not.
         self.short, self.too_short = int(sought.sum()), int((short & ~sought).sum())
-        self._short = np.flatnonzero(sought)
-        begins = self.tokens.offsets.tolist()
-        self._sequences = TokenSequences(
-            [self.tokens.values[begins[i] : begins[i + 1]] for i in self._short.tolist()]
-        )
         # (The one shingle of a short item would be found only in a text that is equal to it.)
-        counted_sizes = np.where(short, 0, sets.size).astype(np.int32)
-        self._sizes = counted_sizes.astype(np.int64)
-        self._search = ExactSearch(Sets(sets.values, sets.begin, counted_sizes, sets.bitmaps))
+        self._sets = sets._replace(size=np.where(short, 0, sets.size).astype(np.int32))
+        self._seek(np.flatnonzero(sought))
         self._known = self._search.known
         if self._by_anchors:
             known = np.unique(np.concatenate(anchors))
             self._known = known, *heads_of(known)
         self._keys = _run_keys(self.tokens, asked.shingle.n) if asked.cut else None
         self._pool = pool
+
+    def _seek(self, short: np.ndarray) -> None:
+        """Take the items that are looked for: those whose sets have a size, and short ones."""
+        self._short, begins = short, self.tokens.offsets.tolist()
+        self._sequences = TokenSequences(
+            [self.tokens.values[begins[i] : begins[i + 1]] for i in short.tolist()]
+        )
+        self._sizes = self._sets.size.astype(np.int64)
+        self._search = ExactSearch(self._sets)
+
+    def leave_out(self, items: np.ndarray) -> None:
+        """Look for these no longer, int64[]."""
+        size = self._sets.size.copy()
+        size[items] = 0
+        self._sets = self._sets._replace(size=size)
+        self._seek(np.setdiff1d(self._short, items))
 
     @property
     def word_counts(self) -> np.ndarray:

@@ -52,6 +52,11 @@ class MatchCounts:
     def items_found(self) -> int:
         return int(np.count_nonzero(self.of_item))
 
+    def of_many(self, documents: float) -> np.ndarray:
+        """Return int64[]: items that more documents have than these, the most frequent first."""
+        many = np.flatnonzero(self.of_item > documents)
+        return many[np.argsort(-self.of_item[many], kind="stable")]
+
     def by_file(self) -> list[dict[str, Any]]:
         """Return the counts of each file with test items: items, those found, and documents."""
         found = []
@@ -67,15 +72,17 @@ class MatchCounts:
         return found
 
     def frequent_items(self, items: Items, documents: int) -> list[dict[str, Any]]:
-        """Return the items that a large share of the documents has, the most frequent first.
+        """Return the items that a large share of the documents has, see `described`."""
+        return self.described(items, self.of_many(max(_FREQUENT * documents, _FEW))[:_LISTED])
+
+    def described(self, items: Items, many: np.ndarray) -> list[dict[str, Any]]:
+        """Return test items, by their numbers, as members of a record.
 
         Returns:
             For each ``test_doc`` and ``test_id``, null where no message may have it; ``documents``
             that have it; its ``words``; and ``short``, whether it is shorter than a shingle.
         """
         test, counts = self._test, self.of_item
-        many = np.flatnonzero(counts > max(_FREQUENT * documents, _FEW))
-        many = many[np.argsort(-counts[many], kind="stable")][:_LISTED]
         words, ids = items.word_counts, list[Any]([None]) * len(many)
         if test.id_column is not None and not test.secret_ids:
             ids = [plain_id(id_) for id_ in take_ids(test.ids(), many).to_pylist()]

@@ -121,6 +121,7 @@ def _in_folder(
                 with system_errors(staged):
                     _write(request, made, state, staged)
                     values = about_call(request, asked, peak) | made.about()
+                    values |= {"notes": [*values["notes"], *_of_formats(made)]}
                     record = write_record(staged, command.name, values)
                     note_written(state, staged, asked)
                 source = made.inputs.get(SOURCE)
@@ -205,6 +206,16 @@ def _write(request: Request, made: Made, state: RunState, staged: Path) -> None:
             write(name, partial(pool.ordered, most=made.tables[name].most))
         for done in beside:
             done.result()
+
+
+def _of_formats(made: Made) -> list[str]:
+    """Return a note on a clean corpus in several formats."""
+    clean = made.corpora.get(CLEAN)
+    if clean is None or clean.form.format or clean.reader.source.format != "mixed":
+        return []
+    formats = ", ".join(sorted({file.format for file in clean.reader.source.files}))
+    what = f"clean has files of several formats ({formats}), of which many programs read one only"
+    return [f"{what}; --format jsonl writes all as one"]
 
 
 def _in_memory(made: Made, about: dict[str, Any]) -> MemoryStorage:

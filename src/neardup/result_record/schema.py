@@ -375,6 +375,7 @@ class ContainSettings(RecordPart):
     signs: str
     cut: bool
     mask: str | None
+    max_documents: float | None
 
 
 class ContainCounts(KeptCounts):
@@ -386,6 +387,7 @@ class ContainCounts(KeptCounts):
     test_items_found: Count
     test_items_shorter_than_a_shingle: Count
     test_items_too_short: Count
+    test_items_left_out: Count
     matches: Count
     cut_words: Count
 
@@ -411,6 +413,7 @@ class ContainRecord(OfCorpus):
     settings: ContainSettings
     counts: ContainCounts
     test_files: list[TestFile]
+    left_out_items: list[FrequentItem]
     frequent_items: list[FrequentItem]
     notes: list[str]
 

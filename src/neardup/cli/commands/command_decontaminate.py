@@ -1,7 +1,10 @@
 """``neardup decontaminate``."""
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_events, show_record
@@ -9,8 +12,16 @@ from neardup.copied_passages.passage_spec import ContainSpec
 from neardup.errors import SpecError
 from neardup.options.option_groups import Writing
 from neardup.spec import FORMS, ShingleSpec
+from neardup.values.readable import aligned, percent
+from neardup.views.text import summary_text
+from neardup.views.visible import visible
+
+if TYPE_CHECKING:
+    from neardup.api.decontaminating import DecontaminateRun
 
 _CUT = ("cut", "mask")
+#: Items that a dry run lists, at most.
+_LISTED = 20
 
 
 @o.grouped(
@@ -29,7 +40,11 @@ _CUT = ("cut", "mask")
 @o.shared(ContainSpec, but=_CUT)
 @o.shared(ShingleSpec, *FORMS, "signs")
 @o.shared(ContainSpec, *_CUT, group=o.KEPT)
-@o.out_option
+@o.optional_out_option
+@o.of_output(
+    "--dry-run",
+    help="Write nothing: show which test items are in how many documents. -o is left out.",
+)
 @o.of_output("--texts", help="Give each match with the text of its passage.")
 @o.shared(Writing, "format", "overwrite", "resume", "work")
 @o.shared(
@@ -46,6 +61,7 @@ def decontaminate(
     tests: tuple[str, ...],
     json_: bool,
     quiet: bool,
+    dry_run: bool,
     **options: Any,
 ) -> None:
     """Find the training documents of INPUT that contain a test item, exactly.
@@ -55,7 +71,8 @@ def decontaminate(
     gets matches.parquet (a row for each document and item that match, with the containment, and the
     characters of the longest passage that both have), clean/ (the documents without a match, or
     with --cut all of them without the words that match, in the format of the input) and run.json;
-    with --cut also cuts.parquet.
+    with --cut also cuts.parquet. --dry-run writes nothing, and shows which test items are in how
+    many documents; --max-documents leaves out those that many have.
     """
     from neardup.api.decontaminating import decontaminate
 
@@ -63,11 +80,40 @@ def decontaminate(
         raise SpecError(
             "`passage` defines a match by itself", "leave out `shingle`, `by` and `threshold`"
         )
+    if dry_run == (options["out"] is not None):
+        what = "a dry run writes nothing" if dry_run else "no output folder is named"
+        raise SpecError(what, "give `out` or `dry_run`, not both")
     with show_events(not quiet) as listener:
         found = decontaminate(
             [Path(name) for name in inputs],
             [Path(name) for name in tests],
             progress=listener or False,
             **o.chosen(options),
-        ).summary
-    show_record(found, str(options["out"]), json_, quiet)
+        )
+    if dry_run:
+        _show_items(found, json_)
+        return
+    show_record(found.summary, str(options["out"]), json_, quiet)
+
+
+def _show_items(run: "DecontaminateRun", as_json: bool) -> None:
+    """Show which test items are in how many documents."""
+    rows = run.items.to_pylist()
+    if as_json:
+        click.echo(
+            json.dumps({"counts": run.summary["counts"], "items": rows}, indent=2, default=str)
+        )
+        return
+    named = not run.summary["private_ids"]
+    cells = [
+        (
+            visible(str(row["test_id"])) if named else f"row {row['test_doc']}",
+            f"{row['documents']:,}",
+            percent(row["share"]),
+        )
+        for row in rows[:_LISTED]
+    ]
+    click.echo(f"{summary_text.aligned(run.summary)}\n")
+    click.echo(aligned(("test item", "documents", "share"), cells, left=1))
+    if len(rows) > _LISTED:
+        click.echo(f"and {len(rows) - _LISTED:,} more, which --json lists")

@@ -73,10 +73,17 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
 
 @o.grouped(
     "neardup report out -o report.html\n"
-    "neardup report out -o report.html --title 'Notes of 2024' --show title,source --by source"
+    "neardup report out -o report.html --title 'Notes of 2024' --show title,source --by source\n"
+    "neardup report unique cut published -o README.md --format markdown --by source"
 )
-@o.run_argument
-@o.file_option("-o", "--output", "out", what="Page to make, such as report.html.", required=True)
+@click.argument("runs", metavar="RUN...", type=o.PATH, nargs=-1, required=True)
+@o.file_option("-o", "--output", "out", what="File to make, such as report.html.", required=True)
+@o.of_output(
+    "--format [html|markdown|json]",
+    "format_",
+    default="html",
+    help="A page, or a data card of all RUNs, which are the steps of a pipeline, in order.",
+)
 @o.shared(PageForm, "title", "max_items", "max_size")
 @o.of_output(
     "--print [full|summary]",
@@ -90,7 +97,8 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
 )
 @o.of_output(
     "--by COLUMN",
-    help="Add a table of whose documents are duplicates of whose, such as --by source.",
+    help="Add a table of whose documents are duplicates of whose, such as --by source; of a data "
+    "card, the numbers of each source.",
 )
 @o.no_text_option
 @o.of_output(
@@ -104,7 +112,13 @@ def recluster(run: Path, out: str, quiet: bool, json_: bool, **options: Any) -> 
 @o.threads_option
 @o.quiet_option
 def report(
-    run: Path, out: Path, show: str | None, no_text: bool, quiet: bool, **options: Any
+    runs: tuple[Path, ...],
+    out: Path,
+    format_: str,
+    show: str | None,
+    no_text: bool,
+    quiet: bool,
+    **options: Any,
 ) -> None:
     """Write the results of a run, or the content of an index, as one page for any browser.
 
@@ -122,7 +136,21 @@ def report(
     with the passage in its context. Of neardup link it shows the doubtful pairs, which are marked
     as the same or not; the file that is saved is for --labels. Every page is made to be printed,
     too.
+
+    With --format markdown or json it writes a data card of one RUN or of several instead, such as
+    neardup dedup, then passages, then decontaminate, each of which has read the clean corpus of the
+    one before: documents, words and bytes before and after, removed documents and cut words,
+    recall, settings, versions and commands, and a paragraph on the methods. Only --by, --title,
+    --overwrite and --quiet apply then. Markdown has the head of a dataset card of Hugging Face.
     """
+    if format_ != "html":
+        _write_card(runs, out, format_, options)
+        if not quiet:
+            click.echo(f"written     {out}", err=True)
+        return
+    if len(runs) > 1:
+        raise SpecError("a page is of one run", "give one, or `format` markdown or json")
+    (run,) = runs
     from neardup.memory_plan import show_size
 
     if (run / INDEX).is_file():
@@ -137,6 +165,18 @@ def report(
             path = on_run(found, "report", out, **how, progress=listener)
     if not quiet:
         click.echo(f"written     {out}: {show_size(path.stat().st_size)}", err=True)
+
+
+def _write_card(runs: tuple[Path, ...], out: Path, kind: str, options: dict[str, Any]) -> None:
+    from neardup.api.finished.data_cards import data_card
+
+    taken = ("by", "title", "overwrite")
+    for name in o.given_options("show", "no_text", *options):
+        if name not in taken:
+            raise SpecError(f"`{name}` is of a page, and this is a data card", "leave it out")
+    opened = [open_run(run, "report") for run in runs]
+    how = {name: options[name] for name in taken}
+    data_card(*opened, path=out, format=kind, **how)
 
 
 @o.grouped("neardup audit out\nneardup audit out --sample 5000 --json")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from neardup.result_record import RECORD
-from neardup.values.readable import counted, share
+from neardup.values.readable import counted, percent, share
 from neardup.views.view import Row
 
 #: A warning is due where so many documents have so large a share of duplicates.
@@ -26,6 +26,8 @@ _NO_ITEMS = "there are no test items"
 _ENOUGH = 0.9
 #: Files with test items that are listed.
 _FILES = 20
+#: Items that are named as left out.
+_NAMED = 5
 _LOOK = "; take it out of the test items if it is no question of the test"
 _UNITS = {"word": "word", "char": "character", "item": "item"}
 
@@ -243,6 +245,12 @@ def of_matches(record: dict[str, Any]) -> Iterator[Row]:
         yield Row(
             "too short", f"{short:,}", f"of the test items, of fewer than {least}, not looked for"
         )
+    if left := counts["test_items_left_out"]:
+        named = ", ".join(map(_item, record["left_out_items"][:_NAMED]))
+        more = f" and {left - _NAMED:,} more, in {RECORD}" if left > _NAMED else ""
+        least = percent(settings["max_documents"])
+        what = f"of the test items, which more than {least} of the documents has: {named}{more}"
+        yield Row("left out", f"{left:,}", what)
     yield from _of_input(counts)
     yield from _notes(record)
     if not items:
@@ -265,6 +273,11 @@ def _as_compared(settings: dict[str, Any]) -> str:
         return ""
     options = ", ".join(f"--{name.replace('_', '-')}" for name in left)
     return f"; {' and '.join(others[name] for name in left)} make other words ({options})"
+
+
+def _item(item: dict[str, Any]) -> str:
+    id_ = f"in row {item['test_doc']}" if item["test_id"] is None else str(item["test_id"])
+    return f"{id_} ({counted(item['documents'], 'document')})"
 
 
 def _frequent(record: dict[str, Any]) -> Iterator[Row]:

@@ -1,0 +1,173 @@
+"""Data cards of one step and of several, their methods, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from huggingface_hub import DatasetCard
+
+import neardup
+from common import Command, write_lines
+from neardup import __version__, data_card
+from neardup.errors import ColumnError, InputError, OutputError, SpecError
+from neardup.synth.demo_notes import NoteSpec, batches
+from neardup.views.text.methods_text import methods_of, methods_of_index
+
+SOURCES = ("abstracts|<b>", "web", "")
+
+
+@pytest.fixture(scope="module")
+def steps(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with raw documents, and the results of three steps."""
+    folder = tmp_path_factory.mktemp("steps")
+    notes = [row for rows, _ in batches(NoteSpec(documents=120, seed=3)) for row in rows]
+    rows = [
+        {"id": number, "text": note["text"], "source": SOURCES[number % 3]}
+        for number, note in enumerate(notes)
+    ]
+    raw = write_lines(folder / "raw.jsonl", rows)
+    texts = [" ".join(str(row["text"]).split()[:30]) for row in rows[::30]]
+    tests = write_lines(folder / "test.jsonl", [{"text": text} for text in texts])
+    neardup.dedup(raw, id="id", out=folder / "unique")
+    clean = folder / "unique" / "clean"
+    neardup.passages(clean, id="id", words=20, cut=True, out=folder / "cut")
+    neardup.decontaminate(folder / "cut" / "clean", tests, id="id", out=folder / "published")
+    return folder
+
+
+def counted(path: Path, source: str | None = None) -> dict[str, int]:
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    texts = [row["text"] for row in rows if source is None or row["source"] == source]
+    tokens = neardup.shingle_sets(texts, neardup.ShingleSpec(n=1, bag=True))
+    size = sum(len(text.encode()) for text in texts)
+    return {"documents": len(texts), "words": len(tokens.values), "bytes": size}
+
+
+def test_three_steps_are_one_card(steps: Path, command: Command) -> None:
+    """Documents, words and bytes before and after; what each step has removed and cut."""
+    names = [steps / name for name in ("unique", "cut", "published")]
+    asked = ("report", *names, "-o", steps / "card.json", "--format", "json", "--by", "source")
+    answer = command(*asked, "--quiet")
+    assert answer.code == 0, answer.err
+    card = json.loads((steps / "card.json").read_text())
+    clean = steps / "published" / "clean" / "part-00000.jsonl"
+    assert {row["source"] for row in card["sources"]} == {None, *SOURCES}
+    for row in card["sources"]:
+        assert row["before"] == counted(steps / "raw.jsonl", row["source"])
+        assert row["after"] == counted(clean, row["source"])
+    records = [json.loads((name / "run.json").read_text()) for name in names]
+    for step, record in zip(card["steps"], records, strict=True):
+        assert step["command"] == record["command"] and step["versions"] == record["versions"]
+        assert step["documents"] == record["counts"]["documents"]
+        assert step["kept"] == record["counts"]["kept"]
+    first, cut, last = card["steps"]
+    counts = records[0]["counts"]
+    assert first["removed"]["near"] + counts["same"] + counts["equal_words"] == counts["removed"]
+    assert first["recipe_digest"] == records[0]["recipe_digest"]
+    assert first["recall"] == {"predicted": records[0]["bands"]["predicted_recall"]}
+    assert cut["removed"]["cut_words"] == records[1]["counts"]["cut_words"] > 0
+    assert last["removed"]["contaminated"] == last["removed"]["documents"] > 0
+    assert cut["recall"] == last["recall"] == {"predicted": 1}
+    for word in ("near-duplicates were removed", "Jaccard", "[1]", "20 consecutive words", "[3]"):
+        assert word in card["methods"]
+    assert len(card["references"]) == 3
+    assert command(*asked).code == 1  # it exists
+
+
+def test_a_command_of_the_card_makes_the_same(steps: Path, command: Command) -> None:
+    asked = ["--threshold", "0.8", "--shingle", "word:4", "--keep", "longest", "--quiet"]
+    command("dedup", steps / "raw.jsonl", "-o", steps / "first one", "--id", "id", *asked)
+    card = json.loads(data_card(neardup.open(steps / "first one"), format="json"))
+    words = shlex.split(card["steps"][0]["line"])
+    assert words[:2] == ["neardup", "dedup"]
+    words[-1] = str(steps / "again")
+    assert command(*words[1:], "--quiet").code == 0
+    one, two = (
+        json.loads((steps / name / "run.json").read_text()) for name in ("first one", "again")
+    )
+    assert one["spec"] == two["spec"] and one["counts"] == two["counts"]
+
+
+def test_the_parser_of_hugging_face_reads_it(steps: Path) -> None:
+    runs = [neardup.open(steps / name) for name in ("unique", "cut", "published")]
+    text = data_card(*runs, by="source", title='A "card": of | notes')
+    card = DatasetCard(text)
+    assert card.data.to_dict() == {
+        "pretty_name": 'A "card": of | notes',
+        "size_categories": ["n<1K"],
+        "tags": ["deduplicated", "neardup"],
+    }
+    assert "| abstracts\\|&lt;b&gt; | 40 |" in text and "| no value | 40 |" in text
+    assert "<b>" not in text and "neardup dedup" in text
+    heads, *tables = [line.count(" | ") for line in text.splitlines() if line.startswith("| ")][:4]
+    assert set(tables) == {heads}
+
+
+def test_methods_of_every_result(kernels: None, steps: Path, tmp_path: Path) -> None:
+    """One paragraph, with the numbers of the record, whose references are all named."""
+    texts = ["one two three four five six seven", "one two three four five six seven eight"]
+    records = [
+        neardup.dedup(texts, threshold=0.5).summary,
+        neardup.dedup(texts, only_same=True).summary,
+        neardup.dedup(texts, preset="clinical", within=None).summary,
+        neardup.against(texts, texts[:1]).summary,
+        neardup.passages([*texts, *texts], words=5).summary,
+        neardup.decontaminate(texts, texts[:1], passage=5, cut=True).summary,
+        neardup.decontaminate(texts, texts[:1], by="similarity").summary,
+        neardup.link(
+            [{"name": "Anna Meier"}, {"name": "Anna Maier"}] * 20, fields=["name"]
+        ).summary,
+    ]
+    found = [methods_of(record) for record in records]
+    with neardup.Index.create(tmp_path / "index") as index:
+        found.append(methods_of_index(index.stats(), index.spec, __version__))
+    for one in found:
+        assert one.text.startswith(f"With neardup {__version__}, ") and "\n" not in one.text
+        for number, of in enumerate(one.references, 1):
+            assert f" [{number}]" in one.text and of not in one.text
+    assert not found[1].references and "1 (50.0 %)" in found[0].text
+
+
+def test_what_is_refused(steps: Path, tmp_path: Path, command: Command) -> None:
+    unique, cut, published = (neardup.open(steps / n) for n in ("unique", "cut", "published"))
+    with pytest.raises(InputError, match=r"has not read the clean corpus of .*cut") as raised:
+        data_card(cut, unique)
+    assert "name the steps" in raised.value.hint
+    with pytest.raises(InputError, match="has not read") as raised:
+        data_card(published, cut, unique)
+    assert "unique before it" in raised.value.hint
+    with pytest.raises(InputError, match="has not read"):
+        data_card(unique, published)
+    with pytest.raises(ColumnError, match="'nope'"):
+        data_card(unique, by="nope")
+    with pytest.raises(SpecError, match="`format` is 'pdf'; expected markdown or json"):
+        data_card(unique, format="pdf")
+    with pytest.raises(SpecError, match="no run"):
+        data_card()
+    linked = neardup.link([{"name": "Anna Meier"}, {"name": "Anna Maier"}] * 20, fields=["name"])
+    with pytest.raises(InputError, match="result of records"):
+        data_card(linked)
+    with pytest.raises(OutputError, match="is an input"):
+        data_card(unique, path=steps / "raw.jsonl", overwrite=True)
+    damaged = tmp_path / "damaged"
+    shutil.copytree(steps / "unique", damaged)
+    (damaged / "clean" / "part-00000.jsonl").write_text("")
+    with pytest.raises(InputError, match="its clean corpus has changed"):
+        data_card(neardup.open(damaged))
+    (damaged / "run.json").write_text("{")
+    out = ("-o", tmp_path / "card.md", "--format", "markdown")
+    assert "is damaged" in command("report", damaged, *out).error
+    assert "no finished run" in command("report", tmp_path, *out).error
+    assert "a page is of one run" in command("report", damaged, damaged, *out[:2]).error
+    assert "--show is of a page" in command("report", steps / "cut", *out, "--show", "id").error
+    assert command("report", steps / "cut", *out[:2], "--format", "pdf").code == 2
+
+
+def test_no_documents_and_no_clean_corpus(kernels: None) -> None:
+    assert "| all | 0 | 0 | 0 | 0 | 0 | 0 |" in data_card(neardup.dedup([]))
+    run = neardup.dedup(["one text", "one text", "another"])
+    assert "| all | 3 | 2 | 5 | 3 |" in data_card(run)
