@@ -90,6 +90,9 @@ def test_a_command_of_the_card_makes_the_same(steps: Path, command: Command) -> 
         json.loads((steps / name / "run.json").read_text()) for name in ("first one", "again")
     )
     assert one["spec"] == two["spec"] and one["counts"] == two["counts"]
+    again = neardup.open(steps / "again").recluster(threshold=0.9)
+    line = json.loads(data_card(again, format="json"))["steps"][0]["line"]
+    assert line.startswith("neardup dedup ") and "--threshold 0.9" in line
 
 
 def test_the_parser_of_hugging_face_reads_it(steps: Path) -> None:

@@ -228,9 +228,11 @@ def _audit(run: Run[Any]) -> dict[str, float]:
 def _line(record: Mapping[str, Any], out: str) -> str:
     """Return a command that makes the same result."""
     command, source = record["command"], record.get("source") or {}
-    words = ["neardup", command.split()[0], *map(shlex.quote, source.get("given", ["INPUT"]))]
+    name = "dedup" if command == "recluster" else command.split()[0]  # of the input, too
+    words = ["neardup", name, *map(shlex.quote, source.get("given", ["INPUT"]))]
     words += _options({name: source.get(name) for name in _READING}, _READING)
     if command == "passages":
+        words += ["--against OLD"] if record["against"] else []
         defaults = asdict(PassageSpec()) | asdict(CutSpec()) | {"by": None}
         words += _options({**record["spec"], **record["cut"]}, defaults)
     elif command == "decontaminate":
