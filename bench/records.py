@@ -299,7 +299,7 @@ def measure(name: str, tool: str) -> dict[str, Any]:
         "f1": _f1(len(decided & true), len(decided), len(true)),
         "best_f1": best,
         "samples_f1": sampled,
-        "clusters_f1": within and _f1(len(within & true), len(within), len(true)),
+        "clusters_f1": None if within is None else _f1(len(within & true), len(within), len(true)),
         "brier": _brier(scores, true),
         "seconds": seconds,
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
@@ -355,6 +355,10 @@ def _sampled(line: dict[str, Any]) -> str:
     return " ".join(f"{f1:.3f}" for f1 in line.get("samples_f1", ()))
 
 
+def _counted(line: dict[str, Any]) -> str:
+    return f"{line['pairs']:,}" if "pairs" in line else ""
+
+
 def _write_page() -> None:
     """Write the table of all results to the page of the benchmarks."""
     lines = [
@@ -370,7 +374,7 @@ def _write_page() -> None:
             continue
         lines.append(
             f"{begin} {line['candidates']:,} | {line['completeness']:.3f} | {line['reduction']:.4f}"
-            f" | {line.get('pairs', 0):,} | {line['f1']:.3f} | {_sampled(line)} |"
+            f" | {_counted(line)} | {line['f1']:.3f} | {_sampled(line)} |"
             f" {line['best_f1']:.3f} | {line['brier']:.4f} |"
             f" {line['seconds']:.1f} | {line['peak_bytes'] / 1e6:,.0f} | {line['load']:.0f} |"
         )
