@@ -33,7 +33,10 @@ FILES = ("test_minhash.py", "test_lean_minhash.py", "test_lsh.py", "test_lshfore
 #: A class that is not of the layer.
 OTHER = "bBit"
 
-_LSH = "from neardup.compat.lsh import *\nfrom neardup.compat.lsh import Cache, MinHasher\n"
+_LSH = (
+    "from neardup.compat.lsh.cache import *\nfrom neardup.compat.lsh.cache import Cache\n"
+    "from neardup.compat.lsh.minhash import *\nfrom neardup.compat.lsh.minhash import MinHasher\n"
+)
 _DATASKETCH = """
 import neardup.compat.datasketch as _layer
 from neardup.compat.datasketch import *

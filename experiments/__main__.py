@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments import page, page_records, plots, teaching, tutorial
+from experiments import own_cora, page, page_records, plots, teaching, tutorial
 from experiments.page import EXPERIMENTS, OTHERS
 from experiments.running import note_run, run_all
 from experiments.sizes import FULL, QUICK
@@ -32,7 +32,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="try little, to see that all of it runs; needs --out"
     )
+    parser.add_argument(
+        "--cora",
+        type=Path,
+        metavar="FILE",
+        help="with `records`: print the tutorial's counts next to those of a CSV file of Cora, "
+        "such as the tutorial's own, and write nothing",
+    )
     given = parser.parse_args(arguments)
+    if given.cora is not None:
+        if given.names != ["records"]:
+            parser.error("--cora is of `records` alone")
+        _print_cora(given.cora)
+        return
     unknown = set(given.names) - {*EXPERIMENTS, *OTHERS, "page"}
     if unknown:
         parser.error(f"no experiment {', '.join(sorted(unknown))}; known are {known}")
@@ -53,6 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tutorial.page(given.out)
     page.write(given.out)  # the last one: it links to those that are there
     print(f"{'page':12} {time.perf_counter() - begin:6.1f} s: {given.out / 'index.md'}", flush=True)
+
+
+def _print_cora(path: Path) -> None:
+    try:
+        print(own_cora.compared(path))
+    except NeardupError as error:
+        sys.exit(f"error: {error.message}\nhint: {error.hint}")
 
 
 if __name__ == "__main__":

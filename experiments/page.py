@@ -10,6 +10,7 @@ from experiments import (
     page_clustering,
     page_counts,
     page_measures,
+    paper,
     results,
     teaching,
     tutorial,
@@ -20,6 +21,7 @@ from experiments.documents import PAPER
 from experiments.markdown import count, table, with_links_to, wrapped
 from experiments.notes import FREE
 from experiments.page_differences import differences
+from experiments.page_summary import summary
 from experiments.verdicts import Claim, judged, line, said, verdict
 from neardup import Spec
 
@@ -30,6 +32,10 @@ Found = dict[str, Any]
 EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
 OTHERS = ("records", teaching.NAME, tutorial.NAME)
 
+_CLAIMS = """# What holds
+
+Each claim of the paper, the rule by which it is taken to hold, and the numbers that decide. [The
+page](index.md) has what they come from."""
 #: The public data, and where it comes from.
 DATA_SETS = (
     (
@@ -74,21 +80,59 @@ def write(folder: Path) -> None:
         ("limits", "Limits: section 11", lambda value: page_measures.limits(value, found)),
         ("corpus", "The corpus: section 12", page_measures.corpus),
     ]
-    text = [_beginning(found), differences(), _claims(found)]
+    text = [_beginning(found)]
     for name, title, make in sections:
         value = found[name]
         before = "python bench/ten_million.py && " if name == "corpus" else ""
         missing = f"Not run yet: `{before}python -m experiments {name}`."
         text.append(f"## {title}\n\n{missing if value is None else make(value)}")
+    text += [_how(found), differences()]
     if runs := results.load(folder, "runs"):
         text.append(_end(runs))
+    _write(folder, "verdicts", [_claims(found)])  # which the page links to
+    _write(folder, "index", text)
+
+
+def _write(folder: Path, name: str, text: list[str]) -> None:
     lines = "\n\n".join(wrapped(with_links_to(folder, section)) for section in text)
-    (folder / "index.md").write_text(lines + "\n", encoding="utf-8")
+    (folder / f"{name}.md").write_text(lines + "\n", encoding="utf-8")
 
 
 def _beginning(found: dict[str, Found | None]) -> str:
+    return f"""# The paper, repeated
+
+{PAPER.cited}. This page repeats its experiments with neardup; the clustering `disjoint-sets` and
+the preset `clinical` come from this paper. Its claims, our numbers in several draws, and whether
+the claims hold:
+
+{summary(found)}
+
+[All verdicts](verdicts.md) are {_numbers(found)}. *x* joins bands and rows. [How all of
+this was made](#how-it-was-made) is at the end: notes, words, commands, versions."""
+
+
+def _numbers(found: dict[str, Found | None]) -> str:
+    """Return how many claims and verdicts there are."""
+    claims = verdicts = 0
+    for name, every in (("accuracy", ACCURACY), ("clustering", CLUSTERING)):
+        if (sources := found[name]) is not None:
+            claims += len(every)
+            verdicts += len(every) * len(_columns(sources))
+    if (timed := found["time"]) is not None:
+        rows = len([*time_claims(timed["stores"]), *flush_claims(timed), *memory_claims()])
+        claims, verdicts = claims + rows, verdicts + rows
+    return f"{verdicts} on {claims} claims, with the reasons where one does not hold"
+
+
+def _how(found: dict[str, Found | None]) -> str:
     counted = found["clustering"] or found["accuracy"] or {}
     sizes = ", ".join(f"{s['title']} ({count(s['notes'])})" for s in counted.values())
+    candidates = ""
+    if sets := found["clustering"]:
+        first = next(iter(sets.values()))["settings"]
+        each = " and ".join(f"{count(of['candidates'])} with {name}" for name, of in first.items())
+        candidates = f""": {each}, for the {count(paper.CANDIDATES)} of the paper. So 34 x 4
+suits us; both are in all tables"""
     measured = ""
     if found["time"]:
         machine = found["time"]["machine"]
@@ -97,10 +141,7 @@ def _beginning(found: dict[str, Found | None]) -> str:
 {machine["cores"]} cores ({machine["processor"]}, Python {machine["python"]}); its load was
 {machine["load"]} before: {noisy}."""
     names = ", ".join(f"`{name}`" for name in (*EXPERIMENTS, *OTHERS[:-1]))
-    return f"""# The paper, repeated
-
-{PAPER.cited}. The clustering `bounded` and the preset `clinical` come from this paper. This page
-repeats its experiments with neardup, next to its numbers.
+    return f"""## How it was made
 
 `make experiments` runs all experiments and writes this page; it starts a Cassandra, and stops it.
 One of them, in the folder of the source:
@@ -112,7 +153,8 @@ python -m experiments clustering --out /tmp/paper
 
 Without `--out` it replaces the numbers of this page. The experiments are {names}
 and `{OTHERS[-1]}`; [the end of this page](#versions-and-seeds) says how long each takes. Counts
-are the same at each run. {measured}
+are the same at each run. {measured} `make times` takes all times again, three times each, on a
+machine that does nothing else.
 
 **Words.** The paper's *edge threshold* is our `threshold`; its *tree threshold* is our minimum
 similarity within a cluster, `tree_threshold`. *High* pairs reach the threshold, *mid* pairs reach
@@ -125,7 +167,8 @@ sources: {sizes}.
 * *Synthetic notes*: {100 * FREE:.0f} % are free text; the others are printouts that differ in a few
 words, forms that differ in many places, and chains of notes, each copied from the one before and
 edited (`experiments/notes.py`). Sizes and looseness of these families are set so that, with
-34 bands of 4 rows, about as many pairs become candidates as in section 10 of the paper.
+34 bands of 4 rows, about as many pairs become candidates as in section 10 of the
+paper{candidates}.
 * *MTSamples*: transcribed notes, drawn at random from the 2,444 that we have.
 * *ACI-BENCH*: all notes of a set without near-duplicates.
 
@@ -162,7 +205,7 @@ have seed {Spec().seed}."""
 
 def _claims(found: dict[str, Found | None]) -> str:
     """Return the section with all verdicts."""
-    sections, failing = ["## What holds"], []
+    sections, failing = [_CLAIMS], []
     for name, title, claims in (
         ("accuracy", "Of section 9.1", ACCURACY),
         ("clustering", "Of sections 10 and 6", CLUSTERING),

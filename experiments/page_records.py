@@ -69,7 +69,11 @@ of {ROWS} rows.
 
 There are two sets called Cora: the tutorial's has 1,879 records, ours is the one of {ours} records
 that entity resolution commonly uses. So counts differ, and the tutorial's are next to ours. Records
-are not in the repository; where they are not available, earlier counts are kept."""
+are not in the repository; where they are not available, earlier counts are kept.
+
+The tutorial's Cora, 1,879 records of 16 columns, can be had in public. On a copy of yours, a CSV
+file, `python -m experiments records --cora FILE` prints the tutorial's counts next to those of the
+file, and writes nothing."""
 
 
 def _worked(found: Found) -> str:

@@ -1,16 +1,11 @@
-"""Runs experiments by name, and stores what they find.
-
-Not in ``__main__``: a process that is started for one of them can't import that module.
-"""
+"""Runs experiments by name, and stores what they find."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import platform
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -36,22 +31,11 @@ __all__ = ["note_run", "run_all"]
 def run_all(names: Sequence[str], out: Path, sizes: Sizes) -> Iterator[tuple[str, float]]:
     """Run experiments, yield their names and seconds.
 
-    What is timed runs first, with nothing beside it. ``sources`` takes minutes on one core, so that
-    it runs in a process of its own beside those that count.
+    What is timed runs first, and nothing runs beside it.
     """
-    if "time" in names:
-        yield "time", _seconds("time", out, sizes)
-    others = [name for name in names if name not in ("time", teaching.NAME)]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        beside = None
-        if others and teaching.NAME in names:
-            beside = pool.submit(_seconds, teaching.NAME, out, sizes)
-        for name in others:
-            yield name, _seconds(name, out, sizes)
-        if teaching.NAME in names:
-            found = beside.result() if beside else _seconds(teaching.NAME, out, sizes)
-            yield teaching.NAME, found
+    timed = ("time", teaching.NAME)
+    for name in sorted(names, key=lambda name: name not in timed):
+        yield name, _seconds(name, out, sizes)
 
 
 def _seconds(name: str, out: Path, sizes: Sizes) -> float:
@@ -107,7 +91,7 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
     elif name == "corpus":
         results.store(out, name, corpus())
     elif name == teaching.NAME:
-        results.store(out, name, teaching.teaching(sizes.lines, sizes.adverts))
+        results.store(out, name, teaching.teaching(sizes.lines, sizes.adverts, sizes.rounds))
     elif name == tutorial.NAME:
         before = results.load(out, name) or {}
         _say_missing(("cora",), before)

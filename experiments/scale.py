@@ -66,40 +66,50 @@ def fitting_notes(held: bool) -> int:
 
 
 def corpus(results: Path = RESULTS) -> dict[str, Any] | None:
-    """Return the numbers of the run of ten million notes that the paper has too.
+    """Return the numbers of the runs of ten million notes that the paper has too.
 
     Args:
         results: What bench/ten_million.py wrote.
 
     Returns:
-        Numbers by name; None where there is no such run.
+        Numbers by name: of ``clinical``, and of ``paper``, the same with the bands of the paper,
+        where it has been run; None where there is no run.
 
     Raises:
-        LookupError: The run and the ground truth are of different notes.
+        LookupError: A run and the ground truth are of different notes.
     """
     if not results.exists():
         return None
     measured = json.loads(results.read_text(encoding="utf-8"))
-    found, about = measured["presets"].get("clinical"), measured["corpus"]
-    if not found or not found["median"]:
-        return None
-    record = found["runs"][-1]["record"]
+    about, found = measured["corpus"], {}
+    for preset in ("clinical", "paper"):
+        run = measured["presets"].get(preset)
+        if run and run["median"]:
+            counts = run["runs"][-1]["record"]["counts"]
+            copies = counts.get("equal_tokens", counts.get("exact_duplicates"))  # its earlier name
+            if copies != about["equal"]["copies"]:
+                raise LookupError(f"{results}: the run and the ground truth are of different notes")
+            found[preset] = _numbers(run, about)
+    return {**found, "version": measured["machine"]["versions"]["neardup"]} if found else None
+
+
+def _numbers(run: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
+    record = run["runs"][-1]["record"]
     counts, stages, bands = record["counts"], record["seconds"], record["bands"]
-    if counts["equal_tokens"] != about["equal"]["copies"]:
-        raise LookupError(f"{results}: the run and the ground truth are of different notes")
-    seconds = found["median"]["seconds"]
+    seconds = run["median"]["seconds"]
     writing = sum(stages.get(name, 0.0) for name in _WRITING)
     return {
         "notes": about["documents"],
         "bytes": about["bytes"],
-        "runs": len(found["runs"]),
+        "runs": len(run["runs"]),
         "seconds": round(seconds, 1),
         "first_seconds": round(stages[_FIRST], 1),
         "second_seconds": round(seconds - stages[_FIRST] - writing, 1),
         "writing_seconds": round(writing, 1),
-        "private_bytes": found["median"]["anonymous_bytes"],
+        "private_bytes": run["median"]["anonymous_bytes"],
         "planned_bytes": plan(about["documents"], bands["num_bands"]).minimum,
         "bands": f"{bands['num_bands']} bands of {bands['rows']} rows",
+        "hashes": bands["num_bands"] * bands["rows"],
         "candidates": counts["candidates"],
         "pairs_compared": counts["pairs_compared"],
         "not_compared": counts["not_compared"],

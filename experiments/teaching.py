@@ -16,7 +16,8 @@ import neardup
 from experiments import markdown, results
 from experiments.adverts import BANDS, ROWS, adverts, blog
 from experiments.documents import BLOG, NOTEBOOK, SLIDES
-from neardup.compat.lsh import Cache, MinHasher
+from neardup.compat.lsh.cache import Cache
+from neardup.compat.lsh.minhash import MinHasher
 from neardup.match.verifying import make_sets, similarities
 from neardup.sketch.bands import candidate_probability
 from neardup.threads import Pool
@@ -113,12 +114,12 @@ def _near(texts: list[str]) -> set[tuple[int, int]]:
     return set(zip(a[found].tolist(), b[found].tolist(), strict=True))
 
 
-def teaching(documents: int, advertisements: int) -> dict[str, Any]:
-    """Compute all numbers."""
+def teaching(documents: int, advertisements: int, runs: int) -> dict[str, Any]:
+    """Compute all numbers; times are medians of some runs."""
     return {
         "slides": slides(),
         "notebook": notebook(documents),
-        "blog": blog(advertisements),
+        "blog": blog(advertisements, runs),
     }
 
 
@@ -239,7 +240,7 @@ def page(folder: Path) -> None:
             "query, then insert, one by one",
             "400,000 in 15 minutes",
             f"{c['documents']:,} in {c['seconds']:,} s ({c['processor_seconds']:,} s of processor "
-            f"time; load {c['load']} before)",
+            f"time; load {c['load']} before; {_runs(c)})",
             "Index.query, Index.add",
             "verified here, candidates there; texts there were hashed before",
         ),
@@ -276,8 +277,8 @@ def page(folder: Path) -> None:
         "# The numbers of the teaching sources",
         "Slides, a notebook and a blog teach MinHash and banding. Here are their numbers and ours. "
         "`make experiments` computes them and writes this page. Texts that are not public here are "
-        "replaced by synthetic ones, so that counts of these differ. Times are of one run on a "
-        "machine with two cores; the load says what else it did.",
+        "replaced by synthetic ones, so that counts of these differ. Times are of a machine with "
+        "two cores; the load says what else it did.",
         "## Slides: Finding near-duplicates",
         f"{SLIDES.cited}.",
         markdown.table(header, one),
@@ -304,6 +305,11 @@ def page(folder: Path) -> None:
     ]
     text = markdown.wrapped("\n\n".join(parts))
     (folder / f"{NAME}.md").write_text(text + "\n", encoding="utf-8")
+
+
+def _runs(found: dict[str, Any]) -> str:
+    runs = found.get("runs", 1)
+    return "one run" if runs == 1 else f"median of {runs} runs"
 
 
 def _list(values: list[float], digits: int = 2) -> str:

@@ -16,6 +16,7 @@ _HOMES = {
     "neardup.api.decontaminating": "DecontaminateRun decontaminate",
     "neardup.api.copying": "PassagesRun copied passages",
     "neardup.api.dedup": "dedup plan sketch_corpus",
+    "neardup.api.lessons": "characteristic_matrix minhash shingles",
     "neardup.api.linking": "blocks link",
     "neardup.api.indexes.indexing": "Index",
     "neardup.api.finished.open_folder": "open",
@@ -63,6 +64,9 @@ if TYPE_CHECKING:
     from neardup.api.finished.runs import DedupRun as DedupRun
     from neardup.api.indexes.indexing import Index as Index
     from neardup.api.indexes.record_index import RecordIndex as RecordIndex
+    from neardup.api.lessons import characteristic_matrix as characteristic_matrix
+    from neardup.api.lessons import minhash as minhash
+    from neardup.api.lessons import shingles as shingles
     from neardup.api.linking import blocks as blocks
     from neardup.api.linking import link as link
     from neardup.api.saved_signatures import read_signatures as read_signatures

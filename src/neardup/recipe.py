@@ -53,7 +53,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         # Which raises SpecError for values out of range.
-        Spec(self.shingle, self.scheme, self.seed, within=self.within)
+        spec = Spec(self.shingle, self.scheme, self.seed, within=self.within)
+        object.__setattr__(self, "shingle", spec.shingle)
         check_integer("`num_bands`", self.num_bands, 0, 2**31 - 1)
         check_integer("`rows`", self.rows, 0, 2**31 - 1)
         if not self.versions:

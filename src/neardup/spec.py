@@ -11,12 +11,11 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from neardup.errors import ArgumentError, SpecError, spelled
 
 T = TypeVar("T")
-Unit = Literal["word", "char", "item"]
 
 #: Names of signature schemes as users write them, and the current version of each. A
 #: version is never redefined: a change of arithmetic gets a new one.
@@ -39,7 +38,8 @@ CLUSTERINGS = ("star", "bounded", "disjoint-sets", "components", "louvain")
 #: Those that have a tree threshold, and those that need no list of edges.
 BOUNDED, WITHOUT_EDGES = ("bounded", "disjoint-sets"), ("star", "disjoint-sets")
 _KEEP = "first|longest|(max|min):.+"
-_EXAMPLE = 'for example ShingleSpec.parse("word:5")'
+_EXAMPLE = "for example word:5"
+_SHINGLE = re.compile("(word|char)(?::([0-9]+))?|item")
 #: Default of the minimum similarity within a cluster, where the threshold is not lower.
 _TREE_THRESHOLD = 0.4
 
@@ -116,7 +116,8 @@ class ShingleSpec:
 
     Attributes:
         unit: ``"word"`` (tokens are runs of letters, marks, digits and ``_``) or ``"char"``; or
-            ``"item"``: documents are lists of items, which are compared as they are.
+            ``"item"``: documents are lists of items, which are compared as they are. ``"word:5"``
+            and ``"char:3"`` give ``n`` too, and this form does for a spec wherever one is taken.
         n: Number of consecutive tokens or characters in a shingle, 1 to 64; None for 5. An item is
             a shingle by itself.
         stem: Compare word stems: the name of a Snowball stemmer, such as ``"english"``.
@@ -127,9 +128,12 @@ class ShingleSpec:
             small letter. For scanned and typeset texts; ``well-known`` cut there is joined too.
         raw: Of characters: compare code points as they are, white space and all; else texts are
             compared in one canonical form, runs of white space become one space and ends go.
+        alphanumeric: Of characters: compare letters, marks and digits only, as if white space and
+            signs were not there.
         bag: Count repeated shingles: the i-th occurrence is a shingle of its own, and Jaccard
             becomes multiset Jaccard.
         hash_bytes: Bytes of the hash of a shingle: 8, or 4, of which some collide from 100,000 on.
+            `neardup.shingle_sets`, and an index without texts, store so many.
         ignore: Regular expressions in the syntax of RE2, such as ``"[0-9]{2}:[0-9]{2}"``. Texts are
             compared as if their matches were spaces, each as if the others were not there.
         stop_passages: Texts, such as letterheads. Where a document has the words of one of them,
@@ -140,9 +144,13 @@ class ShingleSpec:
 
     Raises:
         SpecError: A field is out of range, or two contradict each other.
+
+    Examples:
+        >>> ShingleSpec("char:3") == ShingleSpec("char", 3)
+        True
     """
 
-    unit: Unit = "word"
+    unit: str = "word"
     n: int = None  # type: ignore[assignment]
     stem: str | None = option(None, "LANGUAGE")
     keep_case: bool = option(False)
@@ -150,6 +158,7 @@ class ShingleSpec:
     strip_accents: bool = option(False)
     join_hyphens: bool = option(False)
     raw: bool = option(False)
+    alphanumeric: bool = option(False)
     bag: bool = option(False)
     hash_bytes: int = option(8, "[4|8]")
     ignore: tuple[str, ...] = option((), "REGEX")
@@ -157,7 +166,7 @@ class ShingleSpec:
     signs: str = option("short", one_of(SIGNS))
 
     def __post_init__(self) -> None:
-        _known("unit of shingles", self.unit, ("word", "char", "item"))
+        self._read_short()
         items = self.unit == "item"
         if self.n is None:
             object.__setattr__(self, "n", 1 if items else 5)
@@ -166,14 +175,16 @@ class ShingleSpec:
             f"`hash_bytes` is {spelled(self.hash_bytes)}; expected 4 or 8",
         )
         check_integer("shingle length", self.n, 1, 64)
-        for name in ("keep_case", "nfkc", "strip_accents", "join_hyphens", "raw", "bag"):
+        for name in (*FORMS, "raw", "alphanumeric", "bag"):
             value = getattr(self, name)
             _check(isinstance(value, bool), f"`{name}` is {spelled(value)}; expected True or False")
         words = self.unit == "word"
         if self.stem is not None:
             _known("stemmer", self.stem, STEMMERS)
             _check(words, "stem requires words as shingles, and they are characters")
-        _check(not (self.raw and words), "raw requires characters as shingles, and they are words")
+        for name in ("raw", "alphanumeric"):
+            what = f"{name} requires characters as shingles, and they are words"
+            _check(not (getattr(self, name) and words), what)
         _known("value of signs", self.signs, SIGNS)
         _check(
             words or self.signs == "short",
@@ -183,13 +194,11 @@ class ShingleSpec:
         )
         if items:
             _check(self.n == 1, f"an item is a shingle by itself, and n is {self.n}", "give item")
-            for name in (*FORMS, "raw"):
+            for name in (*FORMS, "raw", "alphanumeric"):
                 _check(not getattr(self, name), f"items are compared as they are, not by `{name}`")
-        _check(
-            not (self.raw and self.join_hyphens),
-            "`join_hyphens` joins words, and `raw` compares code points as they are",
-            "leave one out",
-        )
+        for name in ("join_hyphens", "alphanumeric"):
+            what = f"`{name}` changes texts, and `raw` compares code points as they are"
+            _check(not (self.raw and getattr(self, name)), what, "leave one out")
         for name in ("ignore", "stop_passages"):
             self._check_texts(name)
         for pattern in self.ignore:
@@ -220,20 +229,16 @@ class ShingleSpec:
             _check(self.unit != "item", f"items are compared as they are, not by `{name}`")
             _check(not self.raw, f"`{name}` leaves spaces, and `raw` keeps them", "leave one out")
 
-    @classmethod
-    def parse(cls, shingle: str, **options: object) -> ShingleSpec:
-        """Make a spec from ``"word:5"``, ``"char:3"`` or ``"item"``.
-
-        >>> ShingleSpec.parse("char:3").n
-        3
-        """
-        if shingle == "item":
-            return cls(unit="item", **cast(Any, options))
-        found = isinstance(shingle, str) and re.fullmatch("(word|char):([0-9]+)", shingle)
-        if not found:
-            message = f"shingle is {spelled(shingle)}; expected word:N, char:N or item"
-            raise SpecError(message, "for example word:5")
-        return cls(unit=cast(Unit, found[1]), n=int(found[2]), **cast(Any, options))
+    def _read_short(self) -> None:
+        """Take the unit and the length apart where they are given together."""
+        found = _SHINGLE.fullmatch(self.unit) if isinstance(self.unit, str) else None
+        if found is None:
+            what = f"shingle is {spelled(self.unit)}; expected word:N, char:N or item"
+            raise SpecError(what, _EXAMPLE)
+        if found[2] is not None:
+            _check(self.n is None, f"`n` is given, and {self.unit} has it too", "leave one out")
+            object.__setattr__(self, "unit", found[1])
+            object.__setattr__(self, "n", int(found[2]))
 
     def __str__(self) -> str:
         return "item" if self.unit == "item" else f"{self.unit}:{self.n}"
@@ -294,9 +299,9 @@ def check_similarity(spec: Spec, what: str) -> None:
     _check(not spec.boilerplate, message, remedy)
 
 
-def check_shingle(spec: object) -> None:
-    valid = isinstance(spec, ShingleSpec)
-    _check(valid, f"shingle is {spelled(spec)}; expected a ShingleSpec", _EXAMPLE)
+def shingle_spec(given: object) -> ShingleSpec:
+    """Return a spec of shingles, which may be given in short, such as ``"word:5"``."""
+    return given if isinstance(given, ShingleSpec) else ShingleSpec(cast(str, given))
 
 
 #: The length of the text in characters, among the columns of a document.
@@ -402,7 +407,7 @@ class Spec:
     only_same: bool = option(False)
 
     def __post_init__(self) -> None:
-        check_shingle(self.shingle)
+        object.__setattr__(self, "shingle", shingle_spec(self.shingle))
         _known("signature scheme", self.scheme, [*SCHEMES, *SCHEMES.values()])
         object.__setattr__(self, "scheme", SCHEMES[self.scheme.partition("/")[0]])
         check_integer("seed", self.seed, 0, 2**63 - 1)
@@ -496,7 +501,7 @@ class Spec:
             _check(name in known, f"no setting {name!r}", nearest(name, known))
         shingle: Any = changes.pop("shingle", self.shingle)
         if isinstance(shingle, str):
-            parsed = ShingleSpec.parse(shingle)
+            parsed = ShingleSpec(shingle)
             stem = self.shingle.stem if parsed.unit == "word" else None
             shingle = dataclasses.replace(self.shingle, unit=parsed.unit, n=parsed.n, stem=stem)
         inner = {key: changes.pop(key) for key in names & set(changes)}

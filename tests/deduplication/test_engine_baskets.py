@@ -108,7 +108,7 @@ def test_baskets_from_everything(sources: dict[str, Any], bag: bool) -> None:
 
 def test_lists_in_memory_need_no_setting(sources: dict[str, Any]) -> None:
     run = neardup.dedup(BASKETS, threshold=THRESHOLD, progress=False)
-    assert run.recipe.shingle == ShingleSpec.parse("item") and len(run.removed) > 50
+    assert run.recipe.shingle == ShingleSpec("item") and len(run.removed) > 50
     for name in ("table", "pandas", "polars", "dict"):
         other = neardup.dedup(sources[name], text="items", threshold=THRESHOLD, progress=False)
         assert other.removed.tolist() == run.removed.tolist()
@@ -238,5 +238,16 @@ def test_shingles_of_4_bytes() -> None:
     assert run.removed.tolist() == [1] and run.recipe != neardup.Recipe(
         num_bands=run.recipe.num_bands
     )
+    assert neardup.shingle_sets(["a b a b a b"], ShingleSpec(n=2, bag=True)).values.itemsize == 8
+    for bag in (False, True):
+        spec = neardup.Spec(shingle=ShingleSpec(n=2, hash_bytes=4, bag=bag))
+        with neardup.Index.create(spec=spec, store_text=False) as index:
+            index.add(["a b a b a b c d"])
+            assert index.query("a b a b a b c d").column("similarity").to_pylist() == [1.0]
+            assert index.query("a b a b a b").column("similarity").to_pylist() == (
+                [neardup.similarity("a b a b a b c d", "a b a b a b", spec.shingle)] if bag else []
+            )
+            (row,) = index._core.catalogue.rows("SELECT length(body) FROM documents")
+            assert row == (4 * (7 if bag else 4),)
     with pytest.raises(SpecError, match="`hash_bytes` is 2; expected 4 or 8"):
         ShingleSpec(hash_bytes=2)

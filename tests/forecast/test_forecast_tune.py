@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import neardup
 from neardup.errors import SpecError
-from neardup.forecast.tune import Choice, Point, by_bands, solve, tune
+from neardup.forecast.tune import Choice, Point, solve, tune
 from neardup.sketch.bands import candidate_probability, choose_bands
 
 
@@ -92,13 +93,13 @@ def test_extreme_points(similarity: float, probability: float) -> None:
 
 
 def test_given_choices() -> None:
-    found = tune(["0.5:0.99"], choices=[(42, 3), (17, 4)])
+    found = tune(["0.5:0.99"], bands=[42, 17], rows=[3, 4])
     assert [(c.num_bands, c.rows) for c in found.choices] == [(42, 3), (17, 4)]
     assert [bool(c.missed) for c in found.choices] == [False, True]
     assert not found.satisfied
     told = found.choices[0].as_dict()["similarity_at"]
     assert told == pytest.approx({"0.001": 0.02877, "0.5": 0.2539, "0.99": 0.47004}, abs=1e-4)
-    assert tune(choices=[(42, 3)]).choices == (Choice(42, 3),)
+    assert tune(bands=42, rows=3).choices == (Choice(42, 3),)
 
 
 def test_as_other_packages_compute_it() -> None:
@@ -122,8 +123,14 @@ def test_as_other_packages_compute_it() -> None:
             "`num_hashes` is 0; expected an integer from 1 to 8192",
         ),
         ({"points": ["0.3:0.9", "0.5:0.1"]}, "0.3:0.9 and 0.5:0.1 contradict each other"),
-        ({"choices": [(0, 3)]}, "`num_bands` is 0"),
-        ({"choices": [(3, 65)]}, "`rows` is 65"),
+        ({"bands": 0, "rows": 3}, "`bands` is 0"),
+        ({"bands": [3], "rows": [65]}, "`rows` is 65"),
+        ({"bands": "a", "rows": 1}, "`bands` is 'a'; expected an integer"),
+        ({"bands": 3}, "`bands` is given 1 times, and `rows` 0 times"),
+        ({"bands": 3, "rows": 3, "num_hashes": 9}, "`num_hashes` is given"),
+        ({"points": ["0.5:0.9"], "similarity": 0.5}, "ask for different tables"),
+        ({"similarity": [0.5, 1.5]}, "a similarity is 1.5"),
+        ({"similarity": "0.5"}, "a similarity is '0.5'"),
     ],
 )
 def test_refused(arguments: dict, message: str) -> None:
@@ -133,13 +140,53 @@ def test_refused(arguments: dict, message: str) -> None:
 
 def test_bands_at_fixed_similarities() -> None:
     """Of m = 360 hashes, as the tutorial on records draws it at .25 and .75."""
-    found = by_bands([0.25, 0.75], 360)
-    bands = [row["num_bands"] for row in found]
+    found = tune(similarity=[0.25, 0.75], num_hashes=360)
+    bands = [choice.num_bands for choice in found.choices]
     assert bands == sorted(set(bands)) and bands[-1] == 360
-    by = {row["num_bands"]: row for row in found}
-    assert [by[b]["rows"] for b in (18, 60, 90, 120)] == [20, 6, 4, 3]
-    low, high = zip(*(by[b]["probabilities"] for b in (60, 90, 120)), strict=True)
+    by = {choice.num_bands: choice for choice in found.choices}
+    assert [by[b].rows for b in (18, 60, 90, 120)] == [20, 6, 4, 3]
+    told = [[p["probability"] for p in by[b].as_dict()["similarities"]] for b in (60, 90, 120)]
+    low, high = zip(*told, strict=True)
     assert [round(p, 4) for p in low] == [0.0145, 0.2969, 0.8489] and min(high) > 0.9999
-    for wrong in ([1.5], [-0.1]):
-        with pytest.raises(SpecError, match="a similarity is"):
-            by_bands(wrong)
+
+
+def test_given_bands_at_given_similarities() -> None:
+    found = neardup.tune(bands=20, rows=5, similarity=[0.3, 0.8])
+    first, second = str(found).splitlines()
+    assert first.split() == ["bands", "rows", "s", "=", "0.3", "s", "=", "0.8"]
+    assert second.split() == ["20", "5", "0.0475", "0.9996"]
+    assert found.satisfied is None and found.num_hashes == 100
+    several = neardup.tune(bands=[20, 15], rows=(5, 5), similarity=0.8)
+    assert [round(c.probability(0.8), 4) for c in several.choices] == [0.9996, 0.9974]
+    assert len(str(neardup.tune(bands=[20, 15], rows=[5, 5])).splitlines()) == 3
+
+
+def test_areas_of_error() -> None:
+    """Against sums of many strips; the threshold is a point that is asked for, else (1/b)^(1/r)."""
+    for bands, rows in ((10, 5), (1, 1), (4096, 1), (1, 64), (20, 5)):
+        choice = tune(bands=bands, rows=rows).choices[0]
+        assert choice.threshold == pytest.approx((1 / bands) ** (1 / rows))
+        ends = (np.arange(400_000) + 0.5) / 400_000
+        curve = candidate_probability(ends, bands, rows)
+        for threshold in (None, 0.0, 0.4, 1.0):
+            at = choice.threshold if threshold is None else threshold
+            below, above = choice.errors(threshold)
+            assert below == pytest.approx(np.where(ends < at, curve, 0).mean(), abs=1e-5)
+            assert above == pytest.approx(np.where(ends < at, 0, 1 - curve).mean(), abs=1e-5)
+    assert tune(["0.5:0.9"], bands=10, rows=5).choices[0].threshold == 0.5
+    with pytest.raises(SpecError, match="threshold is 2"):
+        choice.errors(2)
+
+
+def test_the_curve_is_drawn_with_both_areas() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    axes = neardup.tune(bands=10, rows=5).plot()
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    areas = ["false candidates below 0.631: 0.084", "missed above it: 0.025"]
+    assert set(labels) == {"10 bands of 5 rows", *areas}
+    mine = pyplot.subplots()[1]
+    assert neardup.tune(["0.5:0.99"]).plot(ax=mine) is mine
+    pyplot.close("all")

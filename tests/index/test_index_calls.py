@@ -327,6 +327,14 @@ def test_a_walk_through_the_buckets(tmp_path: Path) -> None:
     a, b = neardup.candidate_pairs(keys)
     found = {frozenset((names[i], names[j])) for i, j in zip(a.tolist(), b.tolist(), strict=True)}
     assert pairs == {pair for pair in found if "n7" not in pair}
-    assert list(small().buckets()) == []
+    with_keys = [
+        (band, key, [n for n, one in zip(names, column, strict=True) if one == key and n != "n7"])
+        for band, column in enumerate(keys.T.tolist())
+        for key in dict.fromkeys(column)
+    ]
+    assert sorted(index.buckets(1, keys=True)) == sorted(one for one in with_keys if one[2])
+    assert sorted(index.buckets(keys=True)) == sorted(one for one in with_keys if len(one[2]) > 1)
+    assert next(iter(index.buckets(keys=True))).ids == next(index.buckets())
+    assert list(small().buckets()) == [] == list(small().buckets(keys=True))
     with pytest.raises(SpecError, match="`minimum` is 0"):
         index.buckets(0)

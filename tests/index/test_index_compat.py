@@ -14,7 +14,8 @@ import pytest
 import neardup
 from neardup.compat import datasketch
 from neardup.compat.datasketch import LeanMinHash, MinHash, MinHashLSH, MinHashLSHForest
-from neardup.compat.lsh import Cache, MinHasher
+from neardup.compat.lsh.cache import Cache
+from neardup.compat.lsh.minhash import MinHasher
 from neardup.errors import InputError, RecipeError, SpecError
 
 LOREM = "Lorem Ipsum dolor sit amet"
@@ -199,9 +200,10 @@ def test_signatures_that_grow() -> None:
     assert pickle.loads(pickle.dumps(lean)) == lean
 
 
+@pytest.mark.parametrize("disk", [False, True])
 @pytest.mark.parametrize("verified", [False, True])
-def test_sets_in_buckets(verified: bool, tmp_path: Path) -> None:
-    config = {"type": "sqlite", "path": tmp_path / "sets"} if verified else None
+def test_sets_in_buckets(verified: bool, disk: bool, tmp_path: Path) -> None:
+    config = {"type": "sqlite", "path": tmp_path / "sets"} if disk else None
     lsh = MinHashLSH(threshold=0.5, storage_config=config, verified=verified)
     # At the threshold itself nearly all are found.
     found = neardup.candidate_probability(0.5, lsh.b, lsh.r)
@@ -216,7 +218,8 @@ def test_sets_in_buckets(verified: bool, tmp_path: Path) -> None:
         answer = set(lsh.query(value))
         assert {k for k, s in similar.items() if s > 0.7} <= answer and key in lsh
         if verified:
-            assert all(similar[k] >= 0.5 for k in answer)
+            assert answer == {k for k, s in similar.items() if s >= 0.5}
+        assert list(lsh.query(value)) == sorted(answer, key=list(sets).index)
     assert [sum(table.values()) for table in lsh.get_counts()] == [20] * lsh.b
     assert [sum(t.values()) for t in lsh.get_subset_counts("s1", "no")] == [1] * lsh.b
     for band, name in enumerate(lsh.keys["s3"]):
@@ -251,10 +254,30 @@ def test_sets_in_buckets(verified: bool, tmp_path: Path) -> None:
     if verified:
         with pytest.raises(SpecError, match="items"):
             lsh.insert("lean", LeanMinHash(sets["s1"]))
-        reopened = MinHashLSH(threshold=0.5, storage_config=config, verified=True)
+    if disk:
+        reopened = MinHashLSH(threshold=0.5, storage_config=config, verified=verified)
         assert reopened.query(sets["s1"]) == lsh.query(sets["s1"])
         with pytest.raises(RecipeError):
             MinHashLSH(threshold=0.9, storage_config=config)
+
+
+def test_keys_and_seeds_of_sets_in_memory(tmp_path: Path) -> None:
+    lsh = MinHashLSH(threshold=0.5)
+    lsh.insert(("any", "key"), minhash(range(50)))
+    assert lsh.query(minhash(range(50))) == [("any", "key")]
+    disk = MinHashLSH(threshold=0.5, storage_config={"type": "sqlite", "path": tmp_path / "x"})
+    for one in (lsh, disk):
+        one.insert("a", minhash(range(50)))
+        with pytest.raises(SpecError, match="seed"):
+            one.insert("b", MinHash(seed=2))
+        with pytest.raises(SpecError, match="seed"):
+            one.query(MinHash(seed=2))
+        with pytest.raises(ValueError), one.insertion_session() as session:
+            session.insert("c", minhash(range(9)))
+            session.insert("c", minhash(range(9)))
+        assert "c" not in one
+    with pytest.raises(InputError):
+        disk.insert(("any", "key"), minhash(range(50)))
 
 
 def test_settings_of_sets_in_buckets() -> None:

@@ -126,7 +126,7 @@ def mix(h: int) -> int:
 
 def shorten(values: list[int]) -> list[int]:
     """Hashes of which 4 bytes count."""
-    return [mix(value >> 32) for value in values]
+    return [value >> 32 << 32 | mix(value >> 32) >> 32 for value in values]
 
 
 def splitmix(seed: int, index: int) -> int:

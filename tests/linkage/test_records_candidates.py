@@ -7,6 +7,7 @@ import subprocess
 import sys
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from made_records import NAMES, grams, made_persons, true_pairs
 
 import neardup
 from common import Tune
+from neardup import ShingleSpec
 from neardup.errors import SpecError
 from neardup.linkage.blocks.field_blocks import of_one_field
 from neardup.linkage.blocks.groups import equal_pairs_of, group_values
@@ -144,6 +146,37 @@ def test_no_shingle_crosses_a_border() -> None:
         "def",
         "ef\x03",
     }
+
+
+@pytest.mark.parametrize("shingle", ["char:2", "word:1", ShingleSpec("char:3", alphanumeric=True)])
+def test_shingles_and_bands_that_are_given(shingle: str | ShingleSpec) -> None:
+    """The similarity is that of these shingles; values have borders, unless letters alone count."""
+    names = ["Anna Schmidt", "Ana Schmidt", "Peter Huber", "anna schmid"]
+    found = neardup.blocks(
+        {"name": names}, fields="name", block_at=0.2, shingle=shingle, num_bands=90, rows=2
+    )
+    assert (found.summary["bands"], found.summary["rows"]) == (90, 2)
+    assert found.recall == pytest.approx(neardup.candidate_probability(0.2, 90, 2))
+    bordered = [f"\x02{name}\x03" for name in names]
+    for row in found.pairs.to_pylist():
+        a, b = bordered[row["id_a"]], bordered[row["id_b"]]
+        assert row["similarity"] == neardup.similarity(a, b, shingle)
+    assert (0, 1) in {(row["id_a"], row["id_b"]) for row in found.pairs.to_pylist()}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"num_bands": 3}, "must be given together"),
+        ({"rows": 3}, "must be given together"),
+        ({"num_bands": 0, "rows": 1}, "bands is 0"),
+        ({"shingle": "item"}, "the shingle is item"),
+        ({"shingle": "chars:2"}, "expected word:N"),
+    ],
+)
+def test_shingles_and_bands_that_are_refused(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(SpecError, match=says):
+        neardup.blocks({"name": ["a", "b"]}, fields="name", **wrong)
 
 
 def test_a_search_that_stops_early_finds_the_same_or_nothing() -> None:

@@ -60,6 +60,7 @@ def test_every_call_answers(service: Service) -> None:
     assert service.call("GET", "/v1/ids")[1] == b'"a"\n'
     assert service.call("GET", "/v1/buckets?minimum=0")[0] == 422
     assert service.call("GET", "/v1/buckets?minimum=1")[1].startswith(b'["a"]\n')
+    assert service.call("GET", "/v1/buckets?keys=maybe")[0] == 422
 
 
 @pytest.mark.parametrize(

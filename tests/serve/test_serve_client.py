@@ -82,6 +82,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "len": len,
     "spelled": lambda i: i.spelled(["1", "x"]),
     "buckets": lambda i: sorted(map(sorted, i.buckets())),
+    "buckets with keys": lambda i: sorted(i.buckets(keys=True)),
     "bad buckets": lambda i: list(i.buckets(0)),
     "spec": lambda i: i.spec,
     "recipe": lambda i: i.recipe,

@@ -52,7 +52,11 @@ def test_a_text_of_five_letters() -> None:
 def test_shingles_are_hashed_to_4_bytes() -> None:
     """Slides, "Compressing shingles": h(D1) = {1, 5, 7}: a set of three hashes of 4 bytes."""
     four = ShingleSpec("char", 2, hash_bytes=4)
-    assert len(neardup.shingle_sets(["abcab"], four).values) == 3
+    values = neardup.shingle_sets(["abcab"], four).values
+    assert (len(values), values.nbytes, values.dtype) == (3, 12, np.uint32)
+    assert set(values.tolist()) == {
+        value >> 32 for value in neardup.shingle_sets(["abcab"], "char:2").values.tolist()
+    }
     assert similarity("abcab", "abca", four) == 1.0
     assert similarity([1, 5, 7], [7, 5, 1, 1]) == 1.0 and similarity([1, 5, 7], [1, 5]) == 2 / 3
 

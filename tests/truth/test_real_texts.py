@@ -127,7 +127,7 @@ def listed(run: neardup.DedupRun) -> Pairs:
 
 @functools.cache
 def found(name: str, unit: str, threshold: float, **settings: Any) -> Pairs:
-    spec = Spec(ShingleSpec.parse(UNITS[unit]), threshold=threshold, pairs="all", **settings)
+    spec = Spec(ShingleSpec(UNITS[unit]), threshold=threshold, pairs="all", **settings)
     return listed(neardup.dedup(texts(name), spec=spec))
 
 
@@ -261,7 +261,7 @@ def test_notes_without_near_duplicates_give_no_edge(name: str, unit: str) -> Non
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("clustering", ["bounded", "components"])
 def test_clusters_hold_what_they_promise(name: str, clustering: str) -> None:
-    spec = Spec(ShingleSpec.parse("word:4"), cluster=clustering)
+    spec = Spec(ShingleSpec("word:4"), cluster=clustering)
     run = neardup.dedup(texts(name), spec=spec)
     sets, edges = shingles(name, "word:4"), listed(run)
     cluster = run.clusters["cluster"].to_pylist()

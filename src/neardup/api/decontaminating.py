@@ -39,7 +39,7 @@ from neardup.options.option_groups import (
     another,
 )
 from neardup.results.results import Results
-from neardup.spec import ShingleSpec
+from neardup.spec import ShingleSpec, shingle_spec
 from neardup.state.run_state import RunState
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def decontaminate(
         >>> found.keep_mask.tolist(), found.matches.column("passage").to_pylist()
         ([False, True], [6])
     """
-    unit = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
+    unit = shingle_spec(shingle)
     unit = replace(
         unit,
         keep_case=keep_case or unit.keep_case,

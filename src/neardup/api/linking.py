@@ -18,8 +18,9 @@ from neardup.io.opening import given_paths
 from neardup.io.remote import located
 from neardup.linkage.columns.field_columns import ColumnMap
 from neardup.linkage.columns.presets import preset_fields
+from neardup.linkage.features import RECORD
 from neardup.linkage.fields import PRESETS, Field, LinkSpec, fields_of, names_of
-from neardup.linkage.link_steps import Linked, block, block_records, decide, opened, read
+from neardup.linkage.link_steps import Hashing, Linked, block, block_records, decide, opened, read
 from neardup.linkage.merging.merge_spec import MergeSpec, combined_of
 from neardup.linkage.merging.merged_corpus import check_merge
 from neardup.linkage.outputs.label_files import read_labels
@@ -36,6 +37,7 @@ from neardup.options.option_groups import (
     ResumeOptions,
     TableOptions,
 )
+from neardup.spec import ShingleSpec, Spec, shingle_spec
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 from neardup.values.json_values import JSON
@@ -317,6 +319,9 @@ def blocks(
     recall: float = 0.99,
     across_files_only: bool | None = None,
     tagged: bool = False,
+    shingle: str | ShingleSpec | None = None,
+    num_bands: int | None = None,
+    rows: int | None = None,
     seed: int = 0,
     **options: Unpack[BlocksOptions],
 ) -> Blocks:
@@ -324,6 +329,11 @@ def blocks(
 
     Args:
         inputs: As for `neardup.link`, as are all settings.
+        shingle: How the values of a record become its shingles; runs of three characters, without
+            accents, by default. Values have borders, which are characters, too.
+        num_bands: Bands by which complete records are candidates; with ``rows``, instead of those
+            that reach ``recall``.
+        rows: Signature entries in a band; with ``num_bands``.
         out: File to write the pairs to, Parquet or CSV by its ending: ``id_a``, ``id_b`` and
             ``similarity``.
         overwrite: Replace a file that is there.
@@ -351,6 +361,7 @@ def blocks(
         seed=seed,
         preset=preset,
     )
+    hashing = _hashing(shingle, num_bands, rows)
     resources, writing = options["resources"], options["writing"]
     writing.require_out()
     target = None
@@ -361,8 +372,23 @@ def blocks(
     with show_progress(resources.progress) as listener:
         clock = Clock(listener)
         with Pool(resources.threads, stage=clock.stage) as pool:
-            found = block(given, spec, pool, resources.bytes)
+            found = block(given, spec, pool, resources.bytes, hashing)
         if target is not None:
             with clock.stage("write tables"):
                 target.write(found)
     return Blocks(found)
+
+
+def _hashing(shingle: str | ShingleSpec | None, num_bands: int | None, rows: int | None) -> Hashing:
+    """Return how candidates by complete records are found.
+
+    Raises:
+        SpecError: A setting is out of range, or records are no lists of items.
+    """
+    made = RECORD if shingle is None else shingle_spec(shingle)
+    if made.unit == "item":
+        raise SpecError("records have values, and the shingle is item", "give char:N or word:N")
+    if isinstance(shingle, str):
+        made = replace(RECORD, unit=made.unit, n=made.n)
+    Spec(made, num_bands=num_bands, rows=rows)  # which refuses bands without rows
+    return Hashing(made, None if num_bands is None or rows is None else (num_bands, rows))

@@ -23,7 +23,7 @@ from neardup.options.how_read import how_read
 from neardup.options.option_groups import ReadingOptions, TargetOptions
 from neardup.recipe import Recipe
 from neardup.sketch.sketcher import signatures
-from neardup.spec import ShingleSpec, Spec, check_integer
+from neardup.spec import ShingleSpec, Spec, check_integer, shingle_spec
 from neardup.threads import Pool
 
 #: Metadata of the file: how the signatures were made.
@@ -87,7 +87,7 @@ def save_signatures(
         OutputError: The file exists, or can't be written.
         SpecError: A setting is out of range.
     """
-    made = ShingleSpec.parse(shingle) if isinstance(shingle, str) else shingle
+    made = shingle_spec(shingle)
     check_integer("`num_hashes`", num_hashes, 1, _MOST)
     recipe = Recipe(made, Spec(scheme=scheme).scheme, seed, num_hashes, 1)
     reading = how_read(options["reading"], made.unit == "item")

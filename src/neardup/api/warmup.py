@@ -85,7 +85,7 @@ def _run_all(folder: Path) -> None:
     index.compact()
     index.copied(texts[0])
     index.close()
-    shingles = [neardup.ShingleSpec.parse(name) for name in ("word:5", "char:5", "item")]
+    shingles = [neardup.ShingleSpec(name) for name in ("word:5", "char:5", "item")]
     shingles.append(neardup.ShingleSpec(hash_bytes=4, stop_passages=(texts[0],)))
     specs = [neardup.Spec(shingle=shingle) for shingle in shingles]
     for spec in (*specs, preset("clinical"), neardup.Spec(scheme="oph32")):

@@ -60,6 +60,7 @@ _ADVANCED = {
         "strip_accents",
         "join_hyphens",
         "raw",
+        "alphanumeric",
         "bag",
         "hash_bytes",
     ),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Self, Unpack, cast, overload
+from typing import Any, Literal, Self, Unpack, cast, overload
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from neardup.deduplication.clock import Clock
 from neardup.errors import ArgumentError, SpecError, ids_left_out, spelled
 from neardup.index.answers import (
     MATCH_COLUMNS,
+    Bucket,
     NewAnswer,
     UpdateAnswer,
     answers_table,
@@ -188,10 +190,19 @@ class RemoteIndex:
         fields = {field.name for field in dataclasses.fields(Comparison)}
         return Comparison(**{name: value for name, value in found.items() if name in fields})
 
-    def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
+    @overload
+    def buckets(self, minimum: int = 2, *, keys: Literal[False] = False) -> Iterator[list[Id]]: ...
+    @overload
+    def buckets(self, minimum: int = 2, *, keys: Literal[True]) -> Iterator[Bucket]: ...
+    def buckets(
+        self, minimum: int = 2, *, keys: bool = False
+    ) -> Iterator[list[Id]] | Iterator[Bucket]:
         """Yield the ids of the documents in each bucket; see `Index.buckets`."""
         check_integer("`minimum`", minimum, 1, 2**31)
-        return self._transport.lines(f"buckets?minimum={minimum}")
+        if not keys:
+            return self._transport.lines(f"buckets?minimum={minimum}")
+        found = self._transport.lines(f"buckets?minimum={minimum}&keys=true")
+        return itertools.starmap(Bucket, found)
 
     def check(self) -> list[str]:
         """Read all of the index; return its errors. Empty if there are none."""

@@ -1,31 +1,23 @@
-"""`MinHashLSH` and `MinHashLSHForest` as datasketch has them, on a `neardup.Index`."""
+"""`MinHashLSH` and `MinHashLSHForest` as datasketch has them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Iterable, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from neardup.api.indexes.indexing import Index
 from neardup.compat.minhashes import LeanMinHash as LeanMinHash
 from neardup.compat.minhashes import MinHash as MinHash
 from neardup.compat.minhashes import entries, signature
 from neardup.compat.minhashes import hash32 as sha1_hash32  # noqa: F401
 from neardup.compat.minhashes import hash64 as sha1_hash64  # noqa: F401
+from neardup.compat.stored_sets import SetsInMemory, SetsOnDisk, require_seed
 from neardup.errors import DependencyError, DuplicateIdError, InputError, SpecError
-from neardup.index.incoming import checked_id
-from neardup.index.storing.bodies import unpack_sets
 from neardup.index.storing.snapshot import bucket_names
-from neardup.index.storing.transactions import Core
-from neardup.result_record import INDEX
 from neardup.sketch.bands import bands_for_recall, candidate_probability
 from neardup.sketch.sketcher import band_keys
-from neardup.sketch.texts import Ragged
-from neardup.spec import ShingleSpec, Spec
 
 #: What datasketch has and this module lacks, and what does its work here.
 _LACKING = {
@@ -97,51 +89,18 @@ class MinHashLSH:
         if self.b * self.r > num_perm:
             raise SpecError(f"{self.b} bands of {self.r} rows need more than {num_perm} hashes")
         self._buffered: list[MinHash] = []
-        self._seed: int | None = None  # of all sets; known from the first one on
-        self._index = self._opened(dict(storage_config or {"type": "dict"}))
+        self._sets = self._opened(dict(storage_config or {"type": "dict"}))
 
-    def _opened(self, config: dict[str, Any]) -> Index:
+    def _opened(self, config: dict[str, Any]) -> SetsInMemory | SetsOnDisk:
         kind, path = config.get("type"), config.get("path")
-        spec = Spec(
-            # The caller's hashes are compared: the shingle plays no part.
-            shingle=ShingleSpec(n=1),
-            threshold=self.threshold,
-            num_bands=self.b,
-            rows=self.r,
-        )
         if kind == "dict":
-            return Index.create(spec=spec, store_text=False)
+            return SetsInMemory()
         if kind != "sqlite" or path is None:
             raise SpecError(
                 "the storage is not known",
                 'use {"type": "dict"} or {"type": "sqlite", "path": ...}',
             )
-        if not (Path(path) / INDEX).exists():
-            return Index.create(path, spec=spec, store_text=False)
-        found = Index.open(path)
-        found.recipe.require_same(Index.create(spec=spec).recipe, os.fspath(path))
-        self._seed = found._core.catalogue.about().get("seed")
-        return found
-
-    @property
-    def _core(self) -> Core:
-        return self._index._core
-
-    def __getstate__(self) -> dict[str, Any]:
-        if self._index.path is not None:
-            return {**self.__dict__, "_index": self._index.path, "_rows": None}
-        with self._core.reading():
-            rows = _bodies(self._core)
-        return {**self.__dict__, "_index": None, "_rows": rows}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        rows, path = state.pop("_rows"), state.pop("_index")
-        self.__dict__.update(state)
-        config = {"type": "dict"} if path is None else {"type": "sqlite", "path": path}
-        self._index = self._opened(config)
-        if rows:
-            self._store([id_ for id_, _ in rows], [self._values(body) for _, body in rows])
-            self._index._merger.after_insert()
+        return SetsOnDisk(path, self.threshold, self.b, self.r)
 
     # The items of a set are stored if they are needed, else its entries with their positions.
 
@@ -160,69 +119,32 @@ class MinHashLSH:
             )
         return elements
 
-    def _values(self, body: bytes) -> np.ndarray:
-        return unpack_sets([body]).values
-
-    def _require_seed(self, seed: int) -> None:
-        if self._seed not in (None, seed):
-            raise SpecError(
-                f"the set has seed {seed}; expected {self._seed}, that of the sets before it",
-                "make all sets with one seed",
-            )
-
-    def _keep_seed(self, seed: int) -> None:
-        """Write down the seed of the first sets, in their transaction."""
-        catalogue = self._core.catalogue
-        about = catalogue.about()
-        self._seed = about.get("seed")  # that of another process, perhaps
-        self._require_seed(seed)
-        if self._seed is None:
-            catalogue.describe({**about, "seed": seed})
-
-    def _signatures(self, bodies: Iterable[np.ndarray]) -> np.ndarray:
+    def _signatures(self, bodies: Iterable[np.ndarray], seed: int) -> np.ndarray:
         if self.verified:
-            rows = [signature(body, self.h, self._seed or 0) for body in bodies]
+            rows = [signature(body, self.h, seed) for body in bodies]
         else:
             rows = [body.astype(np.uint32) for body in bodies]
         return np.array(rows, dtype=np.uint32).reshape(-1, self.h)
 
-    def _store(self, keys: list[Any], bodies: list[np.ndarray], signed: Any = None) -> None:
-        rows = self._signatures(bodies) if signed is None else signed
-        names = bucket_names(band_keys(rows, self.b, self.r))
-        core = self._core
-        with core.writing():
-            first = core.store(keys, [body.astype("<u8").tobytes() for body in bodies])
-            core.enter(first, keys, np.arange(len(keys)), names)
+    def _names(self, signatures: np.ndarray) -> np.ndarray:
+        return bucket_names(band_keys(signatures, self.b, self.r))
 
     def _insert(self, items: list[tuple[Any, MinHash]], check: bool) -> None:
         if not items:
             return
-        keys = [checked_id(key) for key, _ in items]
         bodies = [self._body(minhash) for _, minhash in items]
-        signed = np.array([entries(minhash) for _, minhash in items])
+        names = self._names(np.array([entries(minhash) for _, minhash in items]))
         seed = items[0][1].seed
         for _, minhash in items:
-            self._require_seed(minhash.seed)
-            if minhash.seed != seed:
-                raise SpecError("the sets have several seeds", "make all sets with one seed")
-        core = self._core
-        with core.writing():
-            if self._seed is None:
-                self._keep_seed(seed)
-            there = core.numbers(keys)
-            if len(set(keys)) < len(keys) or (there and check):
-                raise DuplicateIdError("the key is there already", "remove it first")
-            if there:
-                core.remove(list(there))
-            self._store(keys, bodies, signed)
-        self._seed = seed
-        self._index._merger.after_insert()
+            require_seed(self._sets.seed, minhash.seed)
+            require_seed(seed, minhash.seed)
+        self._sets.add([key for key, _ in items], bodies, names, seed, check)
 
     def insert(self, key: Hashable, minhash: MinHash, check_duplication: bool = True) -> None:
         """Add a set.
 
         Args:
-            key: A string or an integer.
+            key: Anything hashable; a string or an integer on the disk.
             minhash: The set.
             check_duplication: Refuse a key that is there already; else its set is replaced.
 
@@ -237,18 +159,11 @@ class MinHashLSH:
         threshold.
         """
         body = self._body(minhash)
-        self._require_seed(minhash.seed)
-        row = entries(minhash)[None]
-        core = self._core
-        with core.reading():
-            names = bucket_names(band_keys(row, self.b, self.r))
-            if not self.verified:
-                found = core.snapshot.candidates(names)
-                return [row.id for row in sorted(core.catalogue.fetch(found.doc.tolist()))]
-            items = Ragged(body, np.array([0, len(body)], dtype=np.int64))
-            keep = core.verifier.keeper(items, np.zeros(1, dtype=np.int64), self.threshold)
-            found = core.snapshot.candidates(names, keep)
-            return core.verifier.matches(items, found, self.threshold, first=False).id
+        require_seed(self._sets.seed, minhash.seed)
+        (names,) = self._names(entries(minhash)[None])
+        if self.verified:
+            return self._sets.similar(names, body, self.threshold)
+        return self._sets.candidates(names)
 
     def add_to_query_buffer(self, minhash: MinHash) -> None:
         """Ask for a set later."""
@@ -263,7 +178,7 @@ class MinHashLSH:
 
     def __contains__(self, key: Hashable) -> bool:
         """Whether there is a set with a key."""
-        return key in self._index
+        return key in self._sets
 
     def remove(self, key: Hashable) -> None:
         """Remove a set.
@@ -271,11 +186,11 @@ class MinHashLSH:
         Raises:
             InputError: There is none with this key.
         """
-        self._index.remove([checked_id(key)])
+        self._sets.remove([key])
 
     def is_empty(self) -> bool:
         """Return whether there is no set."""
-        return len(self._index) == 0
+        return len(self._sets) == 0
 
     def merge(self, other: MinHashLSH, check_overlap: bool = False) -> None:
         """Add all sets of another one; sets of keys that are in both stay as they are.
@@ -287,23 +202,18 @@ class MinHashLSH:
         mine = (self.h, self.b, self.r, self.verified)
         if not isinstance(other, MinHashLSH) or mine != (other.h, other.b, other.r, other.verified):
             raise SpecError("the two have other settings")
-        if other._seed is None:  # it is empty
+        seed = other._sets.seed
+        if seed is None:  # it is empty
             return
-        self._require_seed(other._seed)
-        with other._core.reading():
-            rows = _bodies(other._core)
-        core = self._core
-        with core.writing():
-            if self._seed is None:
-                self._keep_seed(other._seed)
-                self._seed = other._seed
-            there = core.numbers([id_ for id_, _ in rows])
-            if there and check_overlap:
-                raise DuplicateIdError("a key is in both", "leave `check_overlap` out to keep ours")
-            new = [(id_, self._values(body)) for id_, body in rows if id_ not in there]
-            if new:
-                self._store([id_ for id_, _ in new], [body for _, body in new])
-        self._index._merger.after_insert()
+        require_seed(self._sets.seed, seed)
+        rows = other._sets.rows()
+        new = [(key, body) for key, body in rows if key not in self._sets]
+        if check_overlap and len(new) < len(rows):
+            raise DuplicateIdError("a key is in both", "leave `check_overlap` out to keep ours")
+        if new:
+            keys, bodies = map(list, zip(*new, strict=True))
+            names = self._names(self._signatures(bodies, seed))
+            self._sets.add(keys, bodies, names, seed, True)
 
     def insertion_session(self, buffer_size: int = 50_000) -> _Session:
         """Return a context within which sets are gathered and added together."""
@@ -318,15 +228,11 @@ class MinHashLSH:
     @property
     def keys(self) -> dict[Any, list[bytes]]:
         """For each key the name of its bucket in each band; computed at each access."""
-        with self._core.reading():
-            rows = _bodies(self._core)
-        if not rows:
-            return {}
-        signed = self._signatures([self._values(body) for _, body in rows])
-        names = band_keys(signed, self.b, self.r)
+        rows = self._sets.rows()
+        signed = self._signatures([body for _, body in rows], self._sets.seed or 0)
         return {
             id_: [int(name).to_bytes(8, "little") for name in row]
-            for (id_, _), row in zip(rows, names, strict=True)
+            for (id_, _), row in zip(rows, band_keys(signed, self.b, self.r), strict=True)
         }
 
     @property
@@ -384,7 +290,7 @@ class _Session:
         self._lsh._insert(added, self._check)
         removed, self._removed = self._removed, []
         if removed:
-            self._lsh._index.remove([checked_id(key) for key in removed])
+            self._lsh._sets.remove(removed)
 
 
 class MinHashLSHForest:
@@ -471,11 +377,6 @@ class MinHashLSHForest:
     def hashtables(self) -> list[dict[bytes, list[Any]]]:
         """For each tree the keys of each part."""
         return _tables(self.keys, self.l)
-
-
-def _bodies(core: Core) -> list[tuple[Any, bytes]]:
-    """Return all sets with their keys, as they are stored, within a transaction."""
-    return [(row.id, row.body) for rows in core.rows() for row in rows]
 
 
 def _tables(keys: Mapping[Any, list[bytes]], count: int) -> list[dict[bytes, list[Any]]]:

@@ -1,6 +1,6 @@
 """Bands and rows for points of the S-curve that a user asks for."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from neardup.values.shown import Shown
 _MAX_HASHES, _MAX_BANDS, _MAX_ROWS = 8192, 4096, 64
 #: Probabilities whose similarities are reported of each choice.
 REPORTED = (0.001, 0.5, 0.99)
+_STRIPS = 512
 _EXAMPLE = "for example 0.5:0.99, similarity 0.5 with probability 99 %"
 
 
@@ -81,6 +82,7 @@ class Choice:
     num_bands: int
     rows: int  # signature entries in a band
     points: tuple[Point, ...] = ()  # the points asked for
+    similarities: tuple[float, ...] = ()  # those whose probabilities are asked for
 
     @property
     def num_hashes(self) -> int:
@@ -101,6 +103,26 @@ class Choice:
     def probability(self, similarity: float) -> float:
         """P(candidate) of a pair of this similarity."""
         return candidate_probability(similarity, self.num_bands, self.rows)
+
+    @property
+    def threshold(self) -> float:
+        """The similarity from which on pairs are to be found: of a point, else (1/b)^(1/r)."""
+        lower = [point.similarity for point in self.points if point.at_least]
+        return min(lower, default=float((1 / self.num_bands) ** (1 / self.rows)))
+
+    def errors(self, threshold: float | None = None) -> tuple[float, float]:
+        """Return the areas of error on both sides of a threshold; of `threshold` by default.
+
+        They are the shares of false candidates and of missed pairs among pairs of which each
+        similarity is as frequent as any other.
+
+        Raises:
+            SpecError: The threshold is not in [0, 1].
+        """
+        threshold = self.threshold if threshold is None else threshold
+        check_probability("threshold", threshold, low_open=False, high_open=False)
+        below = _area(self, 0.0, threshold)
+        return below, (1 - threshold) - _area(self, threshold, 1.0)
 
     def similarity_at(self, probability: float) -> float:
         """The similarity of pairs that become candidates with this probability."""
@@ -123,6 +145,9 @@ class Choice:
                 }
                 for point, probability in pairs
             ],
+            "similarities": [
+                {"similarity": s, "probability": self.probability(s)} for s in self.similarities
+            ],
             "similarity_at": {f"{p:g}": self.similarity_at(p) for p in REPORTED},
             "steepest": steepest(self.num_bands, self.rows),
             "satisfied": not missed if self.points else None,
@@ -138,6 +163,7 @@ class TunedBands(Shown):
     num_hashes: int  # length of the signature
     choices: tuple[Choice, ...]  # the cheapest first, or the nearest if none satisfies all points
     satisfied: bool | None  # whether the choices satisfy all points; None where none are asked for
+    given: bool = False  # whether the bands were given, or all with similarities asked for
     longer: Choice | None = None  # if not: that of the shortest signature that does, if one does
 
     def __repr__(self) -> str:
@@ -160,8 +186,11 @@ class TunedBands(Shown):
 
 def tune(
     points: Iterable[Point | str | tuple[float, float]] = (),
-    num_hashes: int = 128,
-    choices: Sequence[tuple[int, int]] = (),
+    num_hashes: int | None = None,
+    *,
+    bands: int | Sequence[int] = (),
+    rows: int | Sequence[int] = (),
+    similarity: float | Sequence[float] = (),
 ) -> TunedBands:
     """Find the bands and rows that satisfy points of the S-curve 1 - (1 - s**rows)**num_bands.
 
@@ -173,79 +202,87 @@ def tune(
     Args:
         points: `Point`, ``"0.5:0.99"`` or ``(0.5, 0.99)``: similarity and probability. From 0.5 on
             the probability is to be reached, below it is not to be exceeded.
-        num_hashes: Length of the signature; ``num_bands * rows`` is at most that, 1 to 8,192.
-        choices: ``(num_bands, rows)`` to be looked at instead of searched for.
+        num_hashes: Length of the signature; bands times rows are at most that, 1 to 8,192; 128 by
+            default.
+        bands: These bands are looked at, instead of searched for; one number, or several.
+        rows: Rows of these bands, as many numbers.
+        similarity: The probabilities at these similarities are asked for, each in [0, 1]: of the
+            bands given, or of each number of bands, as many rows as fit.
+
+    Returns:
+        The choices. ``plot()`` draws the curve of the first one, with both areas of error.
 
     Raises:
         SpecError: A number is out of range, points contradict each other, or there are neither
-            points nor choices.
+            points nor bands nor similarities.
 
     Examples:
         >>> best = tune(["0.5:0.99", "0.05:0.001"]).choices[0]
         >>> best.num_bands, best.rows, [round(p, 3) for p in best.probabilities]
         (42, 3, [0.996, 0.005])
+        >>> twenty = tune(bands=20, rows=5, similarity=[0.3, 0.8]).choices[0]
+        >>> [round(twenty.probability(s), 4) for s in twenty.similarities]
+        [0.0475, 0.9996]
     """
     asked = tuple(map(Point.of, points))
+    similarities, every_bands, every_rows = map(_several, (similarity, bands, rows))
+    if len(every_bands) != len(every_rows):
+        counts = f"{len(every_bands)} times, and `rows` {len(every_rows)} times"
+        raise SpecError(f"`bands` is given {counts}", "give both, equally often")
+    if every_bands and num_hashes is not None:
+        raise SpecError("`num_hashes` is given with bands and rows", "leave one out")
+    if similarities and asked:
+        raise SpecError("`similarity` and `at` ask for different tables", "leave one of them out")
+    for one in similarities:
+        check_probability("a similarity", one, low_open=False, high_open=False)
+    num_hashes = 128 if num_hashes is None else num_hashes
     check_integer("`num_hashes`", num_hashes, 1, _MAX_HASHES)
-    if choices:
-        given = tuple(_checked(choices, asked))
+    every = range(1, min(num_hashes, _MAX_ROWS) + 1)
+    if similarities and not every_bands:
+        most = {min(_MAX_BANDS, num_hashes // rows): rows for rows in every}
+        every_bands, every_rows = zip(*sorted(most.items()), strict=True)
+    if every_bands:
+        given = tuple(_checked(every_bands, every_rows, asked, similarities))
         longest = max(c.num_hashes for c in given)
-        return TunedBands(
-            asked, longest, given, not any(c.missed for c in given) if asked else None
-        )
+        satisfied = not any(c.missed for c in given) if asked else None
+        return TunedBands(asked, longest, given, satisfied, given=True)
     if not asked:
         raise SpecError("nothing is asked for", "give a point such as 0.5:0.99, or bands and rows")
     found = solve(asked, num_hashes)
     if found:
         return TunedBands(asked, num_hashes, tuple(found), True)
     longer = min(solve(asked, _MAX_HASHES), key=lambda c: (c.num_hashes, c.num_bands), default=None)
-    every = range(1, min(num_hashes, _MAX_ROWS) + 1)
     complete = [Choice(min(_MAX_BANDS, num_hashes // rows), rows, asked) for rows in every]
-    return TunedBands(asked, num_hashes, tuple(sorted(complete, key=_distance)), False, longer)
+    return TunedBands(
+        asked, num_hashes, tuple(sorted(complete, key=_distance)), False, longer=longer
+    )
 
 
-def by_bands(
-    similarities: Sequence[float], num_hashes: int = 128, choices: Sequence[tuple[int, int]] = ()
-) -> list[dict[str, Any]]:
-    """Return the shares of candidates at fixed similarities, by the number of bands.
-
-    Args:
-        similarities: Similarities, each in [0, 1].
-        num_hashes: Length of the signature, which is cut into as many bands as fit.
-        choices: ``(num_bands, rows)`` instead of these.
-
-    Returns:
-        For each number of bands: ``num_bands``, ``rows`` (as many as fit), and ``probabilities``,
-        one for each similarity.
-
-    Raises:
-        SpecError: A number is out of range.
-
-    Examples:
-        >>> {r["num_bands"]: round(r["probabilities"][0], 4) for r in by_bands([0.25], 360)}[90]
-        0.2969
-    """
-    check_integer("`num_hashes`", num_hashes, 1, _MAX_HASHES)
-    for similarity in similarities:
-        check_probability("a similarity", similarity, low_open=False, high_open=False)
-    every = range(1, min(num_hashes, _MAX_ROWS) + 1)
-    most = {min(_MAX_BANDS, num_hashes // rows): rows for rows in every}
-    found = _checked(choices) if choices else [Choice(*one) for one in sorted(most.items())]
-    return [
-        {
-            "num_bands": choice.num_bands,
-            "rows": choice.rows,
-            "probabilities": [choice.probability(s) for s in similarities],
-        }
-        for choice in found
-    ]
+def _several(given: Any) -> tuple[Any, ...]:
+    """Return one value, or several, as a tuple."""
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    return tuple(given) if several else (given,)
 
 
-def _checked(choices: Sequence[tuple[int, int]], asked: tuple[Point, ...] = ()) -> list[Choice]:
-    for num_bands, rows in choices:
-        check_integer("`num_bands`", num_bands, 1, _MAX_BANDS)
-        check_integer("`rows`", rows, 1, _MAX_ROWS)
-    return [Choice(num_bands, rows, asked) for num_bands, rows in choices]
+def _checked(
+    bands: Sequence[int],
+    rows: Sequence[int],
+    asked: tuple[Point, ...],
+    similarities: tuple[float, ...],
+) -> Iterator[Choice]:
+    for num_bands, number in zip(bands, rows, strict=True):
+        check_integer("`bands`", num_bands, 1, _MAX_BANDS)
+        check_integer("`rows`", number, 1, _MAX_ROWS)
+        yield Choice(num_bands, number, asked, similarities)
+
+
+def _area(choice: Choice, low: float, high: float) -> float:
+    """Return the area below a curve, by Gauss and Legendre in many strips."""
+    ends = np.linspace(low, high, _STRIPS + 1)
+    at, weights = np.polynomial.legendre.leggauss(8)
+    half = (ends[1:] - ends[:-1])[:, None] / 2
+    found = candidate_probability(ends[:-1, None] + half * (at + 1), choice.num_bands, choice.rows)
+    return float((found * weights * half).sum())
 
 
 def solve(points: Sequence[Point], num_hashes: int) -> list[Choice]:

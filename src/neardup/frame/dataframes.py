@@ -24,7 +24,7 @@ def as_pandas(table: pa.Table, nullable: bool = False) -> pd.DataFrame:
     Raises:
         DependencyError: pandas is not installed.
     """
-    pd = _imported("pandas")
+    pd = imported("pandas")
     kinds = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
     return table.to_pandas(types_mapper=cast(Any, kinds.get) if nullable else None)
 
@@ -35,10 +35,15 @@ def as_polars(table: pa.Table) -> pl.DataFrame:
     Raises:
         DependencyError: Polars is not installed.
     """
-    return cast("pl.DataFrame", _imported("polars").from_arrow(table))
+    return cast("pl.DataFrame", imported("polars").from_arrow(table))
 
 
-def _imported(name: str) -> Any:
+def imported(name: str) -> Any:
+    """Return a package that need not be installed.
+
+    Raises:
+        DependencyError: It is not.
+    """
     try:
         return importlib.import_module(name)
     except ImportError as error:

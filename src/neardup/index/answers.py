@@ -5,16 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import ArrowArray, array_of, integers_of, reals_of, strings_of
 from neardup.errors import SpecError, spelled
-from neardup.index.inserting import Decisions
+from neardup.index.inserting import Decisions, stored_keys
 from neardup.index.storing.bodies import Id, id_keys
 from neardup.index.storing.segments import Entries
+from neardup.index.storing.snapshot import band_offsets, bucket_names
 from neardup.index.storing.transactions import Batch, Core, no_document
 from neardup.index.storing.verified import Matches
 from neardup.recipe import Recipe
@@ -264,36 +265,71 @@ def required_threshold(spec: Spec, recipe: Recipe, threshold: float | None) -> f
     return float(threshold)
 
 
-def buckets_of(core: Core, minimum: int) -> Iterator[list[Id]]:
-    """Yield the ids of each bucket of so many documents or more, as they are at the first call.
+class Bucket(NamedTuple):
+    """A bucket of an index.
+
+    Attributes:
+        band: Number of its band, from 0.
+        key: The key of its documents in this band, see `neardup.band_keys`; 0 without bands.
+        ids: Their ids.
+    """
+
+    band: int
+    key: int
+    ids: list[Id]
+
+
+def buckets_of(core: Core, minimum: int, keys: bool = False) -> Iterator[Bucket]:
+    """Yield the buckets of so many documents or more, as they are at the first call.
 
     Args:
         core: The index.
         minimum: Documents of a bucket, at least.
+        keys: Whether band and key are asked for, which all documents are signed again for; else
+            these have no meaning.
     """
     with core.reading():
         listed = core.catalogue.listed()
         there = np.array([doc for doc, _ in listed], dtype=np.int64)
         ids = [id_ for _, id_ in listed]
         none = np.empty(0, np.uint64)
-        keys = np.sort(id_keys(ids)) if minimum < 2 else none  # a bucket of one each
-        found = [_shared(part, there, keys, minimum) for part in core.snapshot.entries()]
-    for docs, ends in found:
+        of_ids = np.sort(id_keys(ids)) if minimum < 2 else none  # a bucket of one each
+        found = [_shared(part, there, of_ids, minimum) for part in core.snapshot.entries()]
+        names = np.concatenate([none, *(part[2] for part in found)])
+        bands = _bands_of(core, names) if keys else np.zeros(len(names), np.int64)
+    of_bands = names - band_offsets(max(1, core.recipe.num_bands))[bands]
+    numbered = zip(bands.tolist(), of_bands.tolist(), strict=True)
+    for docs, ends, _ in found:
         rows = np.searchsorted(there, docs).tolist()
         first = 0
         for end in ends.tolist():
-            yield [ids[row] for row in rows[first:end]]
+            yield Bucket(*next(numbered), [ids[row] for row in rows[first:end]])
             first = end
+
+
+def _bands_of(core: Core, names: np.ndarray) -> np.ndarray:
+    """Return int64[buckets]: the bands of buckets by their names, uint64[buckets], ascending."""
+    bands = np.zeros(len(names), np.int64)
+    for batch in core.batches():
+        if core.stores_texts:
+            of = bucket_names(core.sketched(batch.texts).sketches.keys)
+        else:
+            stored: Any = batch.texts
+            of = bucket_names(stored_keys(core, stored.to_pylist())[1])
+        at = np.minimum(np.searchsorted(names, of), len(names) - 1)
+        row, band = np.nonzero(names[at] == of) if len(names) else (at[:0], at[:0])
+        bands[at[row, band]] = band
+    return bands
 
 
 def _shared(
     part: Entries, there: np.ndarray, others: np.ndarray, minimum: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return int64[m]: documents by bucket, and int64[buckets]: where each bucket ends."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return documents by bucket, int64[m], where each bucket ends, and their names, uint64[]."""
     keys, docs = part.keys, part.docs.astype(np.int64)
     stored = np.isin(docs, there) & ~np.isin(keys, others)
     keys, docs = keys[stored], docs[stored]
     first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else keys[:0]
     sizes: np.ndarray = np.diff(np.append(first, len(keys)).astype(np.int64))
     large = sizes >= minimum
-    return docs[np.repeat(large, sizes)], np.cumsum(sizes[large])
+    return docs[np.repeat(large, sizes)], np.cumsum(sizes[large]), keys[first[large]]

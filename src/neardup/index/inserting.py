@@ -190,7 +190,20 @@ def insert(core: Core, batch: Batch, known: Sketched | None = None) -> None:
 def _insert_stored(core: Core, batch: Batch) -> None:
     """Insert documents whose shingles another index has stored."""
     stored: Any = batch.texts
-    recipe, bodies = core.recipe, stored.to_pylist()
+    bodies = stored.to_pylist()
+    filled, keys = stored_keys(core, bodies)
+    first = core.store(batch.ids, bodies)
+    core.enter(first, batch.ids, filled, bucket_names(keys[filled]))
+
+
+def stored_keys(core: Core, bodies: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows with shingles, int64[m], of some stored sets, and uint64[n, num_bands]: keys.
+
+    Args:
+        core: An index that stores no texts.
+        bodies: Sets of shingles as they are stored.
+    """
+    recipe = core.recipe
     sets, groups = core.verifier.stored_sets(bodies)
     keys = np.empty((len(bodies), recipe.num_bands), dtype=np.uint64)
     if recipe.num_bands:
@@ -200,9 +213,7 @@ def _insert_stored(core: Core, batch: Batch) -> None:
         keys = band_keys(signer(sets), recipe.num_bands, recipe.rows)
         if groups is not None:
             keys ^= groups[:, None]
-    filled = np.flatnonzero(np.diff(sets.offsets))
-    first = core.store(batch.ids, bodies)
-    core.enter(first, batch.ids, filled, bucket_names(keys[filled]))
+    return np.flatnonzero(np.diff(sets.offsets)), keys
 
 
 def insert_new(core: Core, batch: Batch) -> Decisions:

@@ -12,7 +12,7 @@ from neardup.options.arguments import expanded
 from neardup.sketch.baskets import Basket, is_basket
 from neardup.sketch.texts import Ragged, as_text
 from neardup.sketch.tokenising import Tokeniser
-from neardup.spec import ShingleSpec, Spec
+from neardup.spec import ShingleSpec, Spec, shingle_spec
 from neardup.values.shown import Shown
 
 #: A text, or a list of items.
@@ -156,7 +156,7 @@ def compare(text_a: Text, text_b: Text, spec: Spec | None = None) -> Comparison:
     return compare_forms(forms_of(cast(list[str], [text_a, text_b]), spec.shingle), spec)
 
 
-def similarity(first: Text, second: Text, spec: ShingleSpec | None = None) -> float:
+def similarity(first: Text, second: Text, spec: str | ShingleSpec | None = None) -> float:
     """Return the exact Jaccard similarity of two texts; 0.0 where either is empty.
 
     A text shorter than a shingle equals its copies and nothing else: where that is why the
@@ -171,12 +171,12 @@ def similarity(first: Text, second: Text, spec: ShingleSpec | None = None) -> fl
         SpecError: One of them is not a text.
 
     Examples:
-        >>> similarity("a b c d", "a b c e", ShingleSpec(n=2))
+        >>> similarity("a b c d", "a b c e", "word:2")
         0.5
         >>> similarity(["milk", "ice cream"], ["milk", "bread", "ice cream"])
         0.6666666666666666
     """
-    found = compare(first, second, None if spec is None else Spec(shingle=spec))
+    found = compare(first, second, None if spec is None else Spec(shingle_spec(spec)))
     if found.note and not found.similarity:
         warnings.warn(found.note, ShortTextWarning, stacklevel=2)
     return found.similarity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -40,7 +41,7 @@ class Features(NamedTuple):
     """Sets, hashes and numbers of n records with k fields, which are compared.
 
     Attributes:
-        records: Sets of 3-grams of each record; those of its fields together.
+        records: Sets of shingles of each record, 3-grams; those of its fields together.
         values: Sets of 2-grams of each value: that of field f of record r is number ``r * k + f``.
         hashes: uint64[n, k]: a hash of each value; 0 where it is missing.
         numbers: float64[n, numeric fields]: values of these; NaN where there is none.
@@ -105,16 +106,22 @@ class _Gathered:
         return Ragged(self._values[: self._filled], np.concatenate(self._sizes).cumsum())
 
 
-def make_features(columns: tuple[pa.LargeStringArray, ...], spec: LinkSpec, pool: Pool) -> Features:
+def make_features(
+    columns: tuple[pa.LargeStringArray, ...],
+    spec: LinkSpec,
+    pool: Pool,
+    shingle: ShingleSpec = RECORD,
+) -> Features:
     """Prepare records for candidates and comparisons.
 
     Args:
         columns: Values of each field.
         spec: Settings of the call.
         pool: Threads.
+        shingle: How the values of a record become its shingles.
     """
     documents = len(columns[0])
-    tokenisers = Tokeniser(RECORD), Tokeniser(_VALUE), Tokeniser(_EXACT)
+    tokenisers = Tokeniser(shingle), Tokeniser(_VALUE), Tokeniser(_EXACT)
 
     def work(first: int, last: int) -> _Features:
         return _features_of(
@@ -180,6 +187,8 @@ def _features_of(
     tokens, _ = of_values.tokens(*of_values.normalise(text))
     hashes = np.empty((rows * fields, 2), np.uint64)
     values = of_values.to_sets(of_values.shingles(tokens, hashes))
+    if replace(of_records.spec, n=_VALUE.n) != _VALUE:
+        tokens = of_records.documents(*of_records.normalise(text))
     grams = of_records.shingles(tokens)
     if spec.tagged:
         tags = np.tile(np.arange(1, fields + 1, dtype=np.uint64) * _TAG, rows)

@@ -20,6 +20,7 @@ from neardup.linkage.blocks.record_blocks import (
     Block,
     Candidates,
     add_copies,
+    block_at,
     check_hashes,
     find_candidates,
     hashed_sets,
@@ -29,7 +30,7 @@ from neardup.linkage.deciding import MatchDecision, decide_candidates, differ
 from neardup.linkage.decision.clusters import Scored, cluster_records, matches
 from neardup.linkage.decision.labels import Labels
 from neardup.linkage.decision.weights.frequencies import row_hashes
-from neardup.linkage.features import Features, make_features
+from neardup.linkage.features import RECORD, Features, make_features
 from neardup.linkage.field_notes import (
     constant_fields,
     decision_notes,
@@ -44,6 +45,8 @@ from neardup.linkage.record_files import Records, RecordSource, read_records
 from neardup.linkage.two_kinds import two_kinds
 from neardup.match.verifying import similarities
 from neardup.memory_plan import plan_records
+from neardup.sketch.bands import Bands, candidate_probability
+from neardup.spec import ShingleSpec
 from neardup.state.run_state import RunState
 from neardup.threads import Pool
 
@@ -61,6 +64,21 @@ class Against(NamedTuple):
 
     records: int
     fetched: int
+
+
+class Hashing(NamedTuple):
+    """How candidates by complete records are found.
+
+    Attributes:
+        shingle: How the values of a record become its shingles.
+        bands: Bands and rows; chosen without them.
+    """
+
+    shingle: ShingleSpec = RECORD
+    bands: tuple[int, int] | None = None
+
+
+HASHING = Hashing()
 
 
 @dataclass(frozen=True)
@@ -137,14 +155,20 @@ def opened(
     return given._replace(columns=columns), replace(spec, fields=fields, must_agree=tuple(agree))
 
 
-def block(given: RecordSource, spec: LinkSpec, pool: Pool, memory: int | None = None) -> Blocked:
+def block(
+    given: RecordSource,
+    spec: LinkSpec,
+    pool: Pool,
+    memory: int | None = None,
+    hashing: Hashing = HASHING,
+) -> Blocked:
     """Read records and find the candidates.
 
     Raises:
         InputError: The records can't be used; its subclasses say why.
         SpecError: ``memory``, bytes, does not suffice for them.
     """
-    return block_records(read(given, spec, pool, memory), spec, pool)
+    return block_records(read(given, spec, pool, memory), spec, pool, hashing)
 
 
 def read(given: RecordSource, spec: LinkSpec, pool: Pool, memory: int | None) -> Records:
@@ -170,32 +194,45 @@ def use_memory(records: Records, pool: Pool, memory: int | None) -> None:
     pool.empty = Scratch(plan_records(len(records), size, pool.threads, memory)).empty
 
 
-def block_records(records: Records, spec: LinkSpec, pool: Pool) -> Blocked:
+def block_records(
+    records: Records, spec: LinkSpec, pool: Pool, hashing: Hashing = HASHING
+) -> Blocked:
     """Find the candidates among records.
 
     Raises:
         InputError: They do not differ.
     """
     spec = spec.for_records(len(records))
-    check_hashes(spec)
-    features = make_features(records.columns, spec, pool)
+    if hashing.bands is None:
+        check_hashes(spec)
+    features = make_features(records.columns, spec, pool, hashing.shingle)
     _check(records, features)
     notes = tuple(constant_fields(records, features, spec))
     if len(spec.fields) > 1 and (found := find_placeholders(features)):
         records, missing = without_placeholders(records, features, found, spec)
-        features, notes = make_features(records.columns, spec, pool), notes + missing
-    candidates = candidates_of(records, features, spec, pool)
+        features = make_features(records.columns, spec, pool, hashing.shingle)
+        notes += missing
+    candidates = candidates_of(records, features, spec, pool, hashing.bands)
     before = (*records.notes, *empty_notes(records))
     notes = (*before, *block_notes(records, features, candidates, spec), *notes)
     return Blocked(records, spec, features, candidates, notes)
 
 
-def candidates_of(records: Records, features: Features, spec: LinkSpec, pool: Pool) -> Candidates:
+def candidates_of(
+    records: Records,
+    features: Features,
+    spec: LinkSpec,
+    pool: Pool,
+    given: tuple[int, int] | None = None,
+) -> Candidates:
     """Return the candidates among records: by complete ones, by single fields, by two of them."""
     apart = records.apart
     copies = find_copies(features, apart)
     others = without(features, copies)
-    found = find_candidates(others, spec, apart, pool)
+    bands = None
+    if given is not None:
+        bands = Bands(*given, candidate_probability(block_at(spec), *given))
+    found = find_candidates(others, spec, apart, pool, bands)
     found = add_field_blocks(found, others, records.columns, BlockSettings(spec, apart), pool)
     return add_copies(found, copies, pool)
 

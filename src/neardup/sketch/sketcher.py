@@ -138,7 +138,7 @@ def signatures(
     texts: Texts,
     num_hashes: int,
     *,
-    shingle: ShingleSpec | None = None,
+    shingle: str | ShingleSpec = "word:5",
     scheme: str = "affine32",
     seed: int = 0,
 ) -> np.ndarray:
@@ -147,7 +147,7 @@ def signatures(
     Args:
         texts: Arrow array of strings, or a list.
         num_hashes: Entries of a signature.
-        shingle: How a text becomes a set of shingles; word:5 by default.
+        shingle: How a text becomes a set of shingles.
         scheme: ``"affine32"`` or ``"oph32"``, see `Signer`.
         seed: Seed of the hash functions.
 
@@ -162,7 +162,7 @@ def signatures(
     """
     check_integer("`num_hashes`", num_hashes, 1, _MOST)
     check_integer("`seed`", seed, 0, 2**63 - 1)
-    tokeniser = Tokeniser(shingle or ShingleSpec())
+    tokeniser = Tokeniser(shingle)
     shingles = tokeniser.shingles(tokeniser.documents(*tokeniser.normalise(texts)))
     if tokeniser.spec.bag:
         shingles = tokeniser.to_sets(shingles)

@@ -28,6 +28,8 @@ from neardup.spec import ShingleSpec
 #: Types of texts that the public functions take.
 Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str | Basket | None]"
 
+_NOT_ALPHANUMERIC = r"[^\p{L}\p{M}\p{N}]+"
+
 # Read-only, as the buffers of Arrow are: kernels are compiled for one kind of array only.
 _NO_DATA = np.frombuffer(bytes(1), dtype=np.uint8)
 _NO_OFFSETS = np.frombuffer(bytes(8), dtype=np.int64)
@@ -105,12 +107,10 @@ def text_buffers(text: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def normalise(texts: Texts, spec: ShingleSpec) -> pa.LargeStringArray:
-    """Apply the options that change code points; texts in ASCII have none of those."""
+    """Apply the options that change code points."""
     text = as_text(texts, spec.unit == "item")
     if spec.unit == "item":
         return terminated(text)
-    if not (spec.nfkc or spec.strip_accents):
-        return text
 
     def changed(other: Any) -> Any:
         if spec.nfkc:
@@ -121,7 +121,12 @@ def normalise(texts: Texts, spec: ShingleSpec) -> pa.LargeStringArray:
             other = _normalised(other, "NFC")
         return other
 
-    return _changed(text, changed)
+    if spec.nfkc or spec.strip_accents:
+        text = _changed(text, changed)
+    if spec.alphanumeric:
+        others: Any = pc.replace_substring_regex(cast(Any, text), _NOT_ALPHANUMERIC, "")
+        text = cast(pa.LargeStringArray, others)
+    return text
 
 
 def composed(texts: pa.LargeStringArray, keep_case: bool) -> list[str]:

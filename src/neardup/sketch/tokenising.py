@@ -23,7 +23,7 @@ from neardup.sketch.texts import (
     normalise,
     text_buffers,
 )
-from neardup.spec import ShingleSpec, check_shingle
+from neardup.spec import ShingleSpec, shingle_spec
 from neardup.tuning import TUNING
 
 _NOT_ASKED = np.empty(0, dtype=np.uint32)
@@ -139,12 +139,12 @@ class Tokeniser:
 
     def __init__(
         self,
-        spec: ShingleSpec,
+        spec: str | ShingleSpec,
         allocate: Callable[..., np.ndarray] | None = None,
         grouped: bool = False,
     ) -> None:
-        check_shingle(spec)
-        self.spec, self.grouped = spec, grouped
+        self.spec = spec = shingle_spec(spec)
+        self.grouped = grouped
         self.workspace = _Workspace(allocate)
         self._alphabet, self._sign = alphabet(spec.keep_case), signs.sign_table()
         self._lower = np.uint8(0 if spec.keep_case else 32)
@@ -407,7 +407,11 @@ class Tokeniser:
 
     def to_sets(self, shingles: Ragged) -> Ragged:
         """Sort the shingles of each document into a set, in place."""
-        return self._sorted(shingles, self.spec.bag)
+        found = self._sorted(shingles, self.spec.bag)
+        if self.spec.bag and self.spec.hash_bytes == 4:
+            shingling.shorten(found.values)  # those of second and later occurrences
+            found = self._sorted(found, False)
+        return found
 
     def apart(self, sets: Ragged, groups: np.ndarray | None) -> Ragged:
         """Mix groups, uint64[documents], into sets, in place: two groups share no shingle."""
@@ -433,6 +437,18 @@ class Tokeniser:
         return found[0] if len(found) == 1 else joined(found)
 
 
+def leading(values: np.ndarray) -> np.ndarray:
+    """Return the 4 bytes of shingles of 4 bytes, uint32[n]."""
+    return (values >> np.uint64(32)).astype(np.uint32)
+
+
+def of_leading(values: np.ndarray) -> np.ndarray:
+    """Return shingles of 4 bytes as all kernels take them, uint64[n]."""
+    found = values.astype(np.uint64) << np.uint64(32)
+    shingling.shorten(found)
+    return found
+
+
 def _gap_behind(data: np.ndarray, at: int, last: int) -> int:
     """Return the byte of the first white space from one on; ``last`` where there is none before it.
 
@@ -448,19 +464,21 @@ def _gap_behind(data: np.ndarray, at: int, last: int) -> int:
     return last
 
 
-def shingle_sets(texts: Texts, spec: ShingleSpec | None = None) -> Ragged:
-    """Return the set of shingles of each text: sorted 64-bit hashes, each once.
+def shingle_sets(texts: Texts, spec: str | ShingleSpec = "word:5") -> Ragged:
+    """Return the set of shingles of each text: sorted hashes, each once.
 
     Args:
         texts: Arrow array of strings, or a list; None counts as empty.
-        spec: How a text becomes a set of shingles; word:5 by default.
+        spec: How a text becomes a set of shingles.
 
     Returns:
-        Sets by document.
+        Sets by document: uint64[], or uint32[] of shingles of 4 bytes.
 
     Examples:
-        >>> sets = shingle_sets(["to be or not to be", "", "To be, or not"], ShingleSpec(n=2))
+        >>> sets = shingle_sets(["to be or not to be", "", "To be, or not"], "word:2")
         >>> sets.offsets.tolist()
         [0, 4, 4, 7]
     """
-    return Tokeniser(spec or ShingleSpec()).sets(texts)
+    tokeniser = Tokeniser(spec)
+    found = tokeniser.sets(texts)
+    return found if tokeniser.spec.hash_bytes == 8 else Ragged(leading(found.values), found.offsets)

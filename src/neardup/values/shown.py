@@ -33,8 +33,19 @@ class Curve(NamedTuple):
     points: bool = False
 
 
+class Split(NamedTuple):
+    """A position, and names of the areas under a curve before it and over the curve behind it."""
+
+    at: float
+    below: str
+    above: str
+
+
 class Curves(NamedTuple):
-    """A chart of curves. ``ticks`` are positions and labels; those of numbers without them."""
+    """A chart of curves. ``ticks`` are positions and labels; those of numbers without them.
+
+    The areas of a ``split`` are those of the first curve, of a probability.
+    """
 
     title: str
     across: str  # label of the horizontal axis
@@ -42,6 +53,7 @@ class Curves(NamedTuple):
     curves: Sequence[Curve]
     ticks: Sequence[tuple[float, str]] = ()
     logarithmic: bool = False
+    split: Split | None = None
 
 
 class Shown:

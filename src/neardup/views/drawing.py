@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neardup.errors import DependencyError
-from neardup.values.shown import Chart, Curves
+from neardup.values.shown import Chart, Curve, Curves, Split
 
 _COLOURS = ("#2a9d8f", "#e76f51", "#264653", "#8c4a78")
 
@@ -56,7 +56,9 @@ def _curves(chart: Curves, ax: Any) -> None:
         colour = _COLOURS[number % len(_COLOURS)]
         heights = [float("nan") if value is None else value for value in one.heights]
         ax.plot(one.at, heights, style, color=colour, label=_plain(one.name))
-    if len(chart.curves) > 1:
+    if chart.split is not None:
+        _areas(chart.curves[0], chart.split, ax)
+    if len(chart.curves) > 1 or chart.split is not None:
         ax.legend()
     if chart.ticks:
         ax.set_xticks([at for at, _ in chart.ticks], [_plain(label) for _, label in chart.ticks])
@@ -67,6 +69,18 @@ def _curves(chart: Curves, ax: Any) -> None:
     else:
         ax.set_ylim(bottom=0)
     ax.grid(alpha=0.3)
+
+
+def _areas(curve: Curve, split: Split, ax: Any) -> None:
+    before, behind = ([sign * (at - split.at) <= 0 for at in curve.at] for sign in (1, -1))
+    look = {"alpha": 0.5, "linewidth": 0}
+    ax.fill_between(
+        curve.at, curve.heights, where=before, label=split.below, color="#e9c46a", **look
+    )
+    ax.fill_between(
+        curve.at, curve.heights, 1, where=behind, label=split.above, color=_COLOURS[1], **look
+    )
+    ax.axvline(split.at, color=_COLOURS[2], linestyle=":")
 
 
 def _plain(text: str) -> str:

@@ -69,7 +69,7 @@ def of_matches(record: Mapping[str, Any]) -> Iterator[Step]:
     documents = f"{counts['documents']:,} documents and {counts['test_items']:,} test items"
     yield _reading(record, documents)
     yield _words(spec)
-    what = run_words.runs(ShingleSpec.parse(spec["shingle"]))
+    what = run_words.runs(ShingleSpec(spec["shingle"]))
     says = f"A document matches if it has a complete item, or from a share of {spec['threshold']:g}"
     says += f" on of the {what} of one within so many words."
     if spec["by"] == "similarity":

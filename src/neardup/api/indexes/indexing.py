@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from neardup.api.progress import show_progress
 from neardup.deduplication.clock import Clock
 from neardup.errors import ArgumentError, InputError, ids_left_out, rows_from, spelled
 from neardup.index.answers import (
+    Bucket,
     NewAnswer,
     UpdateAnswer,
     answers_table,
@@ -425,7 +426,13 @@ class Index:
         how = how_read(reading, self._items)
         return batches_of(asked, None, how, None, self._within, group)
 
-    def buckets(self, minimum: int = 2) -> Iterator[list[Id]]:
+    @overload
+    def buckets(self, minimum: int = 2, *, keys: Literal[False] = False) -> Iterator[list[Id]]: ...
+    @overload
+    def buckets(self, minimum: int = 2, *, keys: Literal[True]) -> Iterator[Bucket]: ...
+    def buckets(
+        self, minimum: int = 2, *, keys: bool = False
+    ) -> Iterator[list[Id]] | Iterator[Bucket]:
         """Yield the ids of the documents in each bucket: candidates, which nothing has compared.
 
         Two similar documents share several buckets: a pair may come more than once. To find
@@ -433,6 +440,8 @@ class Index:
 
         Args:
             minimum: Documents of a bucket, at least; 1 or more.
+            keys: Yield ``(band, key, ids)`` instead: the number of the band, from 0, and the key
+                that the documents have in it. All documents are signed again for that.
 
         Raises:
             SpecError: The minimum is below 1.
@@ -446,7 +455,8 @@ class Index:
             {(0, 1)}
         """
         check_integer("`minimum`", minimum, 1, 2**31)
-        return buckets_of(self._core, minimum)
+        found = buckets_of(self._core, minimum, keys)
+        return found if keys else (bucket.ids for bucket in found)
 
     def check(self) -> list[str]:
         """Read all of the index; return its problems, in words: none if all is well."""

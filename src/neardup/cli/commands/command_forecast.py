@@ -112,7 +112,8 @@ def _check(job: "Job", as_json: bool) -> None:
     "be reached, below it is not to be exceeded.",
 )
 @o.option(
-    "--num-hashes N", default=128, help="Length of the signature; bands times rows is at most that."
+    "--num-hashes N",
+    help="Length of the signature; bands times rows is at most that. [default: 128]",
 )
 @o.option(
     "--similarity S",
@@ -135,28 +136,12 @@ def tune(points: tuple[str, ...], similarities: tuple[float, ...], **options: An
     at which the curve is steepest. With --similarity, all numbers of bands are shown instead, or
     those given, with their probabilities at these similarities.
     """
-    bands, rows, num_hashes = (options[name] for name in ("bands", "rows", "num_hashes"))
-    json_ = options["json_"]
-    if len(bands) != len(rows):
-        what = f"`num_bands` is given {len(bands)} times, and `rows` {len(rows)} times"
-        raise SpecError(what, "give both, equally often")
-    if bands and o.given_options("num_hashes"):
-        raise SpecError("`num_hashes` is given with bands and rows", "leave one out")
-    if similarities and points:
-        raise SpecError("`similarity` and `at` ask for different tables", "leave one of them out")
-    from neardup.forecast.tune import by_bands, tune
-    from neardup.views.text.tune_text import render, render_by_bands
+    from neardup.forecast.tune import tune
+    from neardup.views.text.tune_text import render
 
-    if similarities:
-        found = by_bands(similarities, num_hashes, tuple(zip(bands, rows, strict=True)))
-        click.echo(
-            json.dumps(found, indent=2)
-            if options["json_"]
-            else render_by_bands(found, similarities)
-        )
-        return
-    tuning = tune(points, num_hashes, tuple(zip(bands, rows, strict=True)))
-    if json_:
+    asked = {name: options[name] for name in ("num_hashes", "bands", "rows")}
+    tuning = tune(points, similarity=similarities, **asked)
+    if options["json_"]:
         click.echo(json.dumps(tuning.as_dict(), indent=2))
     else:
-        click.echo(render(tuning, bool(bands), None if options["all_"] else 10))
+        click.echo(render(tuning, None if options["all_"] else 10))

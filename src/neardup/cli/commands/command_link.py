@@ -14,6 +14,7 @@ from neardup.errors import OutputError, SpecError
 from neardup.linkage.fields import LinkSpec
 from neardup.linkage.merging.merge_spec import MergeSpec
 from neardup.options.option_groups import Reading, Writing
+from neardup.spec import Spec
 
 if TYPE_CHECKING:
     from neardup.api.finished.link_runs import LinkRun
@@ -149,6 +150,13 @@ def show_link(run: LinkRun, out: str, as_json: bool, quiet: bool) -> None:
 @_files
 @_files_options
 @o.shared(LinkSpec, "block_at", "recall", "tagged", "seed")
+@o.shared(
+    Spec,
+    "shingle",
+    help="How the values of a record become its shingles. [default: char:3]",
+    metavar="word:N|char:N",
+)
+@o.shared(Spec, "num_bands", "rows")
 @o.file_option(
     *("-o", "--output", "out"),
     what="Pairs of ids with their similarity: .parquet or .csv, by ending.",

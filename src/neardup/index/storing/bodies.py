@@ -14,6 +14,7 @@ import pyarrow as pa
 from neardup.kernels.bits import TOKEN_MULTIPLIER
 from neardup.kernels.text.tokens import hash_tokens
 from neardup.sketch.texts import Ragged, text_buffers
+from neardup.sketch.tokenising import leading, of_leading
 
 #: Ids are texts or integers.
 Id: TypeAlias = int | str
@@ -99,16 +100,19 @@ def unpack_text(body: bytes) -> bytes:
     return bytes(found)
 
 
-def pack_sets(sets: Ragged) -> list[bytes]:
-    """Return the body of each set of shingles."""
+def pack_sets(sets: Ragged, hash_bytes: int = 8) -> list[bytes]:
+    """Return the body of each set of shingles, of so many bytes each."""
     first, last = int(sets.offsets[0]), int(sets.offsets[-1])
-    data = np.ascontiguousarray(sets.values[first:last], dtype="<u8").tobytes()
-    ends = ((sets.offsets - first) * 8).tolist()
+    values = sets.values[first:last]
+    values = values if hash_bytes == 8 else leading(values)
+    data = np.ascontiguousarray(values, dtype=f"<u{hash_bytes}").tobytes()
+    ends = ((sets.offsets - first) * hash_bytes).tolist()
     return [data[low:high] for low, high in pairwise(ends)]
 
 
-def unpack_sets(bodies: Sequence[bytes]) -> Ragged:
+def unpack_sets(bodies: Sequence[bytes], hash_bytes: int = 8) -> Ragged:
     """Return the sets of shingles of some bodies."""
-    offsets = np.array([0, *accumulate(map(len, bodies))], dtype=np.int64) >> 3
+    offsets = np.array([0, *accumulate(map(len, bodies))], dtype=np.int64) // hash_bytes
     # Kernels are compiled for arrays that can be written to.
-    return Ragged(np.frombuffer(bytearray().join(bodies), dtype="<u8"), offsets)
+    values = np.frombuffer(bytearray().join(bodies), dtype=f"<u{hash_bytes}")
+    return Ragged(values if hash_bytes == 8 else of_leading(values), offsets)

@@ -63,12 +63,13 @@ def bucket_names(keys: np.ndarray) -> np.ndarray:
     """
     if keys.shape[1] == 0:
         return np.zeros((len(keys), 1), dtype=np.uint64)
-    names: np.ndarray = keys + _offsets(keys.shape[1])
+    names: np.ndarray = keys + band_offsets(keys.shape[1])
     return names
 
 
 @functools.cache
-def _offsets(bands: int) -> np.ndarray:
+def band_offsets(bands: int) -> np.ndarray:
+    """Return uint64[bands]: the difference between names of buckets and their keys."""
     found: np.ndarray = np.arange(bands, dtype=np.uint64) * TOKEN_MULTIPLIER
     return found
 

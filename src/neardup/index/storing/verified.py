@@ -111,16 +111,18 @@ class Verifier:
         """Return the stored forms of texts: these, or their sets, behind the groups of these."""
         if self._texts:
             return pack_texts(texts)
-        packed = [body for part in sets for body in pack_sets(part)]
         if not self._tokeniser.grouped:
-            return packed
+            size = self._tokeniser.spec.hash_bytes
+            return [body for part in sets for body in pack_sets(part, size)]
+        # Where a group is mixed in, all 8 bytes of a shingle count.
+        packed = [body for part in sets for body in pack_sets(part)]
         groups = without_groups(texts)[1].astype("<u8")
         return [group.tobytes() + body for group, body in zip(groups, packed, strict=True)]
 
     def stored_sets(self, bodies: Sequence[bytes]) -> tuple[Ragged, np.ndarray | None]:
         """Return sets that were stored, and the groups of their documents, if these have any."""
         if not self._tokeniser.grouped:
-            return unpack_sets(bodies), None
+            return unpack_sets(bodies, self._tokeniser.spec.hash_bytes), None
         groups = np.frombuffer(b"".join(body[:_GROUP] for body in bodies), "<u8")
         return unpack_sets([body[_GROUP:] for body in bodies]), groups
 

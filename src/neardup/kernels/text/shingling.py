@@ -64,13 +64,16 @@ def shingle_tokens(tokens, offsets, n, out, out_offsets, hashes):
 
 @kernel
 def shorten(values):
-    """Leave 4 bytes of each hash, in place, spread over 8 again, as all other kernels expect.
+    """Leave 4 bytes of each hash, the leading ones, in place; the others are made of them.
+
+    All other kernels expect 8 bytes of which each is evenly distributed.
 
     Args:
         values: uint64[]: hashes.
     """
     for i in range(values.shape[0]):
-        values[i] = mix(values[i] >> np.uint64(32))
+        leading = values[i] >> np.uint64(32)
+        values[i] = leading << np.uint64(32) | mix(leading) >> np.uint64(32)
 
 
 @inner

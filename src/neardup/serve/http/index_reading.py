@@ -183,10 +183,11 @@ class IndexReader:
             ids = values.slice(low, 1000).to_pylist()
             yield b"".join(msgspec.json.encode(id_) + b"\n" for id_ in ids)
 
-    def buckets(self, minimum: int) -> Iterator[bytes]:
+    def buckets(self, minimum: int, keys: bool) -> Iterator[bytes]:
         """Yield what `Index.buckets` does, as JSON lines."""
-        for ids in self.index.buckets(minimum):
-            yield msgspec.json.encode(ids) + b"\n"
+        found = self.index.buckets(minimum, keys=True) if keys else self.index.buckets(minimum)
+        for bucket in found:
+            yield msgspec.json.encode(bucket) + b"\n"
 
 
 def is_small(name: str, asked: Any) -> bool:

@@ -33,8 +33,8 @@ _STREAMS: tuple[tuple[str, str, str, dict[str, str], bool], ...] = (
     ("/v1/stream/query", "post", "Query with JSON lines that have a text, and an id if you like; a "
      "line for each match comes back.", {"top": "integer", "threshold": "number"}, False),
     ("/v1/ids", "get", "Return the ids of all documents, a line for each.", {}, False),
-    ("/v1/buckets", "get", "Return the ids of the documents in each bucket, a line for each.",
-     {"minimum": "integer"}, False),
+    ("/v1/buckets", "get", "Return the ids of the documents in each bucket, a line for each; with "
+     "keys, band, key and ids.", {"minimum": "integer", "keys": "boolean"}, False),
 )  # fmt: skip
 
 _DOCUMENTS: list[Any] = [

@@ -12,7 +12,7 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from neardup.errors import FormatError, NeardupError, SpecError
+from neardup.errors import FormatError, NeardupError, SpecError, spelled
 from neardup.serve.calls import Group, Id
 from neardup.serve.http.call_bodies import decoded, require_type
 from neardup.serve.http.index_reading import IndexReader
@@ -373,15 +373,17 @@ class ListEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service
-        given = parameters(scope, ("minimum",) if self._name == "buckets" else ())
-        minimum = _number(given, "minimum", int)
+        given = parameters(scope, ("minimum", "keys") if self._name == "buckets" else ())
+        minimum, keys = _number(given, "minimum", int), given.get("keys", "false")
+        if keys not in ("true", "false"):
+            raise SpecError(f"`keys` is {spelled(keys)}; expected true or false")
         answer = LineAnswer(send, service.limits)
 
         def begin(reader: IndexReader) -> Iterator[bytes]:
             return (
                 reader.ids()
                 if self._name == "ids"
-                else reader.buckets(2 if minimum is None else minimum)
+                else reader.buckets(2 if minimum is None else minimum, keys == "true")
             )
 
         gone = asyncio.create_task(_disconnected(receive))

@@ -18,7 +18,7 @@ _SIGNS = {
     "all": "; signs such as # and $ count",
     "none": "",
 }
-_FLAGS = ("keep_case", "nfkc", "strip_accents", "join_hyphens", "raw", "bag")
+_FLAGS = ("keep_case", "nfkc", "strip_accents", "join_hyphens", "raw", "alphanumeric", "bag")
 #: Recall at the threshold below which "still alike 0" would mislead.
 _ENOUGH = 0.9
 
@@ -194,6 +194,8 @@ def _comparing(shingle: ShingleSpec) -> Iterator[str]:
     elif shingle.unit == "word":
         says += "; white space and punctuation were ignored"
         says += _SIGNS[shingle.signs]
+    elif shingle.alphanumeric:
+        says += "; only letters and digits count"
     elif not shingle.raw:
         says += "; several spaces count as one"
     if shingle.stem:

@@ -1,18 +1,27 @@
 """Recall of bands and rows, as a table."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from neardup.forecast.tune import REPORTED, Choice, TunedBands
 from neardup.sketch.bands import steepest
 from neardup.values.readable import aligned, percent
 
 
-def render(tuning: TunedBands, chosen: bool = False, limit: int | None = 10) -> str:
+def render(tuning: TunedBands, limit: int | None = 10) -> str:
     """Return a line for each number of rows, with the numbers of its fewest bands.
 
-    Choices that were given, rather than found, have a line each. ``limit`` is a number of lines.
+    Choices that were given, rather than found, have a line each. Of similarities that were asked
+    for, only their probabilities are shown. ``limit`` is a number of lines.
     """
+    if similarities := tuning.choices[0].similarities:
+        return aligned(
+            ["bands", "rows", *(f"s = {s:g}" for s in similarities)],
+            [
+                [str(c.num_bands), str(c.rows), *(f"{c.probability(s):.4f}" for s in similarities)]
+                for c in tuning.choices
+            ],
+        )
+    chosen = tuning.given
     by_rows: dict[int, list[Choice]] = {}
     for choice in sorted(tuning.choices, key=lambda c: c.num_bands):
         by_rows.setdefault(choice.rows, []).append(choice)
@@ -33,17 +42,7 @@ def render(tuning: TunedBands, chosen: bool = False, limit: int | None = 10) -> 
 
 def shown(tuning: TunedBands) -> str:
     """Return the same for a shell or a notebook."""
-    return render(tuning, tuning.satisfied is None).replace("; --all shows them", "")
-
-
-def render_by_bands(rows: Sequence[Mapping[str, Any]], similarities: Sequence[float]) -> str:
-    """Return a line for each number of rows, with P(candidate) at each similarity."""
-    heads = ["bands", "rows", *(f"s = {s:g}" for s in similarities)]
-    lines = [
-        [str(row["num_bands"]), str(row["rows"]), *(f"{p:.4f}" for p in row["probabilities"])]
-        for row in rows
-    ]
-    return aligned(heads, lines)
+    return render(tuning).replace("; --all shows them", "")
 
 
 def _row(first: Choice, last: Choice) -> list[str]:

@@ -1,15 +1,10 @@
-"""`MinHasher` and `Cache` as mattilyra/lsh has them, with similarities that are exact.
-
-The fingerprints differ from those of lsh, and can't be compared with them.
-"""
+"""`Cache` as mattilyra/lsh has it."""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
-import secrets
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from itertools import combinations
@@ -18,84 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from neardup.compat.lsh.minhash import MinHasher, text_of
 from neardup.errors import InputError, SpecError, UnknownIdError
 from neardup.files.private_files import replacing
-from neardup.inspect.compare import compare
-from neardup.sketch.sketcher import band_keys, signatures
-from neardup.spec import ShingleSpec, Spec
+from neardup.sketch.sketcher import band_keys
 
 
 class BandsError(SpecError, AssertionError):
     """The bands don't divide the fingerprint."""
-
-
-class MinHasher:
-    """Makes fingerprints of texts by runs of characters.
-
-    Args:
-        seeds: Entries of a fingerprint; or an array of so many numbers, which seed it.
-        char_ngram: Characters of a shingle.
-        random_state: Seed of the hash functions, or a `numpy.random.RandomState` that draws one;
-            each hasher draws a fresh one by default, and estimates scatter.
-        hashbytes: 4 or 8 bytes of an entry.
-
-    Raises:
-        SpecError: A setting is out of range.
-    """
-
-    def __init__(
-        self,
-        seeds: int | np.ndarray = 100,
-        char_ngram: int = 8,
-        random_state: int | np.random.RandomState | None = None,
-        hashbytes: int = 8,
-    ) -> None:
-        if hashbytes not in (4, 8):
-            raise SpecError(f"`hashbytes` is {hashbytes!r}; expected 4 or 8")
-        self.char_ngram, self.hashbytes = char_ngram, hashbytes
-        if isinstance(seeds, np.ndarray):
-            digest = hashlib.sha256(seeds.astype("<u8").tobytes()).digest()
-            self.num_seeds, self._seed = len(seeds), int.from_bytes(digest[:7], "little")
-        else:
-            self.num_seeds, self._seed = seeds, _seed_of(random_state)
-        self._spec = ShingleSpec("char", char_ngram, keep_case=True, raw=True)
-
-    def fingerprint(self, text: str | bytes) -> np.ndarray:
-        """Return the fingerprint of a text, unsigned[num_seeds]."""
-        found = signatures([_text(text)], self.num_seeds, shingle=self._spec, seed=self._seed)[0]
-        wide: np.ndarray = found.astype(np.uint32 if self.hashbytes == 4 else np.uint64)
-        return wide
-
-    def jaccard(self, doc1: str | bytes, doc2: str | bytes) -> float:
-        """Return the exact similarity of two texts."""
-        return compare(_text(doc1), _text(doc2), Spec(shingle=self._spec)).similarity
-
-    def jsonable(self) -> dict[str, Any]:
-        """Return plain values, for `from_json_str`."""
-        return {
-            "num_seeds": self.num_seeds,
-            "seed": self._seed,
-            "char_ngram": self.char_ngram,
-            "hashbytes": self.hashbytes,
-        }
-
-    def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the settings to a file, which appears when it is complete."""
-        with replacing(Path(path)) as file:
-            file.write(json.dumps(self.jsonable()).encode())
-
-    @staticmethod
-    def from_json_str(js: dict[str, Any] | str) -> MinHasher:
-        """Make a hasher of what `jsonable` returned, or of the same as JSON."""
-        values = json.loads(js) if isinstance(js, str) else js
-        return MinHasher(
-            values["num_seeds"], values["char_ngram"], values["seed"], values["hashbytes"]
-        )
-
-    @staticmethod
-    def from_json_file(path: str | os.PathLike[str]) -> MinHasher:
-        """Make a hasher of a file that `to_json` wrote."""
-        return MinHasher.from_json_str(Path(path).read_text(encoding="utf-8"))
 
 
 class Cache:
@@ -149,7 +74,7 @@ class Cache:
     def update(self, doc: str | bytes, doc_id: Hashable) -> None:
         """Add a document."""
         self.add_fingerprint(self.hasher.fingerprint(doc), doc_id)
-        self._texts[doc_id] = _text(doc)
+        self._texts[doc_id] = text_of(doc)
 
     add_doc = update
 
@@ -221,7 +146,7 @@ class Cache:
         if doc_id is not None and doc_id in self.fingerprints:
             fingerprint, text = self.fingerprints[doc_id], self._texts.get(doc_id)
         elif doc is not None:
-            fingerprint, text = self.hasher.fingerprint(doc), _text(doc)
+            fingerprint, text = self.hasher.fingerprint(doc), text_of(doc)
         else:
             raise InputError("neither a text nor the id of a document is given")
         found: set[Any] = set()
@@ -278,15 +203,3 @@ class Cache:
             cache.add_fingerprint(np.array(fingerprint, dtype=kind), id_)
         cache._texts = dict(values["texts"])
         return cache
-
-
-def _text(text: str | bytes) -> str:
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-
-
-def _seed_of(random_state: int | np.random.RandomState | None) -> int:
-    if random_state is None:
-        return secrets.randbits(62)
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(0, 2**31 - 1))
-    return random_state

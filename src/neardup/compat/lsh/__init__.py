@@ -1,0 +1,1 @@
+"""The calls of mattilyra/lsh, by the names of its modules, with similarities that are exact."""
