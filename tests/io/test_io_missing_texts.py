@@ -21,7 +21,7 @@ TEXTS = [f"the quick brown fox jumps over the lazy dog number {i % 3}" for i in 
 NOTHING: dict[str, Any] = {
     "null": pa.nulls(3),
     "nan": pa.array([NAN, None, NAN]),
-    "half": pa.array([NAN, NAN, None], pa.float32()).cast(pa.float16()),
+    "half": pa.array([np.float16(NAN), np.float16(NAN), None], pa.float16()),
     "integers": pa.nulls(3, pa.int32()),
     "lists": pa.nulls(3, pa.list_(pa.string())),
     "dictionary": pa.nulls(3, pa.dictionary(pa.int32(), pa.string())),

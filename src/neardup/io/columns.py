@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import (
+    count_true,
     first_value,
     is_binary,
     is_text,
@@ -321,7 +322,7 @@ def with_replacement(texts: pa.LargeStringArray) -> int:
     """
     import pyarrow.compute as pc
 
-    return int(cast(Any, pc.match_substring)(texts, "\ufffd").true_count)
+    return count_true(cast(Any, pc.match_substring)(texts, "\ufffd"))
 
 
 def string_scalar(value: str) -> Any:

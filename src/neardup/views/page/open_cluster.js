@@ -30,7 +30,8 @@ class OpenCluster extends Opened {
 
   heading() {
     const { documents, lowest, name } = this.item;
-    const same = lowest === 1;
+    // Of equal words with other signs, each pair is one to look at.
+    const same = lowest === 1 && !this.pairs.length;
     return [counted(documents, same ? "equal document" : "document") + (same ? ": " : " like "), shownId(name)];
   }
 
