@@ -344,3 +344,17 @@ def test_columns_of_other_names_become_one(tmp_path: Path) -> None:
     # A merged file is merged again.
     again = neardup.link(out / "merged" / "part-00000.csv", a, fields="given", out=tmp_path / "o3")
     assert {"merged_from", "merged_from-2"} <= {*again.merged().column_names}
+
+
+def test_records_of_pubmed_stay_apart(tmp_path: Path) -> None:
+    title = "The effect of rain on the growth of wheat"
+    (tmp_path / "a.nbib").write_text(f"PMID- 1\nTI  - {title}\n\nPMID- 2\nTI  - Bridges of Bern")
+    (tmp_path / "b.nbib").write_text(f"PMID- 3\nTI  - {title}\nPL  - England\n")
+    files = tmp_path / "a.nbib", tmp_path / "b.nbib"
+    asked: Any = {"fields": "title", "id": "id", "fill": True, "out": tmp_path / "out"}
+    neardup.link(*files, labels=[("1", "3", True)], keep="file:b", **asked)
+    text = (tmp_path / "out" / "merged" / "part-00000.nbib").read_text()
+    records = [record.splitlines()[0] for record in text.split("\n\n") if record]
+    assert records == ["PMID- 2", "PMID- 3"] and "GN  - merged_from: 3; 1" in text
+    with pytest.raises(NeardupError, match="can't be written as nbib"):
+        neardup.link(files[0], [{"title": title}], fields="title")

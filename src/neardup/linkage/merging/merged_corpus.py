@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,6 +33,7 @@ from neardup.output.clean import MERGED, CleanCorpus, Form
 from neardup.threads import Pool
 
 pc = cast(Any, _pc)
+_BLANK = re.compile(rb"\n\r?\n\Z")
 _IDS = pa.large_list(pa.large_string())
 
 
@@ -145,7 +147,8 @@ class MergedCorpus(CleanCorpus):
             return replace(layout, header=header, delimiter=delimiter)
         if format == "bibtex":
             every = (source.layout(k) for k in range(len(source.files)))
-            heads = dict.fromkeys(each.header for each in every if each.format == format)
+            heads = [*dict.fromkeys(each.header for each in every if each.format == format)]
+            heads = [head if head.endswith(b"\n") else head + b"\n" for head in heads if head]
             return replace(layout, header=b"".join(heads))
         return layout
 
@@ -163,7 +166,10 @@ class MergedCorpus(CleanCorpus):
             all_rows = range(len(rows)) if names and self._layout.format == "jsonl" else ()
             patches: dict[int, dict[str, Any]] = {row: {} for row in all_rows}
             patches.update(zip(at.tolist(), merged.patches(), strict=True))
-            return partition.patched(selected.rows, selected.documents, patches, rest, names)
+            kept = partition.patched(selected.rows, selected.documents, patches, rest, names)
+            # A blank line is between records of PubMed, also of two files.
+            is_open = self._layout.format == "nbib" and not _BLANK.search(kept[-4:])
+            return memoryview(bytes(kept) + b"\n") if is_open else kept
         found = selected.partition.table(selected.rows, selected.documents)
         new = self.merging.members.names[selected.number]
         found = found.rename_columns([new[name] for name in found.column_names])
