@@ -82,9 +82,13 @@ def test_commands_read_it(
     assert command("evaluate", folder, "--truth", truth).out.strip() == str(
         linked.evaluate(people[1])
     )
-    for other in ("audit", "pairs"):
-        answer = command(other, folder)
-        assert answer.code == 1 and "was made by neardup link" in answer.error
+    answer = command("audit", folder)
+    assert answer.code == 1 and "was made by neardup link" in answer.error
+    lines = command("pairs", folder).out.splitlines()
+    assert len(lines) == 1 + linked.pairs.num_rows and lines[0].startswith("id_a,id_b,score")
+    doubtful = command("pairs", folder, "--doubtful", "--limit", 5).out.splitlines()
+    assert len(doubtful) == 6 and doubtful[0] == lines[0]
+    assert command("pairs", folder, "--limit", 5).code == 2
 
 
 def test_decided_again(linked: neardup.LinkRun, folder: Path, command: Command) -> None:

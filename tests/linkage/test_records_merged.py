@@ -17,6 +17,7 @@ from bibtexparser import parse_file
 from made_records import made_persons, true_pairs
 
 import neardup
+from common import Command
 from neardup.api.finished.link_runs import LinkRun
 from neardup.errors import NeardupError
 
@@ -358,3 +359,28 @@ def test_records_of_pubmed_stay_apart(tmp_path: Path) -> None:
     assert records == ["PMID- 2", "PMID- 3"] and "GN  - merged_from: 3; 1" in text
     with pytest.raises(NeardupError, match="can't be written as nbib"):
         neardup.link(files[0], [{"title": title}], fields="title")
+
+
+def test_marks_that_a_spreadsheet_has_saved(tmp_path: Path, command: Command) -> None:
+    names = ["Anna Schmidt", "Anna Schmid", "Maria Lopez", "Maria Lopes", "Peter Huber"]
+    ids = ["-1", "=2", "@3", "+4", "5"]
+    rows = "".join(f"{id},{name}\n" for id, name in zip(ids, names, strict=True))
+    file, out = tmp_path / "a.csv", tmp_path / "out"
+    file.write_text(f"id,name\n{rows}")
+    asked = ("link", file, "--id", "id", "--fields", "name")
+    assert command(*asked, "-o", out, "--no-merged").code == 0
+    assert not (out / "merged").exists()
+    assert command("pairs", out, "--doubtful", "-o", tmp_path / "doubtful.csv").code == 0
+    listed = list(csv.reader((tmp_path / "doubtful.csv").read_text("utf-8-sig").splitlines()))
+    # Semicolons, an apostrophe before an id, other words, and a pair without a mark.
+    marked = [[*listed[0], "label"], [*listed[1], "different"], [*listed[2], ""]]
+    with (tmp_path / "labels.csv").open("w", newline="") as labels:
+        csv.writer(labels, delimiter=";").writerows(marked)
+    again = neardup.link(file, id="id", fields="name", labels=tmp_path / "labels.csv")
+    apart = tuple(id.removeprefix("'") for id in listed[1][:2])
+    found = {(row["id_a"], row["id_b"]) for row in again.pairs.to_pylist()}
+    assert apart not in found and len(found) == 1
+    within = ("link", file, file, "--id", "id", "--fields", "name", "--within-files")
+    assert command(*within, "-o", tmp_path / "within").code == 0
+    spec = neardup.open(tmp_path / "within").summary["spec"]
+    assert spec["across_files_only"] is False
