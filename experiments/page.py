@@ -29,7 +29,7 @@ __all__ = ["EXPERIMENTS", "OTHERS", "write"]
 
 Found = dict[str, Any]
 #: What this page is about; and of other documents, with pages of their own.
-EXPERIMENTS = ("accuracy", "clustering", "time", "limits", "corpus")
+EXPERIMENTS = ("accuracy", "lists", "clustering", "time", "limits", "corpus")
 OTHERS = ("records", teaching.NAME, tutorial.NAME)
 
 _CLAIMS = """# What holds
@@ -75,6 +75,7 @@ def write(folder: Path) -> None:
     found = {name: results.load(folder, name) for name in EXPERIMENTS}
     sections: list[tuple[str, str, Callable[[Found], str]]] = [
         ("accuracy", "Accuracy: figures 1 to 3", page_counts.accuracy),
+        ("lists", "Without bands: section 3.6", page_counts.lists),
         ("time", "Time and memory: figures 4 to 8", page_measures.time),
         ("clustering", "Clustering: tables 5 to 7, figure 9", page_clustering.clustering),
         ("limits", "Limits: section 11", lambda value: page_measures.limits(value, found)),

@@ -9,7 +9,7 @@ from experiments.accuracy import THRESHOLDS
 from experiments.markdown import chart, count, per_cent, table
 from neardup.sketch.bands import candidate_probability
 
-__all__ = ["accuracy"]
+__all__ = ["accuracy", "lists"]
 
 Found = dict[str, Any]
 
@@ -59,6 +59,33 @@ Over all bands and rows of accuracy.csv, false candidates reach {worst}. With 50
 candidates are {_fewer(found)} pairs. Counts of this section are of draw 1.
 
 {figures}"""
+
+
+def lists(found: Found) -> str:
+    """Return the section on the two methods without bands."""
+    rows = [
+        [
+            f"{count(row['notes'])}, {row['method']}",
+            count(row["candidates"]),
+            f"{row['seconds']:.2f} s",
+            f"{row['bytes'] / 1e6:,.0f} MB",
+        ]
+        for row in found["rows"]
+    ]
+    even = found["chance"]
+    share = per_cent(even["found"] / even["pairs"])
+    return f"""\
+Two notes are candidates where any of {found["entries"]} entries of their signatures is the same.
+The first method has a list of the notes of each value in memory; the second one sorts pairs of
+value and note in runs, and merges these. Both find the same candidates. Banding stands beside, with
+as many entries. Notes are those of `neardup synth`; times begin with the signatures, and memory is
+that by which the process grew. No numbers are in the paper.
+
+{table(["notes, method", "candidates", "time", "memory"], rows)}
+
+The section says that a pair with a similarity of 1/M has an even chance with M entries. It has a
+better one, `1 - (1 - 1/M)^M` or {per_cent(even["predicted"])}: of {count(even["pairs"])} pairs at
+1/{found["entries"]}, {count(even["found"])} are found ({share})."""
 
 
 def _fewer(found: Found) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import neardup
+from experiments import lists as without_bands
 from experiments import notes, results, teaching, tutorial
 from experiments.accuracy import accuracy
 from experiments.claims import ACCURACY, CLUSTERING
@@ -88,6 +89,8 @@ def _run(name: str, out: Path, sizes: Sizes) -> None:
         results.write_csv(out, "memory", lines)
     elif name == "limits":
         results.store(out, name, limits())
+    elif name == without_bands.NAME:
+        results.store(out, name, without_bands.lists(sizes))
     elif name == "corpus":
         results.store(out, name, corpus())
     elif name == teaching.NAME:

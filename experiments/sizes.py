@@ -29,6 +29,8 @@ class Sizes:
         passes: Passes over the notes of figure 7; in each, the stores take turns.
         lines: Made texts in place of the lines of news of the notebook.
         adverts: Made advertisements of the blog's job.
+        listed: Notes of the methods without bands.
+        pairs: Pairs whose similarity is one over the entries of a signature.
         stored: Notes of a store by itself in figure 8; 0 is the empty process.
     """
 
@@ -46,6 +48,8 @@ class Sizes:
     passes: int = 5
     lines: int = 1_000
     adverts: int = 400_000
+    listed: tuple[int, ...] = (1_000, 10_000, 100_000)
+    pairs: int = 20_000
     stored: tuple[int, ...] = (0, 50_000, 100_000, 200_000, 400_000, 800_000)
 
 
@@ -67,5 +71,7 @@ QUICK = Sizes(
     passes=1,
     lines=60,
     adverts=80,
+    listed=(60, 120),
+    pairs=20,
     stored=(0, 500, 1_000, 2_000),
 )
