@@ -21,7 +21,7 @@ LIMIT = 4 * 3600.0
 #: Bytes of disk for a note and what a run stores for it, at most.
 DISK = 4_500
 COMMON = ("--preset", "clinical", "--cluster", "disjoint-sets", "--pairs", "count", "--id", "id")
-BANDS = {"50 x 2": ("--num-bands", "50", "--rows", "2"), "ours": ()}
+BANDS = {"50 x 2": ("--bands", "50", "--rows", "2"), "ours": ()}
 #: Of the paper, with 10 million notes.
 PAPER = {
     "seconds": "75 h + 24 h",

@@ -28,6 +28,8 @@ NAMES = {
     "finish": "hash_tokens",
     "push_code": "hash_tokens",
     "sort_first": "unite_roots",
+    "split_sets": "tally_pairs",
+    "split_jaccard": "tally_pairs",
 }
 #: Kernels of passages are compared together, with the definition of a passage in plain Python.
 MODULES = [

@@ -7,7 +7,13 @@ import numpy as np
 
 from neardup.kernels.bits import popcount
 from neardup.kernels.compiling import inner, kernel
-from neardup.kernels.jaccard import jaccard, may_reach, most_differing, slack_of
+from neardup.kernels.jaccard import (
+    jaccard,
+    may_reach,
+    most_differing,
+    slack_of,
+    split_jaccard,
+)
 from neardup.kernels.searching import first_not_below
 
 #: A document is compared with at least so many following ones of its bucket.
@@ -252,7 +258,9 @@ def count_candidates(first, last, buckets, seen):
 
 
 @kernel
-def tally_pairs(first, last, buckets, sets, threshold, weights, labels, seen, within, classes):
+def tally_pairs(
+    first, last, buckets, sets, split, threshold, weights, labels, seen, within, classes
+):
     """Count the pairs of some documents with later ones of their buckets, by similarity.
 
     A pair of documents that represent others counts as often as these have pairs.
@@ -262,6 +270,7 @@ def tally_pairs(first, last, buckets, sets, threshold, weights, labels, seen, wi
         last: int: document after the last.
         buckets: `neardup.kernels.resolving.Buckets` of m documents.
         sets: `neardup.kernels.jaccard.Sets` of m documents.
+        split: `neardup.kernels.jaccard.Split` of these.
         threshold: float: lowest similarity of a pair that counts.
         weights: int64[m]: documents that each represents.
         labels: int32[m]: cluster of each.
@@ -275,7 +284,7 @@ def tally_pairs(first, last, buckets, sets, threshold, weights, labels, seen, wi
     """
     members, starts = buckets.members, buckets.starts
     slack = slack_of(threshold)
-    counts = np.zeros(2, np.int64)
+    compared, ruled_out = 0, 0
     for x in range(first, last):
         for band in range(buckets.of.shape[1]):
             bucket = buckets.of[x, band]
@@ -284,14 +293,21 @@ def tally_pairs(first, last, buckets, sets, threshold, weights, labels, seen, wi
             high = starts[bucket + 1]
             for i in range(first_not_below(members, starts[bucket], high, x) + 1, high):
                 y = np.int64(members[i])
-                similarity = _similarity(x, y, sets, threshold, slack, seen, counts)
+                if seen[y] == x:
+                    continue
+                seen[y] = x
+                if not may_reach(sets.size, sets.bitmaps, x, y, slack):
+                    ruled_out += 1
+                    continue
+                compared += 1
+                similarity = split_jaccard(sets, split, x, y, threshold)
                 if similarity >= 0.0:
                     k = np.int64(similarity * (classes.shape[0] - 1))
                     pairs = weights[x] * weights[y]
                     classes[k] += pairs
                     if labels[x] == labels[y]:
                         within[x - first, k] += pairs
-    return counts[0], counts[1]
+    return compared, ruled_out
 
 
 @inner

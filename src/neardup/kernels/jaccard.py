@@ -26,6 +26,15 @@ class Sets(NamedTuple):
         return Sets(self.values, begin, size, self.bitmaps.take(rows, 0, bitmaps, "clip"))
 
 
+class Split(NamedTuple):
+    """The same sets, each as bits of members that many have, and a list of the others."""
+
+    bits: np.ndarray  # uint64[m, words]: which of the frequent members it has
+    values: np.ndarray  # uint64[]: the others, each set sorted and distinct
+    begin: np.ndarray  # int64[m]: where those of each set begin
+    size: np.ndarray  # int32[m]: how many these are
+
+
 class Known(NamedTuple):
     """Sizes and bitmaps of some documents, each in the slot of the last bits of its number."""
 
@@ -256,6 +265,59 @@ def jaccard(sets, x, y, threshold):
     if overlap < needed:
         return -1.0
     return overlap / (total - overlap)
+
+
+@kernel
+def split_sets(sets, frequent, split):
+    """Split sets into bits and others.
+
+    Args:
+        sets: `Sets`.
+        frequent: uint64[k]: members that have a bit, ascending.
+        split: `Split`, whose bits are 0, and which has space for all members; gets the answer.
+    """
+    filled = np.int64(0)
+    for d in range(sets.size.shape[0]):
+        split.begin[d] = filled
+        k = 0
+        for i in range(sets.begin[d], sets.begin[d] + sets.size[d]):
+            value = sets.values[i]
+            while k < frequent.shape[0] and frequent[k] < value:
+                k += 1
+            if k < frequent.shape[0] and frequent[k] == value:
+                split.bits[d, k >> 6] |= np.uint64(1) << np.uint64(k & 63)
+            else:
+                split.values[filled] = value
+                filled += 1
+        split.size[d] = filled - split.begin[d]
+
+
+@kernel
+def split_jaccard(sets, split, x, y, threshold):
+    """Return what `jaccard` does; it takes less time where most members are frequent.
+
+    Args:
+        sets: `Sets`.
+        split: `Split` of these.
+        x: int: the one set.
+        y: int: the other.
+        threshold: float: lowest similarity.
+    """
+    total = np.int64(sets.size[x]) + np.int64(sets.size[y])
+    needed = needed_overlap(total, threshold)
+    overlap = np.int64(0)
+    for w in range(split.bits.shape[1]):
+        overlap += np.int64(popcount(split.bits[x, w] & split.bits[y, w]))
+    i, j = split.begin[x], split.begin[y]
+    end_x, end_y = i + split.size[x], j + split.size[y]
+    while i < end_x and j < end_y:
+        if overlap + min(end_x - i, end_y - j) < needed:
+            return -1.0
+        u, v = split.values[i], split.values[j]
+        overlap += np.int64(u == v)
+        i += np.int64(u <= v)
+        j += np.int64(v <= u)
+    return overlap / (total - overlap) if overlap >= needed else -1.0
 
 
 @kernel

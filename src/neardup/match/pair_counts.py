@@ -8,15 +8,19 @@ import numpy as np
 
 from neardup.cluster.edges import Allocate
 from neardup.kernels import grouping
-from neardup.kernels.jaccard import Sets
+from neardup.kernels import jaccard as kernels
+from neardup.kernels.jaccard import Sets, Split
 from neardup.kernels.resolving import Buckets
 from neardup.match.pairs import STEP, Advance, unseen
+from neardup.match.verifying import taken
 from neardup.threads import Local, Pool
 
 #: Classes of similarity from 0 to 1; 1 itself is one more.
 CLASSES = 20
 
 
+#: Documents that are sampled, in how many of them a shingle has a bit, and shingles, at most.
+_SAMPLED, _IN_MANY, _FREQUENT = 1024, 32, 4096
 #: A sample may take less time than others.
 _MARGIN = 1.25
 
@@ -57,7 +61,7 @@ class PairTallying:
         allocate: Allocate = np.empty,
     ) -> None:
         documents = len(sets.size)
-        self._given = buckets, sets, threshold, *represented
+        self._given = buckets, sets, _split(sets, buckets, allocate), threshold, *represented
         self._buckets, self._labels, self._allocate = buckets, represented.labels, allocate
         self._seen = Local(lambda: unseen(documents, allocate))
         self._classes = Local(lambda: np.zeros(CLASSES + 1, np.int64))
@@ -108,3 +112,26 @@ class PairTallying:
         every = np.stack([several[cluster], k, found[cluster, k]], axis=1)
         classes = np.sum([np.zeros(CLASSES + 1, np.int64), *self._classes.all], axis=0)
         return Tally(classes, every, compared, ruled_out)
+
+
+def _split(sets: Sets, buckets: Buckets, allocate: Allocate) -> Split:
+    """Split sets by the shingles that many have of the documents in large buckets."""
+    documents, sizes = len(sets.size), np.diff(buckets.starts)
+    work = np.cumsum(sizes * (sizes - 1))
+    frequent = np.empty(0, np.uint64)
+    if len(work):
+        at = np.linspace(0, int(work[-1]) - 1, _SAMPLED).astype(np.int64)
+        bucket = np.searchsorted(work, at, "right")
+        members = buckets.members[buckets.starts[bucket] + at % sizes[bucket]]
+        values, many = np.unique(taken(sets, np.unique(members)).values, return_counts=True)
+        often = np.flatnonzero(many >= _IN_MANY)
+        often = often[np.argsort(-many[often], kind="stable")][:_FREQUENT]
+        frequent = np.sort(values[often])
+    bits = allocate((documents, -(-len(frequent) // 64)), np.uint64)
+    bits[...] = 0
+    if not len(frequent):
+        return Split(bits, sets.values, sets.begin, sets.size)
+    values = allocate(int(sets.size.sum(dtype=np.int64)), np.uint64)
+    split = Split(bits, values, np.empty(documents, np.int64), np.empty(documents, np.int32))
+    kernels.split_sets(sets, frequent, split)
+    return split
