@@ -155,7 +155,7 @@ def test_some_experiments_run_as_a_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["tyme"], "no experiment tyme; known are accuracy, clustering"),
+        (["tyme"], "no experiment tyme; known are accuracy, lists"),
         (["--quick"], "--quick would replace the numbers of the page; give --out"),
     ],
 )
