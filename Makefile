@@ -187,7 +187,7 @@ audit: $(VENV)/.checks
 browser: $(VENV)/.test
 	@$(BIN)/python tools/browser.py install
 
-# The experiments of the paper, and the pages in docs/paper, in about 71 minutes by their runs.json.
+# The experiments of the paper, and the pages in docs/paper, in about 73 minutes by their runs.json.
 # It starts a Cassandra and stops it, as far as one can be had; see `make cassandra`.
 experiments: $(VENV)/.experiments
 	$(BIN)/python -m experiments
