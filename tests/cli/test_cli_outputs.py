@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from common import Command, files_of, some_rows, write_lines
-from neardup.spec import CLUSTERINGS, Spec
+from neardup.spec import CLUSTERINGS, WITHOUT_EDGES, Spec
 
 ROWS = some_rows()
 KEPT = [row for i, row in enumerate(ROWS) if i % 3 != 2]
@@ -211,6 +211,7 @@ def test_options_reach_the_spec(notes: Path, tmp_path: Path, command: Command) -
         "n": 8,
         "stem": "english",
         "raw": False,
+        "alphanumeric": False,
         "hash_bytes": 8,
         "ignore": [],
         "stop_passages": [],
@@ -246,8 +247,14 @@ def test_characters_have_no_stems(notes: Path, tmp_path: Path, command: Command)
         assert (shingle["unit"], shingle["n"], shingle["stem"]) == ("char", 9, None)
 
 
-@pytest.mark.parametrize("method", ["lsh", "allpairs"])
-@pytest.mark.parametrize("cluster", CLUSTERINGS)
+# Disjoint sets are made from buckets.
+@pytest.mark.parametrize(
+    ("method", "cluster"),
+    [
+        *(("lsh", cluster) for cluster in CLUSTERINGS),
+        *(("allpairs", cluster) for cluster in CLUSTERINGS if cluster != "disjoint-sets"),
+    ],
+)
 def test_methods_and_clusterings(
     method: str, cluster: str, notes: Path, tmp_path: Path, command: Command
 ) -> None:
@@ -255,7 +262,7 @@ def test_methods_and_clusterings(
     args: list[Any] = ["dedup", notes, "-o", out, "--method", method, "--cluster", cluster]
     answer = command(*args)
     assert answer.code == 0, answer.err
-    assert (out / "edges.parquet").exists() == (cluster != "star")
+    assert (out / "edges.parquet").exists() == (cluster not in WITHOUT_EDGES)
     found = pq.read_table(out / "clusters.parquet")
     assert found["cluster"].to_pylist() == [i - (i % 3 == 2) for i in range(len(ROWS))]
 

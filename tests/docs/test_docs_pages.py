@@ -157,6 +157,13 @@ def require(found: Iterator[str], text: str) -> None:
     assert not missing, sorted(missing)
 
 
+#: Of Spark, of groups, of pairs that are counted, and of disjoint sets.
+OF_OTHER_RUNS = (
+    *("engine", "without_group", "pairs_in_clusters"),
+    *("candidate_pairs", "set_pairs_compared", "set_pairs_saved"),
+)
+
+
 def forbid(found: Iterator[str], text: str, also: tuple[str, ...] = ()) -> None:
     """Refuse fields on a page that are not there: first columns of tables, names with `_`."""
     firsts = " ".join(re.findall(r"^\| (.*?) \|", text, re.M))
@@ -192,7 +199,7 @@ def test_recluster_record_is_on_the_formats_page(runs: Path) -> None:
     records = [json.loads((runs / n / "run.json").read_text(encoding="utf-8")) for n in names]
     said = section("formats.md", "### run.json")
     require(fields(records[0]), said)
-    forbid(fields(records), said, ("engine", "without_group"))  # of Spark, and of groups
+    forbid(fields(records), said, OF_OTHER_RUNS)
 
 
 def test_tables_are_on_the_formats_page(runs: Path) -> None:
@@ -258,7 +265,7 @@ def test_json_of_commands_is_on_the_formats_page(
         options = [option.format(**asked.get(run, {})) for option in options]
         found.append(json.loads(called(command, run, *options, "--json")[0]))
     said = section("formats.md", f"### JSON of {command}")
-    forbid(fields(found), said)
+    forbid(fields(found), said, ("other_groups",))  # of a run within groups
     if command == "explain":
         said += section("formats.md", "### JSON of compare")
     require(fields(found), said)

@@ -19,7 +19,7 @@ from neardup.cluster.methods import lowest
 from neardup.kernels import unions as kernels
 from neardup.kernels.jaccard import Sets
 from neardup.kernels.resolving import Buckets
-from neardup.kernels.unions import Compared
+from neardup.kernels.unions import ComparedRoots
 from neardup.threads import Pool
 from neardup.tuning import TUNING
 
@@ -72,7 +72,7 @@ def disjoint_sets(  # noqa: PLR0913 - the input, two thresholds, the means
     trees = new_trees(np.zeros(documents, dtype=np.int32), np.arange(documents))
     sizes = np.diff(buckets.starts)
     slots = min(_SLOTS, 1 << int(2 * (sizes * (sizes - 1)).sum()).bit_length())
-    compared = Compared(np.zeros(slots, dtype=np.uint64), allocate(slots, np.float64))
+    compared = ComparedRoots(np.zeros(slots, dtype=np.uint64), allocate(slots, np.float64))
     found = allocate(int(sizes.max(initial=0)), np.int32)
     counts = np.zeros(2, dtype=np.int64)
     thresholds = again, threshold, tree_threshold

@@ -31,7 +31,7 @@ class Trees(NamedTuple):
     refused: np.ndarray  # uint64[2**k]: cache of pairs of roots that were refused
 
 
-class Compared(NamedTuple):
+class ComparedRoots(NamedTuple):
     """Pairs that were compared; where there are more than slots, a new one may replace another."""
 
     pairs: np.ndarray  # uint64[2**k]: the lower document, then 32 bits of the other; 0 if free
@@ -226,7 +226,7 @@ def unite_roots(
         tree_threshold: float: lowest similarity within a cluster, not above the other.
         trees: `Trees` of n documents.
         sets: `neardup.kernels.jaccard.Sets` of n documents.
-        compared: `Compared`.
+        compared: `ComparedRoots`.
         roots: int32[documents of the largest bucket]: working memory.
         counts: int64[2]: get pairs compared, and those of roots left that were not, added.
     """

@@ -32,7 +32,7 @@ class Represented(NamedTuple):
     labels: np.ndarray  # int32[m]: cluster of each, named by its first document
 
 
-class Tally(NamedTuple):
+class PairTally(NamedTuple):
     """Pairs at or above a threshold that share a bucket, counted and not listed.
 
     Attributes:
@@ -89,7 +89,7 @@ class PairTallying:
         self._seen = Local(lambda: unseen(documents, self._allocate))
         return _MARGIN * passed * total / max(1, sampled) / pool.threads
 
-    def run(self, pool: Pool, advance: Advance = None) -> Tally:
+    def run(self, pool: Pool, advance: Advance = None) -> PairTally:
         """Count all pairs."""
         documents, compared, ruled_out = len(self._labels), 0, 0
         slot = np.full(documents, -1, np.int32)
@@ -111,7 +111,7 @@ class PairTallying:
         cluster, k = np.nonzero(found)
         every = np.stack([several[cluster], k, found[cluster, k]], axis=1)
         classes = np.sum([np.zeros(CLASSES + 1, np.int64), *self._classes.all], axis=0)
-        return Tally(classes, every, compared, ruled_out)
+        return PairTally(classes, every, compared, ruled_out)
 
 
 def _split(sets: Sets, buckets: Buckets, allocate: Allocate) -> Split:

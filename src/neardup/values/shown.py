@@ -33,7 +33,7 @@ class Curve(NamedTuple):
     points: bool = False
 
 
-class Split(NamedTuple):
+class CurveSplit(NamedTuple):
     """A position, and names of the areas under a curve before it and over the curve behind it."""
 
     at: float
@@ -53,7 +53,7 @@ class Curves(NamedTuple):
     curves: Sequence[Curve]
     ticks: Sequence[tuple[float, str]] = ()
     logarithmic: bool = False
-    split: Split | None = None
+    split: CurveSplit | None = None
 
 
 class Shown:

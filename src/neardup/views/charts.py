@@ -11,7 +11,7 @@ from neardup.errors import SpecError
 from neardup.frame.run import Run
 from neardup.sketch.bands import candidate_probability
 from neardup.values.readable import counted, percent
-from neardup.values.shown import Bar, Chart, Curve, Curves, Split
+from neardup.values.shown import Bar, Chart, Curve, Curves, CurveSplit
 from neardup.views import cards
 from neardup.views.copied_shares import GroupShare, of_groups, of_months, of_years
 from neardup.views.page.link_page import field_weights_shown, odds_histogram
@@ -159,7 +159,7 @@ def _tuned(tuning: TunedBands) -> Curves:
     first = tuning.choices[0]
     false, missed = first.errors()
     below = f"false candidates below {first.threshold:.3f}: {false:.3f}"
-    split = Split(first.threshold, below, f"missed above it: {missed:.3f}")
+    split = CurveSplit(first.threshold, below, f"missed above it: {missed:.3f}")
     return _s_curve("Probability that a pair is found", curves)._replace(split=split)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neardup.errors import DependencyError
-from neardup.values.shown import Chart, Curve, Curves, Split
+from neardup.values.shown import Chart, Curve, Curves, CurveSplit
 
 _COLOURS = ("#2a9d8f", "#e76f51", "#264653", "#8c4a78")
 
@@ -71,7 +71,7 @@ def _curves(chart: Curves, ax: Any) -> None:
     ax.grid(alpha=0.3)
 
 
-def _areas(curve: Curve, split: Split, ax: Any) -> None:
+def _areas(curve: Curve, split: CurveSplit, ax: Any) -> None:
     before, behind = ([sign * (at - split.at) <= 0 for at in curve.at] for sign in (1, -1))
     look = {"alpha": 0.5, "linewidth": 0}
     ax.fill_between(
