@@ -189,7 +189,7 @@ def test_arguments_become_options() -> None:
         ({"shingle": 3}, "shingle is 3"),
         ({"n": "3"}, "shingle length is '3'"),
         ({"n": True}, "shingle length is True"),
-        ({"unit": 3}, "shingles 3"),
+        ({"unit": 3}, "shingle is 3"),
         ({"stem": ["english"]}, "stemmer of type list"),
         ({"keep_case": "yes"}, "`keep_case` is 'yes'"),
         ({"bag": 1}, "`bag` is 1"),

@@ -17,7 +17,7 @@ import neardup
 from common import Command, some_rows, write_lines
 from neardup.api.indexes.indexing import Index
 from neardup.errors import InputError, NeardupError, ResumeError
-from neardup.linkage import record_files
+from neardup.linkage.columns import field_columns
 from neardup.options.how_read import HowRead
 from neardup.state.database import lock_file, refuse_locked
 from neardup.state.output_folder import output_folder
@@ -132,7 +132,7 @@ def test_a_run_has_its_folder_before_it_reads(
         raise InputError("enough")
 
     monkeypatch.setattr(HowRead, "open", look)
-    monkeypatch.setattr(record_files, "open_table", look)
+    monkeypatch.setattr(field_columns, "open_table", look)
     calls = {name: call for name, call in SECOND.items() if "-o OUT" in call}
     for name in ("dedup", "against", "passages", "decontaminate", "link"):
         assert "enough" in command(*words(calls[name])).error

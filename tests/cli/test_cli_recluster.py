@@ -45,7 +45,7 @@ def test_errors(tmp_path: Path, command: Command) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
     assert command("dedup", source, "-o", run, "--quiet").code == 0
     for arguments, code, says in (
-        (("--tree-threshold", "0.5"), 2, "a tree threshold is for bounded clusters"),
+        (("--tree-threshold", "0.5"), 2, "a tree threshold is for bounded and disjoint-sets"),
         (("--threshold", "0"), 2, "threshold is 0.0"),
         (("--keep", "max:nothing"), 1, "no column 'nothing'"),
     ):

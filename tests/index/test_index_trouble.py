@@ -115,7 +115,8 @@ def test_sets_stay_after_a_segment_is_written(tmp_path: Path, small_segments: No
     other = MinHashLSH(threshold=0.8)
     other.merge(sets)
     assert all(key in other.query(minhash) for key, minhash in made.items())
-    assert sets._index.stats()["segments"] > 0 and sets._index.check() == []
+    stored = sets._sets._index
+    assert stored.stats()["segments"] > 0 and stored.check() == []
 
 
 def test_an_error_of_a_nested_transaction_forgets(small_segments: None) -> None:

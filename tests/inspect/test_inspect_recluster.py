@@ -276,7 +276,7 @@ def test_errors(source: list[Path], tmp_path: Path, kernels: None) -> None:
     for changes, message in [
         ({"threshold": 1.4}, "threshold is 1.4"),
         ({"tree_threshold": 0.6, "cluster": "bounded"}, "tree threshold 0.6 is above the"),
-        ({"tree_threshold": 0.4}, "a tree threshold is for bounded clusters"),
+        ({"tree_threshold": 0.4}, "a tree threshold is for bounded and disjoint-sets"),
         ({"cluster": "none"}, "no clustering"),
         ({"keep": "best"}, "keep is 'best'"),
     ]:

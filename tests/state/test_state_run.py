@@ -531,3 +531,26 @@ def test_an_interrupt_while_folders_are_made_leaves_none(
     with pytest.raises(KeyboardInterrupt):
         RunState.create(tmp_path / "out" / ".run")
     assert not (tmp_path / "out").exists()
+
+
+#: Dies while pages of the first transaction are in the file, as a killed process may.
+HALF = """
+import os, sqlite3, sys
+made = sqlite3.connect(sys.argv[1], isolation_level=None)
+made.execute("PRAGMA cache_size = 1")
+made.execute("BEGIN IMMEDIATE")
+made.execute("CREATE TABLE some (data BLOB)")
+for _ in range(200):
+    made.execute("INSERT INTO some VALUES (zeroblob(5000))")
+os._exit(1)
+"""
+
+
+def test_a_file_that_is_half_made_is_no_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    path.touch()
+    subprocess.run([sys.executable, "-c", HALF, str(path)], check=False)
+    assert path.stat().st_size > 0
+    assert not RunState.exists(tmp_path)
+    with pytest.raises(ResumeError, match="has no run"):
+        RunState.open(tmp_path)

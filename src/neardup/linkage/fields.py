@@ -63,7 +63,7 @@ class Field:
         """Make a field from ``NAME``, ``NAME:COMPARE`` or ``NAME:COMPARE:WEIGHT``.
 
         >>> Field.parse("postcode:exact:0.5")
-        Field(name='postcode', compare='exact', weight=0.5)
+        Field(name='postcode', compare='exact', weight=0.5, columns=())
         """
         name, *more = text.split(":")
         if len(more) > 2:

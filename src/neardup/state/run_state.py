@@ -122,8 +122,13 @@ class RunState(AbstractContextManager["RunState"]):
 
     @staticmethod
     def exists(folder: Path) -> bool:
+        path = folder / _FILE
         with suppress(OSError):
-            return (folder / _FILE).stat().st_size > 0
+            if path.with_name(path.name + "-journal").exists():
+                # Killed while the file was made: SQLite takes back what was half written.
+                with suppress(NeardupError), closing(Database(path, _KIND, patience=1.0)) as half:
+                    half.version()
+            return path.stat().st_size > 0
         return False
 
     @staticmethod

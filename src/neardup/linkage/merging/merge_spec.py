@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-
-from neardup.arrays import is_text
 from neardup.errors import SpecError, spelled
 from neardup.file_formats import MERGED_AS
 from neardup.spec import one_of, option
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _KEEP = r"most-complete|first|longest|(max|min|file):.+"
 _KEEP_WORD = "most-complete|first|longest|max:COLUMN|min:COLUMN|file:NAME"
@@ -100,6 +100,10 @@ class MergeSpec:
 
     def check_types(self, schema: pa.Schema) -> None:
         """Refuse columns of numbers and the like of which a list would be made."""
+        import pyarrow as pa  # settings are read where nothing else is
+
+        from neardup.arrays import is_text
+
         for one in self.combined:
             kind = schema.field(one.field).type if one.field in schema.names else pa.string()
             if one.how == "list" and not (is_text(kind) or pa.types.is_nested(kind)):
