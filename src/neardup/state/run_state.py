@@ -125,7 +125,7 @@ class RunState(AbstractContextManager["RunState"]):
         path = folder / _FILE
         with suppress(OSError):
             if path.with_name(path.name + "-journal").exists():
-                # Killed while the file was made: SQLite takes back what was half written.
+                # Killed while the file was made: SQLite takes half a transaction back.
                 with suppress(NeardupError), closing(Database(path, _KIND, patience=1.0)) as half:
                     half.version()
             return path.stat().st_size > 0
