@@ -13,13 +13,14 @@ import argparse
 import json
 import os
 import shutil
+from pathlib import Path
 from typing import Any
 
 from harness import DATA, NEARDUP, clear, measure, median, save, say, table
 
 LIMIT = 4 * 3600.0
-#: Bytes of disk for a note and what a run stores for it, at most.
-DISK = 4_500
+#: Bytes of disk for a note and what a run stores for it, at most; and for the latter alone.
+DISK, DISK_OF_RUN = 4_500, 2_600
 COMMON = ("--preset", "clinical", "--cluster", "disjoint-sets", "--pairs", "count", "--id", "id")
 BANDS = {"50 x 2": ("--bands", "50", "--rows", "2"), "ours": ()}
 #: Of the paper, with 10 million notes.
@@ -43,6 +44,11 @@ COUNTS = {
 }
 
 
+def notes_of(size: int) -> Path:
+    """Return the file of so many notes."""
+    return DATA / f"paper-shape-{size}.jsonl"
+
+
 def made(size: int) -> dict[str, Any]:
     """Write the notes unless they are there; return what is known of their clusters."""
     import numpy as np
@@ -50,7 +56,7 @@ def made(size: int) -> dict[str, Any]:
     from neardup.synth.demo_notes import NoteSpec, write
     from neardup.synth.paper_shape import cluster_sizes
 
-    path = DATA / f"paper-shape-{size}.jsonl"
+    path = notes_of(size)
     if not path.exists():
         DATA.mkdir(exist_ok=True)
         write(NoteSpec(size, shape="paper"), path, overwrite=True)
@@ -106,8 +112,9 @@ def main() -> None:
     args = parser.parse_args()
     DATA.mkdir(exist_ok=True)
     free = shutil.disk_usage(DATA).free
-    if free < args.size * DISK:
-        raise SystemExit(f"{free / 1e9:.0f} GB are free; {args.size * DISK / 1e9:.0f} needed")
+    needed = (DISK_OF_RUN if notes_of(args.size).exists() else DISK) * args.size
+    if free < needed:
+        raise SystemExit(f"{free / 1e9:.0f} GB are free; {needed / 1e9:.0f} needed")
     corpus = made(args.size)
     path, out, results = corpus.pop("path"), DATA / "out-paper-shape", {}
     for name, bands in BANDS.items():

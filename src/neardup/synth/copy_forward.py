@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.spec import check_integer, check_probability
-from neardup.synth.demo_notes import draw
+from neardup.synth.demo_notes import VOCABULARY, draw
 from neardup.synth.note_files import Written, write_notes
 
 #: Words of the shortest and the longest copy, and notes of a patient that it may come from.
@@ -138,7 +138,7 @@ def notes(spec: CopySpec) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]
 def _words(rng: np.random.Generator, low: int, high: int) -> list[str]:
     """Return some words, each of which is one word to everybody."""
     drawn = draw(rng, int(rng.integers(low, high))).tolist()
-    return ["".join(filter(str.isalnum, word)) for word in drawn]
+    return ["".join(filter(str.isalnum, VOCABULARY[word])) for word in drawn]
 
 
 def _copy_stretches(

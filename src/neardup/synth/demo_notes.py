@@ -7,12 +7,14 @@ derived from it.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from neardup.arrays import array_of, strings_of
 from neardup.errors import SpecError
 from neardup.spec import check_integer, check_probability, nearest
 from neardup.synth.note_files import Written, write_notes
@@ -24,6 +26,8 @@ CHANGED = 0.1
 #: Shares of near-duplicates and exact copies, or the clusters of a published corpus.
 SHAPES = ("shares", "paper")
 
+_TYPES: tuple[pa.DataType, ...] = (pa.string(), pa.float64(), pa.int64())
+_NAME, _SHARE, _DOC = _TYPES
 _WORDS = (Path(__file__).parent / "note_words.txt").read_text(encoding="utf-8").split()
 COMMON = [word for word in _WORDS if not word.endswith(":")]
 HEADINGS = [word for word in _WORDS if word.endswith(":")]
@@ -35,14 +39,24 @@ TERMS = [root + suffix for suffix in _SUFFIXES.split() for root in _ROOTS.split(
 _NUMBERS = [f"{high}/{low}" for high in range(100, 180, 5) for low in range(55, 100, 15)]
 _ALL = dict.fromkeys([*COMMON, *TERMS, *_NUMBERS, *map(str, range(100))])
 #: The probability of a word is 1 / rank (over their sum).
-VOCABULARY = np.array(list(_ALL), object)
+VOCABULARY = list(_ALL)
 _WEIGHTS = 1 / np.arange(1.0, len(VOCABULARY) + 1)
-_WEIGHTS /= _WEIGHTS.sum()
+_UP_TO = (_WEIGHTS / _WEIGHTS.sum()).cumsum()
+_UP_TO /= _UP_TO[-1]
+# A word of a note is a number: in the vocabulary, or, that many words later, of a further form.
+_BEGINS = [word[0].upper() + word[1:] for word in VOCABULARY]
+_LAST = len(VOCABULARY)
+_FIRST, _HEADED, _NONE = 2 * _LAST, 3 * _LAST, -1
+_ENDS = [f"{word}." for word in VOCABULARY]
+_HEADS = [f"\n\n{heading} {word}" for heading in HEADINGS for word in _BEGINS]
+_EVERY = [word.encode() for word in [*VOCABULARY, *_ENDS, *_BEGINS, *_HEADS]]
+_FORMS = strings_of(_EVERY).cast(_NAME)
+_COLUMNS = np.array([16, 12, 28, len(KINDS), 1001])
 _BATCH = 4096
 Row = dict[str, Any]
+#: Words of a note, as numbers of `_FORMS`.
+Forms = npt.NDArray[np.int64]
 
-_TYPES: tuple[pa.DataType, ...] = (pa.string(), pa.float64(), pa.int64())
-_NAME, _SHARE, _DOC = _TYPES
 #: Columns of the notes, and of their ground truth.
 NOTES = pa.schema({"id": _NAME, "text": _NAME, "date": _NAME, "kind": _NAME, "quality": _SHARE})
 _OF_SOURCE = {"source": _DOC, "source_id": _NAME, "changed": _SHARE}
@@ -109,19 +123,23 @@ def batches(spec: NoteSpec) -> Iterator[tuple[list[Row], list[Row]]]:
         is_near[order[:near]] = True
     for start in range(0, total, _BATCH):
         docs = range(start, min(start + _BATCH, total))
-        rows = [_rows(spec, doc, int(source[doc]), bool(is_near[doc])) for doc in docs]
-        yield [note for note, _ in rows], [known for _, known in rows]
+        drawn = [_draw(spec, doc, int(source[doc]), bool(is_near[doc])) for doc in docs]
+        for (_, note, _), text in zip(drawn, _texts([words for words, _, _ in drawn]), strict=True):
+            note["text"] = text
+        yield [note for _, note, _ in drawn], [known for _, _, known in drawn]
 
 
-def _rows(spec: NoteSpec, doc: int, source: int, near: bool) -> tuple[Row, Row]:
+def _draw(spec: NoteSpec, doc: int, source: int, near: bool) -> tuple[Forms, Row, Row]:
+    """Draw the words of a note, its row, still without its text, and its row of the truth."""
     rng = np.random.default_rng((spec.seed, 1, doc))
-    words = _words(spec.seed, doc if source < 0 else source)
-    most = CHANGED if spec.shape == "shares" else CHANGED_IN_CLUSTERS
-    changed = _change(words, rng, most) if near else None
-    year, month, day, kind, quality = rng.integers([16, 12, 28, len(KINDS), 1001]).tolist()
+    words, changed = _words(spec.seed, doc if source < 0 else source), None
+    if near:
+        most = CHANGED if spec.shape == "shares" else CHANGED_IN_CLUSTERS
+        words, changed = _change(words, rng, most)
+    year, month, day, kind, quality = rng.integers(_COLUMNS).tolist()
     note = {
         "id": _id(spec, doc),
-        "text": " ".join(filter(None, words)).replace(" \n", "\n").lstrip(),
+        "text": "",
         "date": f"{2008 + year}-{month + 1:02}-{day + 1:02}",
         "kind": KINDS[kind],
         "quality": quality / 1000,
@@ -130,34 +148,45 @@ def _rows(spec: NoteSpec, doc: int, source: int, near: bool) -> tuple[Row, Row]:
     if source >= 0:
         known |= {"kind": "near" if near else "exact", "source": source, "changed": changed}
         known["source_id"] = _id(spec, source)
-    return note, known
+    return words, note, known
+
+
+def _texts(notes: list[Forms]) -> list[str]:
+    """Write the words of notes out."""
+    ends = np.cumsum([0, *map(len, notes)], dtype=np.int32)
+    words = _FORMS.take(array_of(np.concatenate(notes)))
+    listed: Any = pa.ListArray
+    joined: Any = pc.binary_join(listed.from_arrays(array_of(ends), words), " ")
+    joined = pc.replace_substring(joined, " \n", "\n")
+    return cast("list[str]", pc.utf8_ltrim_whitespace(joined).to_pylist())
 
 
 def _id(spec: NoteSpec, doc: int) -> str:
     return f"note-{doc:0{max(7, len(str(spec.documents - 1)))}}"
 
 
-def draw(rng: np.random.Generator, count: int) -> npt.NDArray[np.object_]:
-    """Return so many words of the vocabulary."""
-    return rng.choice(VOCABULARY, count, p=_WEIGHTS)
+def draw(rng: np.random.Generator, count: int) -> Forms:
+    """Return so many words, as numbers in the vocabulary."""
+    return np.searchsorted(_UP_TO, rng.random(count), side="right")
 
 
-def _words(seed: int, doc: int) -> npt.NDArray[np.object_]:
+def _words(seed: int, doc: int) -> Forms:
     """Return the 50 to 800 words of an original, with headings and in sentences of 11 words."""
     rng = np.random.default_rng((seed, 0, doc))
     words = draw(rng, 50 + int(750 * rng.beta(2, 4)))
-    words[::11] = [word[0].upper() + word[1:] for word in words[::11]]
-    words[10::11] += "."
-    headed = zip(rng.choice(HEADINGS, len(words[::55])), words[::55], strict=True)
-    words[::55] = [f"\n\n{heading} {word}" for heading, word in headed]
+    words[::11] += _FIRST
+    words[10::11] += _LAST
+    words[::55] += _HEADED - _FIRST + _LAST * rng.integers(len(HEADINGS), size=len(words[::55]))
     return words
 
 
-def _change(words: npt.NDArray[np.object_], rng: np.random.Generator, most: float) -> float:
+def _change(words: Forms, rng: np.random.Generator, most: float) -> tuple[Forms, float]:
     """Replace some words by others, one in ten of them by none and one in ten by two."""
-    count = round(rng.uniform(0, most) * len(words))
-    positions = rng.choice(len(words), count, replace=False)
+    length = len(words)
+    count = round(rng.uniform(0, most) * length)
+    positions = rng.choice(length, count, replace=False)
     words[positions] = draw(rng, count)
-    words[positions[::10]] = ""
-    words[positions[5::10]] += " " + draw(rng, len(positions[5::10]))
-    return count / len(words)
+    words[positions[::10]] = _NONE
+    second = positions[5::10]
+    words = np.insert(words, second + 1, draw(rng, len(second)))
+    return words[words != _NONE], count / length
