@@ -115,7 +115,7 @@ def test_pairs_with_both_texts(command: Command, run: neardup.DedupRun, tmp_path
     shown = command("pairs", tmp_path / "out").out.splitlines()
     assert shown[0] == "id_a,id_b,similarity" and shown[1].startswith("'=a,b,0.")
     file = tmp_path / "pairs.csv"
-    done = command("pairs", tmp_path / "out", "--texts", "-o", file)
+    done = command("pairs", tmp_path / "out", "--texts", "--bom", "-o", file)
     assert done.code == 0 and done.err == f"written      {file}\n"
     assert (
         file.read_bytes().startswith("\ufeffid_a,".encode()) and b",'=1+1 w0" in file.read_bytes()
@@ -123,6 +123,10 @@ def test_pairs_with_both_texts(command: Command, run: neardup.DedupRun, tmp_path
     assert '""x""\nü"\r\n' in file.read_bytes().decode()
     assert file.stat().st_mode & 0o777 == 0o600
     assert "exists" in command("pairs", tmp_path / "out", "-o", file).error
+    marked = command("pairs", tmp_path / "out", "--bom").out
+    assert marked == "\ufeff" + command("pairs", tmp_path / "out").out
+    assert command("pairs", tmp_path / "out", "-o", file, "--overwrite").code == 0
+    assert file.read_bytes().startswith(b"id_a,")
     listed = tmp_path / "listed"
     assert command("dedup", source, "--id", "id", "-o", listed, "--pairs", "all").code == 0
     assert len(command("pairs", listed, "--texts").out.splitlines()) == 3

@@ -176,7 +176,7 @@ def test_pairs_of_matches_and_of_records(command: Command, folders: dict[str, Pa
     assert [row["train_id"] for row in run.pairs(texts=False).to_pylist()] == [
         row["train_id"] for row in rows
     ]
-    answer = command("pairs", folders["link"].name, "-o", "pairs.csv")
+    answer = command("pairs", folders["link"].name, "--bom", "-o", "pairs.csv")
     assert answer.code == 0
     made = Path("pairs.csv").read_bytes()
     assert made.startswith(b"\xef\xbb\xbf")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -89,6 +92,46 @@ def test_commands_read_it(
     doubtful = command("pairs", folder, "--doubtful", "--limit", 5).out.splitlines()
     assert len(doubtful) == 6 and doubtful[0] == lines[0]
     assert command("pairs", folder, "--limit", 5).code == 2
+
+
+def test_clusters_and_two_records(linked: neardup.LinkRun) -> None:
+    table = linked.clusters_by_size().to_pylist()
+    sizes = [row["records"] for row in table]
+    assert sizes == sorted(sizes, reverse=True) and min(sizes) > 1
+    assert sum(sizes) == sum(row["size"] > 1 for row in linked.clusters.to_pylist())
+    first = table[0]
+    members = linked.cluster(first["id"]).to_pylist()
+    assert len(members) == sizes[0] and members[0]["id"] == first["id"]
+    assert list(members[0]) == ["source", "id", *(one.partition(":")[0] for one in NAMES)]
+    a, b = members[0], members[1]
+    fields = linked.compare(a["id"], b["id"]).to_pylist()
+    named = [line for line in fields if line["field"] in a]
+    assert [line["a"] for line in named] == [str(a[line["field"]]) for line in named]
+    assert [line["b"] for line in named] == [str(b[line["field"]]) for line in named]
+    explained = linked.explain(a["id"], b["id"])["fields"]
+    assert [line["bits"] for line in fields] == [line["bits"] for line in explained]
+    for wrong in (lambda: linked.cluster("nobody"), lambda: linked.compare(a["id"], a["id"])):
+        with pytest.raises(neardup.NeardupError):
+            wrong()
+
+
+def test_private_ids_are_in_no_pairs(
+    people: People, linked: neardup.LinkRun, tmp_path: Path, command: Command
+) -> None:
+    """Nor in those to mark, whose rows are taken as marks."""
+    out, marks = tmp_path / "private", tmp_path / "marks.csv"
+    how: dict[str, Any] = {"id": "id", "fields": NAMES, "private_ids": True}
+    run = neardup.link(people[0], out=out, **how)
+    for more in ((), ("--doubtful",)):
+        lines = csv.DictReader(io.StringIO(command("pairs", out, *more).out))
+        assert all(line[of].startswith("row ") for line in lines for of in ("id_a", "id_b"))
+    with marks.open("w", newline="") as file:
+        doubtful = run.doubtful(limit=3).select(["id_a", "id_b"]).to_pylist()
+        writer = csv.DictWriter(file, ["id_a", "id_b", "duplicate"])
+        writer.writeheader()
+        writer.writerows({**line, "duplicate": "true"} for line in doubtful)
+    marked = neardup.link(people[0], labels=marks, **how)
+    assert marked.explain(doubtful[0]["id_a"], doubtful[0]["id_b"])["known"] == "marked"
 
 
 def test_decided_again(linked: neardup.LinkRun, folder: Path, command: Command) -> None:

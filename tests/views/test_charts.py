@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import neardup
@@ -55,7 +56,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory, kernels: None) -> dict[str
         write_lines(folder / "people.jsonl", people),
         fields=["name", "town"], out=folder / "link", **how,
     )  # fmt: skip
-    return {name: folder / name for name in ("dedup", "passages", "link")}
+    neardup.against(path, path, id="id", out=folder / "against", progress=False)
+    items = [row["text"][:60] for row in notes()]
+    neardup.decontaminate(path, items, out=folder / "matches", private_ids=True, **how)
+    return {name: folder / name for name in ("dedup", "passages", "link", "against", "matches")}
 
 
 TRUTH = [(f"{k}a", f"{k}b") for k in range(80)]
@@ -67,6 +71,9 @@ KINDS: list[tuple[str, str, dict[str, Any]]] = [
     ("passages", "author", {}),
     ("passages", "year", {}),
     ("passages", "share", {}),
+    ("against", "similarity", {}),
+    ("matches", "items", {}),
+    ("matches", "containment", {}),
     ("link", "log_odds", {}),
     ("link", "weights", {}),
     ("link", "reliability", {"truth": TRUTH}),
@@ -101,9 +108,20 @@ def test_a_curve_of_each_object(folders: dict[str, Path]) -> None:
     assert "<svg" in found._repr_html_()
 
 
+def test_labels_of_a_figure_are_private_and_short(folders: dict[str, Path]) -> None:
+    labels = neardup.open(folders["matches"]).plot("items").get_yticklabels()
+    assert {label.get_text().split()[0] for label in labels} == {"row"}
+    long = [{"id": k, "who": f"https://example.org/{'x' * 90}/\n{k % 2}"} for k in range(6)]
+    rows = [{**row, "text": "one two three four five six"} for row in long]
+    run = neardup.dedup(pa.Table.from_pylist(rows), id="id", progress=False)
+    (label,) = {t.get_text() for t in run.plot("sources", by="who").get_yticklabels()[:1]}
+    assert len(label) <= 40 and "…" in label and "\n" not in label
+
+
 def test_what_can_t_be_drawn_is_refused(folders: dict[str, Path]) -> None:
     run = neardup.open(folders["dedup"])
-    with pytest.raises(SpecError, match="expected one of similarity, clusters, sources"):
+    wanted = "there is no chart 'pie'; expected one of similarity, clusters, sources"
+    with pytest.raises(SpecError, match=wanted):
         run.plot("pie")
     with pytest.raises(SpecError, match="needs a column"):
         run.plot("sources")
@@ -115,6 +133,8 @@ def test_what_can_t_be_drawn_is_refused(folders: dict[str, Path]) -> None:
             bare.plot(kind)
     assert neardup.passages([], words=2, progress=False).plot("share") is not None
     assert neardup.dedup([], progress=False).plot("clusters") is not None
+    nothing = neardup.decontaminate(["a b c"], ["x y"], progress=False)
+    assert nothing.plot() is not None and nothing.plot("containment") is not None
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])

@@ -81,8 +81,8 @@ class Shown:
         """Draw a chart of the result, by Matplotlib.
 
         Args:
-            kind: Its name; the first one by default. An unknown name is refused with all that there
-                are.
+            kind: Its name; the first one by default. An unknown name is refused with those that
+                there are.
             ax: Axes to draw on; new ones without it.
             by: Column of the input, for ``"sources"``.
             truth: Known duplicates, for ``"reliability"``.
@@ -102,7 +102,9 @@ class Shown:
         if kind is None:
             kind = next(iter(charts))
         if not isinstance(kind, str) or kind not in charts:
-            raise SpecError(f"`kind` is {spelled(kind)}; expected one of {', '.join(charts)}")
+            raise SpecError(
+                f"there is no chart {spelled(kind)}; expected one of {', '.join(charts)}"
+            )
         of = {name: it for name, it in (("by", by), ("truth", truth)) if it is not None}
         for name in of:
             if name not in inspect.signature(charts[kind]).parameters:

@@ -43,8 +43,8 @@ VIEWS: dict[tuple[str, str], View] = {
     ("dedup", "run"): _DEDUP,
     ("recluster", "run"): _DEDUP,
     ("dedup", "run on spark"): _DEDUP._replace(page=listed_page),
-    ("dedup --against", "run"): _LISTED,
-    ("decontaminate", "run"): _LISTED,
+    ("dedup --against", "run"): _LISTED._replace(charts=charts.OF_AGAINST),
+    ("decontaminate", "run"): _LISTED._replace(charts=charts.OF_MATCHES),
     ("passages", "run"): _PASSAGES,
     ("passages", "run on spark"): _PASSAGES,
     ("link", "run"): View(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,12 @@ from neardup.values.shown import Bar, Chart, Curve, Curves, CurveSplit
 from neardup.views import cards
 from neardup.views.copied_shares import GroupShare, of_groups, of_months, of_years
 from neardup.views.page.link_page import field_weights_shown, odds_histogram
-from neardup.views.page.page_charts import cluster_sizes, heat_map
+from neardup.views.page.page_charts import by_similarity, cluster_sizes, heat_map
 from neardup.views.page.page_texts import check_columns, measure
 from neardup.views.page.survey import survey
 
 if TYPE_CHECKING:
+    from neardup.api.decontaminating import DecontaminateRun
     from neardup.api.finished.link_runs import LinkRun
     from neardup.api.finished.runs import DedupRun
     from neardup.forecast.tune import TunedBands
@@ -101,6 +103,24 @@ def _copied(run: Run[Any]) -> Chart:
     return _counts("Documents by copied share", list(zip(labels, bins, strict=True)))
 
 
+def _items(run: DecontaminateRun) -> Chart:
+    found = run.items.slice(0, _BARS)
+    name = "test_doc" if run._results.private_ids else "test_id"
+    row = "row " if name == "test_doc" else ""
+    ids, counts = found.column(name).to_pylist(), found.column("documents").to_numpy().tolist()
+    title = "Documents with a test item"
+    if len(run.items) > _BARS:
+        title += f", of the {_BARS} items that most have"
+    return _counts(title, [(f"{row}{id_}", n) for id_, n in zip(ids, counts, strict=True)])
+
+
+def _containment(run: DecontaminateRun) -> Chart:
+    found = run.table("matches", ["containment"]).column(0).to_numpy()
+    lowest = min(0.9, math.floor(10 * found.min(initial=1.0)) / 10)
+    labels, numbers = by_similarity(found, lowest)
+    return _counts("Matches by containment", list(zip(labels, numbers, strict=True)))
+
+
 def _odds(run: LinkRun) -> Curves:
     rows = odds_histogram(run._linked)
     line = Curve("candidates", [low for low, _ in rows], [count or None for _, count in rows])
@@ -173,6 +193,8 @@ OF_DEDUP: _Charts = {
     "clusters": _clusters,
     "sources": _sources,
 }
+OF_AGAINST: _Charts = {"similarity": cards.chart_of_dedup}
+OF_MATCHES: _Charts = {"items": _items, "containment": _containment}
 OF_PASSAGES: _Charts = {"month": _months, "author": _authors, "share": _copied, "year": _years}
 OF_LINKAGE: _Charts = {"log_odds": _odds, "weights": _weights, "reliability": _reliability}
 OF_AUDIT: _Charts = {"recall": _recall}

@@ -6,8 +6,11 @@ from typing import Any
 
 from neardup.errors import DependencyError
 from neardup.values.shown import Chart, Curve, Curves, CurveSplit
+from neardup.views.visible import name
 
 _COLOURS = ("#2a9d8f", "#e76f51", "#264653", "#8c4a78")
+#: Characters of a label, at most.
+_LABEL = 40
 
 
 def draw(chart: Chart | Curves, ax: Any = None) -> Any:
@@ -44,17 +47,18 @@ def _bars(chart: Chart, ax: Any) -> None:
         )
         if bar.mark is not None:
             ax.plot([bar.mark] * 2, [row - 0.4, row + 0.4], color=_COLOURS[1])
-    ax.set_yticks(rows, [_plain(bar.label) for bar in chart.bars])
-    ax.invert_yaxis()
+    ax.set_yticks(rows, [_plain(name(bar.label, _LABEL)) for bar in chart.bars])
+    ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xticks([])
     ax.set_xlim(0, 1.45)
 
 
 def _curves(chart: Curves, ax: Any) -> None:
     for number, one in enumerate(chart.curves):
-        style = "o" if one.points else "-"
         colour = _COLOURS[number % len(_COLOURS)]
         heights = [float("nan") if value is None else value for value in one.heights]
+        # Between two gaps there is no line, only its point.
+        style = "o" if one.points else ".-" if None in one.heights else "-"
         ax.plot(one.at, heights, style, color=colour, label=_plain(one.name))
     if chart.split is not None:
         _areas(chart.curves[0], chart.split, ax)

@@ -281,8 +281,8 @@ class LinkRun(Run[LinkTable]):
     def pairs_with_records(self) -> pa.Table:
         """Return the pairs with the values of both records next to one another.
 
-        Columns: ``id_a``, ``id_b``, ``score``, then ``FIELD_a``
-        and ``FIELD_b``, strings.
+        Columns: ``id_a``, ``id_b``, ``score``, then ``FIELD_a`` and ``FIELD_b``, strings. Where ids
+        are private, rows replace them.
         """
         return self._table("pairs_with_records")
 
@@ -305,6 +305,48 @@ class LinkRun(Run[LinkTable]):
         margin = np.abs(self._linked.decision.margin(self.decide_at))
         order = np.argsort(margin, kind="stable")[:limit]
         return tables.pairs_with_records(self._linked, order[np.isfinite(margin[order])])
+
+    def clusters_by_size(self) -> pa.Table:
+        """Return a row for each cluster of two records or more, the largest first.
+
+        Columns: ``cluster`` int64, its number; ``source`` and ``id`` of its first record; and
+        ``records``, how many it has.
+        """
+        return tables.clusters_by_size(self._linked)
+
+    def cluster(self, id: object) -> pa.Table:
+        """Return the records of the cluster of a record: ``source``, ``id``, and their fields.
+
+        Args:
+            id: Id of the record; of two files, of the first, or of the second if it has none.
+
+        Raises:
+            InputError: There is no record with that id.
+        """
+        return tables.records_of(self._linked, _record_in_any(self._linked, id))
+
+    def compare(self, a: object, b: object) -> pa.Table:
+        """Return two records next to each other, a row for each field; `explain` has the sum.
+
+        Args:
+            a: Id of a record; of two files, of the first.
+            b: Id of another record; of two files, of the second.
+
+        Returns:
+            ``field``; ``a`` and ``b``, its values; ``similarity`` float64, null where one is
+            missing; and ``bits``, what it adds to the log odds.
+
+        Raises:
+            InputError: There is no record with that id.
+            SpecError: The two are the same record.
+        """
+        lines = self.explain(a, b)["fields"]
+        values = [line.get("values", (None, None)) for line in lines]
+        columns: dict[str, Any] = {"field": [line["field"] for line in lines]}
+        columns |= {"a": [first for first, _ in values], "b": [second for _, second in values]}
+        columns |= {name: [line.get(name) for line in lines] for name in ("similarity", "bits")}
+        types = [pa.large_string()] * 3 + [pa.float64()] * 2
+        return pa.table(columns, pa.schema(list(zip(columns, types, strict=True))))
 
     def weights(self) -> pa.Table:
         """Return what agreements count: a row for each view, field and class of similarity.

@@ -1,5 +1,6 @@
 """``neardup explain`` and ``neardup compare``: documents and texts next to each other."""
 
+import itertools
 import json
 import os
 from dataclasses import replace
@@ -82,6 +83,7 @@ def explain(
 @o.of_output(
     "--limit N", type=click.IntRange(1), help="Rows of --doubtful at most.  [default: 100]"
 )
+@o.of_output("--bom", help="Begin with the byte order mark by which Excel knows UTF-8.")
 @o.file_option("-o", "--output", "out", what="File to make. [default: standard output]")
 @o.of_output("--overwrite", help="Replace FILE if it exists.")
 @o.quiet_option
@@ -90,6 +92,7 @@ def pairs(
     texts: bool,
     doubtful: bool,
     limit: int | None,
+    bom: bool,
     out: Path | None,
     overwrite: bool,
     quiet: bool,
@@ -105,8 +108,8 @@ def pairs(
     Of neardup decontaminate the pairs are the matches: test_id and train_id, and with --texts the
     passage that both have. Of neardup link they are the records that are the same, each field of
     one next to that of the other; with --doubtful the candidates that are worth a mark, and with a
-    column duplicate, true or false, that file is for --labels. A file begins with the mark by which
-    spreadsheets know UTF-8; standard output does not.
+    column duplicate, true or false, that file is for --labels. Where ids are private, rows replace
+    them. Excel reads other letters than those of English wrongly without --bom.
     """
     from neardup.files.private_files import replacing
     from neardup.output.outfile import check_file
@@ -128,12 +131,13 @@ def pairs(
         if out is not None:
             check_file(out, results.inputs, overwrite, results.read_from)
         rows = csv_rows(found._pairs(texts, _note))
+    if bom:
+        rows = itertools.chain(["\ufeff"], rows)
     if out is None:
         for lines in rows:
             click.echo(lines, nl=False)
         return
     with replacing(Path(os.path.realpath(out))) as file:
-        file.write("\ufeff".encode())  # by which spreadsheets know that it is UTF-8
         for lines in rows:
             file.write(lines.encode(errors="replace"))
     if not quiet:

@@ -29,8 +29,9 @@ def plot(run: Path, kind: str, out: Path, overwrite: bool, **of: Any) -> None:
 
     RUN is the output folder of a command, and KIND the name of the chart: of neardup dedup
     similarity, clusters or sources; of neardup passages month, year, author (the column of --by) or
-    share; of neardup link log_odds, weights or reliability. Another name is refused with those that
-    there are. The figure has no text of a document. Matplotlib is needed.
+    share; of neardup link log_odds, weights or reliability; of neardup decontaminate items or
+    containment; with --against similarity. Another name is refused with those that there are. The
+    figure has no text of a document. Matplotlib is needed.
     """
     import io
     import os

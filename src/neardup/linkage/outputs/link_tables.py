@@ -85,9 +85,16 @@ def decided(found: Blocked | Linked) -> DecidedPairs:
     return DecidedPairs(*known, log_odds, match, found.clusters, spec.decide_at, file)
 
 
-def ids_of(blocked: Blocked, docs: np.ndarray, second: bool) -> Any:
-    """Return the ids of records; ``second``: of the second one, where two files have their own."""
-    ids = blocked.records.ids
+def ids_of(blocked: Blocked, docs: np.ndarray, second: bool, public: bool = False) -> Any:
+    """Return the ids of records, or what is shown of them.
+
+    Args:
+        blocked: The records.
+        docs: int64[]: their numbers.
+        second: They are of the second file, where two have their own ids.
+        public: Rows instead, where ids are private.
+    """
+    ids = blocked.records.public_ids if public else blocked.records.ids
     if second and len(ids) > 1:
         return ids[1].take(array_of(docs - blocked.records.sizes[0]))
     return ids[0].take(array_of(docs))
@@ -176,19 +183,38 @@ def pairs_with_records(linked: Linked, rows: np.ndarray | None = None) -> pa.Tab
         linked: The linkage.
         rows: int64[]: which candidates.
 
-    Columns: ``id_a``, ``id_b``, ``score``, then ``FIELD_a`` and ``FIELD_b``; for
-    a field named ``id``, ``id_field_a`` and ``id_field_b``.
+    Columns: ``id_a``, ``id_b``, rows where ids are private; ``score``; then ``FIELD_a`` and
+    ``FIELD_b``; for a field named ``id``, ``id_field_a`` and ``id_field_b``.
     """
     blocked, found = linked.blocked, linked.blocked.candidates
     rows = linked.pairs if rows is None else rows
-    scored = scored_table(linked, rows).select(["id_a", "id_b", "score"])
-    columns: dict[str, Any] = {name: scored.column(name) for name in scored.column_names}
+    columns: dict[str, Any] = {
+        "id_a": ids_of(blocked, found.a[rows], second=False, public=True),
+        "id_b": ids_of(blocked, found.b[rows], second=True, public=True),
+        "score": array_of(probability(linked.decision.log_odds[rows])),
+    }
     for name, values in zip(blocked.spec.names, blocked.records.columns, strict=True):
         # A field of that name would replace the ids.
         shown = "id_field" if name == "id" else name
         for side, docs in (("a", found.a), ("b", found.b)):
             columns[f"{shown}_{side}"] = values.take(array_of(docs[rows]))
     return pa.Table.from_arrays(list(columns.values()), list(columns))
+
+
+def clusters_by_size(linked: Linked) -> pa.Table:
+    """Return a row for each cluster of two records or more; see `LinkRun.clusters_by_size`."""
+    sums: Any = [("source", "first"), ("id", "first"), ("size", "first")]
+    found = cluster_table(linked).group_by("cluster", use_threads=False).aggregate(sums)
+    found = found.rename_columns(["cluster", "source", "id", "records"])
+    found = found.filter(pc.field("records") > 1)
+    return found.sort_by([("records", "descending"), ("cluster", "ascending")])
+
+
+def records_of(linked: Linked, doc: int) -> pa.Table:
+    """Return the records of the cluster of a record, given by its number, with their values."""
+    same = linked.clusters == linked.clusters[doc]
+    table = record_table(linked.blocked).filter(array_of(same))
+    return table.rename_columns([*table.column_names[:2], *linked.blocked.spec.names])
 
 
 def weight_table(linked: Linked) -> pa.Table:

@@ -75,9 +75,11 @@ def render_passages(plan: PassagePlan) -> str:
 
 def _of_passages(plan: PassagePlan) -> Iterator[Row]:
     low, high = (size(one) for one in plan.disk)
-    copied = f"{percent(plan.copied_share)} of the words of {counted(plan.sampled, 'document')}"
-    more = "; more in all, since most sources are not among these"
-    more = "" if plan.sampled >= plan.documents else more
+    copied = f"{percent(plan.copied_share)} of the words"
+    more = (
+        f" of the first {counted(plan.sampled, 'document')} only; of all of them more, since most"
+    )
+    more = "" if plan.sampled >= plan.documents else f"{more} sources are not among these"
     yield Row("documents", f"about {plan.documents:,}, {size(plan.text)}, {plan.words:,} words")
     yield Row("copied", copied + more)
     yield Row("memory", f"at most {size(plan.memory)}")
