@@ -334,7 +334,7 @@ class LinkRun(Run[LinkTable]):
 
         Returns:
             ``field``; ``a`` and ``b``, its values; ``similarity`` float64, null where one is
-            missing; and ``bits``, what it adds to the log odds.
+            missing; and ``bits``, its match weight.
 
         Raises:
             InputError: There is no record with that id.

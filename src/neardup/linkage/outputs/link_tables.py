@@ -86,7 +86,7 @@ def decided(found: Blocked | Linked) -> DecidedPairs:
 
 
 def ids_of(blocked: Blocked, docs: np.ndarray, second: bool, public: bool = False) -> Any:
-    """Return the ids of records, or what is shown of them.
+    """Return the ids of records, or their rows.
 
     Args:
         blocked: The records.
