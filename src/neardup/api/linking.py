@@ -116,7 +116,8 @@ def link(
             inserted. All other settings are those of the index.
         labels: Pairs that are known: a file, a table, or a list of two ids and whether they match.
             Their answers stay, whatever evidence says. From 50 on, of both kinds, the weights are
-            fitted to them.
+            fitted to them. With ``against`` they may name records of the index, too, which keeps
+            them: see `RecordIndex.mark`.
         merged: Write the merged records, one for each cluster, to the folder ``merged/`` of
             ``out``, and the table ``merges``; see `LinkRun.merged`.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Candidates that do
@@ -176,10 +177,10 @@ def link(
             "there are no merged records that settings could be of",
             "leave out `keep`, `fill`, `combine` and `format`; an index has no complete records",
         )
-    if against is not None and (labels is not None or spec != LinkSpec(_IN_INDEX)):
+    if against is not None and spec != LinkSpec(_IN_INDEX):
         raise SpecError(
             "with `against`, records are linked with the settings of the index",
-            "leave out all settings but `id`, `map`, and how files are read",
+            "leave out all settings but `id`, `map`, `labels`, and how files are read",
         )
     given = _given(inputs, reading, map)
     spec = spec.for_files(len(given.given)) if against is None else spec
@@ -283,7 +284,9 @@ class _LinkSteps(Steps):
 
         with (
             self._index() as index,
-            linking_new(index._store, self.given, pool, memory=self.resources.bytes) as linked,
+            linking_new(
+                index._store, self.given, pool, memory=self.resources.bytes, labels=self.labels
+            ) as linked,
         ):
             if state is not None:
                 last = index._store.core.catalogue.state().next - 1

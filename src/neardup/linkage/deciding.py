@@ -168,10 +168,8 @@ def decide_candidates(
         log_odds = model.together(of_views, agreements, pool)
         doubts = learning.doubts
         if labels is not None:
+            doubts += contradicted(log_odds, found, labels, spec)
             rows = labels.rows(found)
-            wrong = int(((log_odds[rows] >= logit(spec.decide_at)) != labels.match).sum())
-            if wrong:
-                doubts += (_contradicted(wrong, len(rows)),)
             classes = compared.classes[rows]
             model = fitted(model, log_odds[rows], classes, labels.match)
             if model.by_labels is not None:
@@ -182,10 +180,26 @@ def decide_candidates(
         return decision.answered(spec, found, labels)
 
 
-def _contradicted(wrong: int, marks: int) -> str:
+def contradicted(
+    log_odds: np.ndarray, found: Candidates, labels: Labels | None, spec: LinkSpec
+) -> tuple[str, ...]:
+    """Return a note on the marks that evidence contradicts, if there are any.
+
+    Args:
+        log_odds: float64[candidates]: by evidence only.
+        found: The candidates, with all pairs of the labels.
+        labels: Pairs that are known, if any.
+        spec: Settings of the call.
+    """
+    if labels is None:
+        return ()
+    rows = labels.rows(found)
+    wrong = int(((log_odds[rows] >= logit(spec.decide_at)) != labels.match).sum())
+    if not wrong:
+        return ()
     return (
-        f"the evidence contradicts {wrong:,} of the {marks:,} marked pairs, which have their "
-        "answers nevertheless"
+        f"the evidence contradicts {wrong:,} of the {len(rows):,} marked pairs, which have their "
+        "answers nevertheless",
     )
 
 

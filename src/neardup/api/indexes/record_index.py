@@ -159,8 +159,31 @@ class RecordIndex:
         with ids_left_out(how.private_ids), Pool() as pool:
             return LinkRun._of(link_new(self._store, given, pool, replace=True))
 
+    def mark(self, labels: object, *, private_ids: bool = False) -> int:
+        """Mark pairs of records. Their answers stay, until `unmark` takes them back.
+
+        A cluster that contradicts a mark is linked again, as if its records came now; but those
+        that are one with its first record stay. All other records keep their clusters.
+
+        Args:
+            labels: As for `neardup.link`; ``labels`` with ``against`` does the same.
+            private_ids: Have no id in an error.
+
+        Returns:
+            How many records were linked again.
+
+        Raises:
+            InputError: They can't be read, name ids that no record has, or contradict each other or
+                marks that the index has.
+            StoreError: Another process writes.
+        """
+        from neardup.linkage.incremental.linking_new import mark_stored
+
+        with ids_left_out(private_ids), Pool() as pool:
+            return mark_stored(self._store, labels, pool)
+
     def unmark(self, pairs: Iterable[tuple[int | str, int | str]]) -> int:
-        """Take back marks of pairs, which the index has from the `labels` of its linkage.
+        """Take back marks of pairs, which the index has from `mark` or the `labels` of a linkage.
 
         Records keep their clusters; the next ones that come, and `relink`, know nothing of the
         marks.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from neardup.cluster.methods import connected
 from neardup.linkage.blocks.record_blocks import Candidates
 from neardup.linkage.decision.weights.model import Differing, Model, probability
+
+T = TypeVar("T")
 
 #: Marked pairs from which on weights are fitted to them.
 ENOUGH = 50
@@ -44,6 +47,18 @@ class Labels(NamedTuple):
             if row < high and found.b[row] == self.b[k]:
                 rows[k] = row
         return rows
+
+
+def labels_of(marks: Sequence[tuple[T, T, bool]], ids: Sequence[T]) -> Labels | None:
+    """Return the marks of two of some ids, by their positions; None without any."""
+    rows = {id_: k for k, id_ in enumerate(ids)}
+    known = [
+        (*sorted((rows[a], rows[b])), match) for a, b, match in marks if a in rows and b in rows
+    ]
+    if not known:
+        return None
+    a, b, match = np.array(sorted(known), np.int64).T
+    return Labels(a, b, match > 0)
 
 
 def contradiction(labels: Labels) -> tuple[int, int, int] | None:

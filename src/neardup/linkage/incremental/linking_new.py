@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.cluster.edges import Edges
-from neardup.errors import hint_instead
+from neardup.errors import hint_instead, ids_left_out
 from neardup.index.answers import id_values
 from neardup.index.incoming import ids_as_stored
 from neardup.index.storing.bodies import Id
 from neardup.linkage.blocks.field_blocks import BlockSettings, add_field_blocks, of_one_field
 from neardup.linkage.blocks.record_blocks import (
     Block,
+    Candidates,
     block_at,
     common_of,
     find_candidates,
@@ -27,15 +28,16 @@ from neardup.linkage.blocks.record_blocks import (
     lowest_similarity,
     worth,
 )
-from neardup.linkage.deciding import agreements_of, by_known_weights
+from neardup.linkage.deciding import agreements_of, by_known_weights, contradicted
 from neardup.linkage.decision.clusters import Scored, follow_clusters, join_clusters, matches
 from neardup.linkage.decision.labels import Labels
 from neardup.linkage.decision.weights.learning import rescaled
-from neardup.linkage.features import make_features
+from neardup.linkage.features import Features, make_features
 from neardup.linkage.field_notes import empty_notes
 from neardup.linkage.field_similarity import Compared, compare
 from neardup.linkage.incremental.record_changes import remove_stored
-from neardup.linkage.incremental.record_store import RecordStore, StoredRecords
+from neardup.linkage.incremental.record_store import Keys, RecordStore, StoredRecords
+from neardup.linkage.incremental.stored_marks import add_marks, misplaced
 from neardup.linkage.link_steps import (
     Against,
     Blocked,
@@ -104,6 +106,7 @@ def linking_new(
     pool: Pool,
     replace: bool = False,
     memory: int | None = None,
+    labels: object = None,
 ) -> Iterator[Linked]:
     """Link new records against those of an index and one another, and insert them.
 
@@ -116,19 +119,102 @@ def linking_new(
         pool: Threads.
         replace: Remove the records of the index that have these ids.
         memory: Bytes that may be used; half of the free memory without it.
+        labels: Pairs that are known, of these records and those of the index, if any.
 
     Raises:
         DuplicateIdError: An id is in the index, and not to be replaced.
         InputError: The records can't be used; its subclasses say why.
         StoreError: Another process writes.
     """
-    spec = store.spec
     given = given if given.opened else opened_for(store, given)
     with hint_instead(_hint(store), "fields"):
         check = functools.partial(plan_records, threads=pool.threads, memory=memory)
-        records = read_records(given, spec, pool, check)
+        records = read_records(given, store.spec, pool, check)
     use_memory(records, pool, memory)
-    features = store.features(records.columns, pool)
+    new = _prepared(store, records, pool)
+    with store.core.writing() as state:
+        if records.id is None:
+            ids = store.core.new_ids(len(records))
+        else:
+            ids = ids_as_stored(records.ids[0], state.ids)
+        if replace:
+            remove_stored(store, list(store.core.numbers(ids)))
+        store.require_new(ids, records.names[0])
+        changed = store.refresh()
+        if labels is not None:
+            with ids_left_out(records.private_ids):
+                add_marks(store, labels, ids)
+        linked = _inserted(store, new, ids, pool, changed=changed)
+        yield _settled(store, linked, pool)
+    store.after_insert()
+
+
+def mark_stored(store: RecordStore, labels: object, pool: Pool) -> int:
+    """Mark pairs of an index, see `RecordIndex.mark`; return how many records were linked again."""
+    with store.core.writing():
+        store.refresh()
+        add_marks(store, labels)
+        moved = _settle(store, pool)
+    store.after_insert()
+    return len(moved)
+
+
+def _settle(store: RecordStore, pool: Pool) -> set[Id]:
+    """Link records again until no cluster contradicts a mark; within a transaction.
+
+    Returns:
+        Ids of these records.
+    """
+    moved = set[Id]()
+    while (found := misplaced(store)).ids:
+        ids = id_values(found.ids, store.core.catalogue.state().ids)
+        records = Records(("the index",), (ids,), found.columns, (len(found.ids),), id=store.id)
+        remove_stored(store, found.ids)
+        _inserted(store, _prepared(store, records, pool), found.ids, pool, learns=False)
+        moved |= {*found.ids}
+    return moved
+
+
+def _settled(store: RecordStore, linked: Linked, pool: Pool) -> Linked:
+    """Have the clusters of an index obey its marks; return the linkage with these."""
+    moved = _settle(store, pool)
+    if not moved:
+        return linked
+    ids = linked.blocked.records.ids[0].to_pylist()
+    numbers = store.core.numbers(ids)
+    docs = np.array([numbers[id_] for id_ in ids], np.int64)
+    order = np.argsort(docs)
+    clusters = np.empty(len(docs), np.int64)
+    clusters[order] = store.fetch(docs[order]).clusters
+    of = store.sizes(clusters)
+    sizes = np.array([of[cluster] for cluster in clusters.tolist()], np.int64)
+    note = (
+        f"marks contradict clusters of the index: {len(moved):,} of its records were linked again"
+    )
+    notes = (*linked.notes, note)
+    return dataclasses.replace(linked, clusters=clusters, sizes=sizes, notes=notes)
+
+
+class _Prepared(NamedTuple):
+    """Records that an index does not have, as they are looked up in it.
+
+    Attributes:
+        records: Without values that the index takes for missing ones.
+        features: Sets, hashes and numbers that are compared.
+        keys: Theirs.
+        among: Candidates among them.
+        notes: Remarks, a sentence each.
+    """
+
+    records: Records
+    features: Features
+    keys: Keys
+    among: Candidates
+    notes: tuple[str, ...]
+
+
+def _prepared(store: RecordStore, records: Records, pool: Pool) -> _Prepared:
+    spec, features = store.spec, store.features(records.columns, pool)
     records, missing = without_placeholders(records, features, store.placeholders, spec)
     if missing:
         features = store.features(records.columns, pool)
@@ -141,45 +227,58 @@ def linking_new(
     notes = block_notes(records, features, among, spec) + missing
     if not len(records):
         notes += tuple(empty_notes(records))
-    with store.core.writing() as state:
-        numbers = state.next + np.arange(len(records))
-        if records.id is None:
-            ids = store.core.new_ids(len(records))
-        else:
-            ids = ids_as_stored(records.ids[0], state.ids)
-        if replace:
-            remove_stored(store, list(store.core.numbers(ids)))
-            state = store.core.catalogue.state()
-        store.require_new(ids, records.names[0])
-        changed = store.refresh()
-        again = _learn_again(store, records, ids, numbers, pool)
-        with pool.stage("search the index"):
-            docs, found = store.candidates(keys)
-            docs = np.union1d(docs, store.marked_with(ids))
-            old, against = store.fetch(docs), Against(state.documents, len(docs))
-        every = _together(old, ids, records)
-        if len(docs) or changed or again is not None:
-            features = store.features(every.columns, pool)
-        pairs = [
-            (
-                np.searchsorted(docs, part.doc).astype(np.int32),
-                (part.row + len(docs)).astype(np.int32),
-            )
-            for part in found
-        ]
-        notes += _grown(store, state.documents + len(ids), again is not None)
-        blocked = Blocked(every, spec, features, among, notes, against)
-        with pool.stage("join candidates"):
-            blocked = _with_pairs(blocked, store, pairs, pool)
-            labels = _labels(blocked, store)
-            if labels is not None:
-                found_all = with_labels(blocked, labels, pool)
-                blocked = dataclasses.replace(blocked, candidates=found_all)
-        linked = _decided(blocked, store, again, (old.clusters, numbers), pool)
-        with pool.stage("insert"):
-            store.insert(StoredRecords(ids, records.columns, linked.clusters[blocked.new :]), keys)
-        yield linked
-    store.after_insert()
+    return _Prepared(records, features, keys, among, notes)
+
+
+def _inserted(
+    store: RecordStore,
+    new: _Prepared,
+    ids: list[Id],
+    pool: Pool,
+    *,
+    changed: bool = False,
+    learns: bool = True,
+) -> Linked:
+    """Link records against those of an index and one another, and insert them.
+
+    Args:
+        store: The index.
+        new: The records.
+        ids: Theirs, which the index does not have.
+        pool: Threads.
+        changed: Whether the index has learnt weights since the records were prepared.
+        learns: Whether weights may be learnt again.
+    """
+    records, features, keys, among, notes = new
+    state = store.core.catalogue.state()
+    numbers = state.next + np.arange(len(records))
+    again = _learn_again(store, records, ids, numbers, pool) if learns else None
+    with pool.stage("search the index"):
+        docs, found = store.candidates(keys)
+        docs = np.union1d(docs, store.marked_with(ids))
+        old, against = store.fetch(docs), Against(state.documents, len(docs))
+    every = _together(old, ids, records)
+    if len(docs) or changed or again is not None:
+        features = store.features(every.columns, pool)
+    pairs = [
+        (
+            np.searchsorted(docs, part.doc).astype(np.int32),
+            (part.row + len(docs)).astype(np.int32),
+        )
+        for part in found
+    ]
+    notes += _grown(store, state.documents + len(ids), again is not None)
+    blocked = Blocked(every, store.spec, features, among, notes, against)
+    with pool.stage("join candidates"):
+        blocked = _with_pairs(blocked, store, pairs, pool)
+        labels = _labels(blocked, store)
+        if labels is not None:
+            found_all = with_labels(blocked, labels, pool)
+            blocked = dataclasses.replace(blocked, candidates=found_all)
+    linked = _decided(blocked, store, again, (old.clusters, numbers), pool)
+    with pool.stage("insert"):
+        store.insert(StoredRecords(ids, records.columns, linked.clusters[blocked.new :]), keys)
+    return linked
 
 
 def _grown(store: RecordStore, records: int, again: bool) -> tuple[str, ...]:
@@ -378,7 +477,9 @@ def _joined(
         model = rescaled(model, agreements, values, found.possible)
         store.note_batch(numbers, model)
     decision = by_known_weights(compared, agreements, values, model, store.threshold, pool)
-    decision = decision.answered(spec, found, _labels(blocked, store))
+    labels = _labels(blocked, store)
+    notes = blocked.notes + contradicted(decision.log_odds, found, labels, spec)
+    decision = decision.answered(spec, found, labels)
     scored = Scored(found.a, found.b, decision.margin(spec.decide_at))
     if again is None or again.clusters is None:
         sizes = store.sizes(old)
@@ -390,4 +491,4 @@ def _joined(
         sizes[cluster] = sizes.get(cluster, 0) + 1
     of = np.array([sizes[cluster] for cluster in clusters.tolist()], np.int64)
     pairs = matches(scored)
-    return Linked(blocked, decision, pairs, clusters, of, blocked.notes)
+    return Linked(blocked, decision, pairs, clusters, of, notes)

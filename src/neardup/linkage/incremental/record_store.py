@@ -27,7 +27,7 @@ from neardup.index.storing.snapshot import BucketPairs, bucket_names
 from neardup.index.storing.transactions import Core
 from neardup.linkage.blocks.record_blocks import block_at, common_shingles, record_keys
 from neardup.linkage.deciding import MatchDecision
-from neardup.linkage.decision.labels import Labels
+from neardup.linkage.decision.labels import Labels, labels_of
 from neardup.linkage.decision.weights.model import Model
 from neardup.linkage.features import RECORD, Features, make_features
 from neardup.linkage.fields import LinkSpec
@@ -352,11 +352,15 @@ class RecordStore:
         """Take back marks; within a transaction. Return how many there were."""
         marks = self.marks
         kept = [mark for mark in marks if frozenset(mark[:2]) not in pairs]
-        self._write("marks", json.dumps(kept).encode())
+        self.mark(kept)
+        return len(marks) - len(kept)
+
+    def mark(self, marks: list[tuple[Id, Id, bool]]) -> None:
+        """Replace all marks; within a transaction."""
+        self._write("marks", json.dumps(marks).encode())
         # Other processes read them again, then.
         self.core.catalogue.describe({**self._about, "marked": self._about["marked"] + 1})
         self.refresh()
-        return len(marks) - len(kept)
 
     def marked_with(self, ids: Sequence[Id]) -> np.ndarray:
         """Return int64[]: numbers of the records that are marked with new ones."""
@@ -368,16 +372,7 @@ class RecordStore:
 
     def labels(self, ids: Sequence[Id]) -> Labels | None:
         """Return the marks of some records, by their positions; None without any."""
-        rows = {id_: k for k, id_ in enumerate(ids)}
-        known = [
-            (*sorted((rows[a], rows[b])), match)
-            for a, b, match in self.marks
-            if a in rows and b in rows
-        ]
-        if not known:
-            return None
-        a, b, match = np.array(sorted(known), np.int64).T
-        return Labels(a, b, match > 0)
+        return labels_of(self.marks, ids)
 
     def require_learnt(self) -> None:
         """Read the learnt values from the disk.

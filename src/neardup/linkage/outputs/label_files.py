@@ -66,21 +66,21 @@ def read_labels(given: Any, records: Records) -> Labels:
     marked = marked[(a != b) | ~known.right]  # that a record is itself says nothing
     a, b, match = np.unique(marked, axis=0).T
     labels = Labels(a, b, match > 0)
-    _require_consistent(labels, records)
+    require_consistent(labels, [id for part in records.public_ids for id in part.to_pylist()])
     return labels
 
 
-def _require_consistent(labels: Labels, records: Records) -> None:
-    """Refuse labels by which two records are one and are not."""
+def require_consistent(labels: Labels, ids: Sequence[Any]) -> None:
+    """Refuse labels by which two records, of these ids, are one and are not."""
     wrong = contradiction(labels)
     if wrong is None:
         return
-    ids = [id for part in records.public_ids for id in part.to_pylist()]
     x, y, z = (repr(ids[doc]) for doc in wrong)
     said = f"{x} and {z} are marked as a match and as none"
     if len({*wrong}) == 3:
         said = f"{x} is {y}, and {y} is {z}, by other marks, and {x} and {z} are marked as none"
-    raise InputError(f"`labels` contradict each other: {said}", "take back one of these marks")
+    error = InputError(f"`labels` contradict each other: {said}", "take back one of these marks")
+    raise error.private("`labels` contradict each other")
 
 
 def _read(ids: Sequence[Any], given: Any) -> GroundTruth:

@@ -14,7 +14,7 @@ import click
 from neardup.cli import command_options as o
 from neardup.cli.showing import show_events
 from neardup.cli.suggesting import Suggesting
-from neardup.errors import SpecError, ids_left_out
+from neardup.errors import SpecError, UnknownIdError, ids_left_out
 from neardup.options.option_groups import PageForm, Reading
 from neardup.result_record import RECORD_INDEX
 from neardup.spec import Spec
@@ -128,6 +128,32 @@ def update(folder: Path, records: Path, quiet: bool, **how: Any) -> None:
         run = found.update(records, **how)
     if not quiet:
         click.echo(str(run), err=True)
+
+
+@_command("mark people.index labels.csv")
+@click.argument("labels", metavar="FILE", type=o.PATH)
+@o.private_ids_option
+@o.quiet_option
+def mark(folder: Path, labels: Path, private_ids: bool, quiet: bool) -> None:
+    """Mark pairs of an index of records: id_a, id_b, duplicate (true or false), as a page saves it.
+
+    Their answers stay. Records of a cluster that contradicts a mark are linked again; all others
+    keep their clusters.
+    """
+    with _records(folder) as found:
+        again = found.mark(labels, private_ids=private_ids)
+    if not quiet:
+        click.echo(f"{counted(again, 'record')} linked again", err=True)
+
+
+@_command("unmark people.index p-17 p-39")
+@click.argument("ids", metavar="ID ID", nargs=2)
+@o.private_ids_option
+def unmark(folder: Path, ids: tuple[str, str], private_ids: bool) -> None:
+    """Take back the mark of a pair of records; they keep their clusters."""
+    with _records(folder) as found, ids_left_out(private_ids):
+        if not found.unmark([ids]):
+            raise UnknownIdError("this pair has no mark", "neardup explain INDEX ID ID says so")
 
 
 @_command("relink people.index")
