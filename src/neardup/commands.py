@@ -53,7 +53,7 @@ NOT_TAKEN = (
     ("within", "link, blocks", "name the column among the fields"),
     (
         "boilerplate",
-        "plan, against, index, stream, decontaminate, link, blocks, spark, compare",
+        "plan, against, index, stream, decontaminate, link, blocks, compare",
         "dedup and passages find it, and write it for `stop_passages`",
     ),
     (

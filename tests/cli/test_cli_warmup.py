@@ -34,6 +34,7 @@ def test_it_names_the_folder_of_compiled_kernels(
 #: After warm-up, calls of indexes with any settings add no signature to a kernel.
 ANY_INDEX = """
 import sys
+import neardup
 from neardup.api.indexes.index_warming import warm
 from neardup.api.warmup import warmup
 from neardup.sketch.bands import recipe_for
@@ -56,6 +57,7 @@ specs = [*PRESETS.values(), *map(Spec, shingles), Spec(scheme="oph32"), Spec(met
 for spec in specs:
     spec = spec.replace(cluster="star")
     warm(spec, recipe_for(spec))
+neardup.dedup(["C++", "<", "a text of more words than a shingle has"])
 print(len(before), sorted(signatures() - before))
 """
 

@@ -48,6 +48,7 @@ def warmup() -> Warmed:
 
 def _run_all(folder: Path) -> None:
     texts = [" ".join(_WORDS[first : first + 9]) for first in (0, 0, 1, 2, 3)]
+    texts += ["C++", "C#", "<"]
     rows = [{"id": f"n{number}", "name": text, "text": text} for number, text in enumerate(texts)]
     lines = folder / "texts.jsonl"
     lines.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

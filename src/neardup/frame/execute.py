@@ -121,7 +121,8 @@ def _in_folder(
                 with system_errors(staged):
                     _write(request, made, state, staged)
                     values = about_call(request, asked, peak) | made.about()
-                    values |= {"notes": [*values["notes"], *_of_formats(made)]}
+                    if more := _of_formats(made):
+                        values |= {"notes": [*values["notes"], *more]}
                     record = write_record(staged, command.name, values)
                     note_written(state, staged, asked)
                 source = made.inputs.get(SOURCE)

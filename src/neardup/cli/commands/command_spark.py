@@ -16,10 +16,11 @@ from neardup.options.option_groups import Writing
 from neardup.spec import ShingleSpec, Spec
 
 _PASSAGES = {field.name for field in fields(PassageSpec)}
-#: Options of passages only, and those that both kinds of jobs have.
-_OF_PASSAGES = _PASSAGES - {field.name for kind in (Spec, ShingleSpec) for field in fields(kind)}
+#: Options of duplicates; of passages, the only ones with boilerplate on Spark; and of both kinds.
+_DEDUP = {field.name for kind in (Spec, ShingleSpec) for field in fields(kind)} - {"boilerplate"}
+_OF_PASSAGES = _PASSAGES - _DEDUP
 _OF_BOTH = {"preset", *_PASSAGES} - _OF_PASSAGES
-_OF_DEDUP = {field.name for kind in (Spec, ShingleSpec) for field in fields(kind)} - _OF_BOTH
+_OF_DEDUP = _DEDUP - _OF_BOTH
 
 
 def _refuse_others(passages: bool) -> None:

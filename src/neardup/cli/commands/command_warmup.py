@@ -13,8 +13,9 @@ def warmup(quiet: bool) -> None:
     """Compile all kernels now, as for a container image.
 
     Other commands compile the kernels that they need when they are first used on a machine, which
-    takes some seconds. After this command none does. The kernels are stored in NUMBA_CACHE_DIR if
-    that is set; else next to the package, or in the cache folder of the user.
+    takes some seconds. After this command none does, but for a few kernels of very large clusters.
+    The kernels are stored in NUMBA_CACHE_DIR if that is set; else next to the package, or in the
+    cache folder of the user.
     """
     from neardup.api.warmup import warmup as compile_all
 
