@@ -1,11 +1,13 @@
 """Draw the figures of the documentation.
 
-``make docs`` runs it: S-curves, a run over synthetic notes with its audit, a picture of a report,
-and the summary in the README. The picture needs a browser; without one it is left as it is.
+``make docs`` runs it: S-curves, a run over synthetic notes with its audit, the charts of results, a
+picture of a report, and the summary in the README. The picture needs a browser; without one it is
+left as it is.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import browser
@@ -30,9 +33,13 @@ NOTES, SAMPLE = 30_000, 3000
 BANDS, ROWS, THRESHOLD = 9, 4, 0.7
 #: Of the picture: notes, and pixels.
 SHOWN, WIDTH, HEIGHT = 2000, 1100, 1650
+SOURCES = ("letters", "wards", "clinics")
+#: Few fields, by which some pairs are doubtful.
+FIELDS = ["given_name", "surname", "postcode:exact"]
 
 
 def main() -> None:
+    os.environ.setdefault("MPLBACKEND", "agg")
     TARGET.mkdir(exist_ok=True)
     curves = charts.s_curves([(17, 4), (11, 3), (14, 9)], (THRESHOLD, 0.99))
     charts.save(curves, TARGET / "bands.svg")
@@ -41,8 +48,40 @@ def main() -> None:
     observed = charts.observed_curve(run.audit(sample=SAMPLE).as_dict())
     charts.save(observed, TARGET / "observed.svg")
     print("bands.svg, observed.svg")
+    gallery()
     picture()
     summary()
+
+
+def gallery() -> None:
+    """Draw each chart of each result, of generated notes and records."""
+    with tempfile.TemporaryDirectory() as folder:
+        forward, people = Path(folder) / "forward.jsonl", Path(folder) / "people.csv"
+        for path, kind in ((forward, "copy-forward"), (people, "persons")):
+            of = ["-n", str(SHOWN), "--kind", kind, "-o", str(path), "--quiet"]
+            subprocess.run([sys.executable, "-m", "neardup", "synth", *of], check=True)
+        notes = generate(SynthSpec(SHOWN, near=0.3))
+        sources = [SOURCES[k * k % 7 % len(SOURCES)] for k in range(SHOWN)]
+        notes = notes.append_column("source", pa.array(sources))
+        items = [" ".join(text.split()[:40]) for text in notes["text"].to_pylist()[:2000:100]]
+        deduped = neardup.dedup(notes, id="id")
+        how: dict[str, Any] = {"order_by": "date", "within": "patient", "by": "author"}
+        copied = neardup.passages(forward, id="id", preset="clinical", private_ids=True, **how)
+        linked = neardup.link(people, id="id", fields=FIELDS)
+        matched = neardup.decontaminate(notes, items, id="id")
+        results: list[tuple[Any, dict[str, dict[str, Any]]]] = [
+            (deduped, {"similarity": {}, "clusters": {}, "sources": {"by": "source"}}),
+            (deduped.audit(), {"recall": {}}),
+            (neardup.tune(["0.5:0.99", "0.2:0.01"]), {"curve": {}}),
+            (copied, {"month": {}, "year": {}, "author": {}, "share": {}}),
+            (matched, {"items": {}, "containment": {}}),
+            (linked, {"log_odds": {}, "weights": {}}),
+            (linked, {"reliability": {"truth": people.with_suffix(".truth.parquet")}}),
+        ]
+        for result, kinds in results:
+            for kind, of_chart in kinds.items():
+                charts.save(result.plot(kind, **of_chart).figure, TARGET / f"{kind}.svg")
+                print(f"{kind}.svg")
 
 
 def picture() -> None:

@@ -13,6 +13,7 @@ import pytest
 import neardup
 from common import Command, write_lines
 from neardup.errors import OutputError, SpecError
+from neardup.views.all_views import VIEWS
 
 pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
 
@@ -135,6 +136,13 @@ def test_what_can_t_be_drawn_is_refused(folders: dict[str, Path]) -> None:
     assert neardup.dedup([], progress=False).plot("clusters") is not None
     nothing = neardup.decontaminate(["a b c"], ["x y"], progress=False)
     assert nothing.plot() is not None and nothing.plot("containment") is not None
+
+
+def test_every_kind_is_in_the_gallery() -> None:
+    page = (Path(__file__).parents[2] / "docs/index.md").read_text(encoding="utf-8")
+    kinds = {kind for view in VIEWS.values() for kind in view.charts} - {"shares"}
+    assert kinds == {kind for _, kind, _ in KINDS} | {"recall", "curve"}
+    assert all(f"| `{kind}` of " in page and f"(figures/{kind}.svg)" in page for kind in kinds)
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
