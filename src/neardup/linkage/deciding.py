@@ -59,6 +59,7 @@ class MatchDecision:
         log_odds: float64[candidates]: of a match.
         doubts: Reasons why similar pairs may be no matches, a sentence each.
         labels: Pairs that are known, if any.
+        groups: Numbers of the fields in which members of groups differ.
     """
 
     compared: Compared
@@ -69,6 +70,7 @@ class MatchDecision:
     log_odds: np.ndarray
     doubts: tuple[str, ...] = ()
     labels: Labels | None = None
+    groups: tuple[int, ...] = ()
 
     def margin(self, decide_at: float) -> np.ndarray:
         """Return float64[candidates]: log odds above those of a score; infinite if known."""
@@ -126,12 +128,14 @@ class _Learning:
         of_views: float64[candidates] by each view; None if they are not known.
         threshold: The valley, or where nearly all seeds are above.
         doubts: Reasons why similar pairs may be no matches, a sentence each.
+        groups: Numbers of the fields in which members of groups differ.
     """
 
     model: Model
     threshold: Threshold
     doubts: tuple[str, ...] = ()
     of_views: tuple[np.ndarray, ...] | None = None
+    groups: tuple[int, ...] = ()
 
 
 def decide_candidates(
@@ -177,6 +181,7 @@ def decide_candidates(
         decision = MatchDecision(
             compared, agreements, values, model, learning.threshold, log_odds, doubts
         )
+        decision = replace(decision, groups=learning.groups)
         return decision.answered(spec, found, labels)
 
 
@@ -282,7 +287,7 @@ def _of_one_file(known: Learnt, seeds: Seeds, threshold: Threshold, spec: LinkSp
     learnt = learn(known, seeds)
     if seeds.total < _FEWEST:
         return _Learning(without_matches(learnt.model), threshold, (*doubts, _NO_MATCH))
-    return _Learning(learnt.model, threshold, doubts, learnt.of_views)
+    return _Learning(learnt.model, threshold, doubts, learnt.of_views, seeds.groups)
 
 
 def _of_files(known: Learnt, agreements: Agreements, threshold: Threshold) -> _Learning:

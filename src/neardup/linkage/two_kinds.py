@@ -1,7 +1,8 @@
 """Pairs that were found and may be of two kinds: of one record, and such as those of siblings.
 
 Siblings of one day of birth, a father and his son of one name, an article and its errata are equal
-in all but one field. No weights can know that this field decides: a person has to say so.
+in all but one field. No weights can know that this field decides: a person has to say so. Where
+most similar pairs are of groups, those that were found and differ in its fields are doubtful, too.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ def two_kinds(
     possible = np.maximum(values.present * (values.present - 1) / 2, 1)
     for k in np.flatnonzero(values.equal <= _SELDOM * possible).tolist():
         there, low = classes[:, k] != MISSING, (classes[:, k] >= 0) & (classes[:, k] < _LOW)
+        if k in decision.groups and low.sum() >= max(_FEWEST, _SHARE * len(pairs)):
+            yield _question(records, decision, names[k], pairs[low], "")
+            continue
         others = np.delete(agree, k, axis=1).all(axis=1)
         others &= np.delete(equal, k, axis=1).any(axis=1)
         rows = np.flatnonzero(others & low)
@@ -54,15 +58,19 @@ def two_kinds(
         among = min(float((~others & low).sum() + 1) / (rest + 2), 1.0)
         deviation = float(np.sqrt(among * (1 - among) / (others & there).sum()))
         if share >= _DIFFER and share > among + _SURE * deviation:
-            yield _question(records, decision, names[k], pairs[rows])
+            yield _question(
+                records, decision, names[k], pairs[rows], ", and are equal in all other fields"
+            )
 
 
-def _question(records: Records, decision: MatchDecision, name: str, rows: np.ndarray) -> str:
+def _question(
+    records: Records, decision: MatchDecision, name: str, rows: np.ndarray, more: str
+) -> str:
     ids = [id for part in records.public_ids for id in part.to_pylist()]
     a, b = decision.agreements.a, decision.agreements.b
     shown = ", ".join(f"{ids[a[k]]!r} and {ids[b[k]]!r}" for k in rows[:_EXAMPLES].tolist())
     return (
         f"are these two kinds of pairs, such as those of siblings? {len(rows):,} have nothing in "
-        f"common in {name}, and are equal in all other fields: {shown}; if they are no matches, "
+        f"common in {name}{more}: {shown}; if they are no matches, "
         f"`must_agree` with {name}:{EDGES[_LOW - 1]:g} separates them"
     )
