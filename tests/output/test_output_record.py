@@ -30,7 +30,16 @@ OTHERS: dict[str, Any] = {
 #: Members that say how a result was made: another value does not change an answer.
 ABOUT = {
     *("seconds", "bytes", "disk", "peak_private_memory", "bucket_sizes", "run", "notes"),
-    *("by_value", "by_year", "by_month", "cut", "test_files", "probabilities", "step_before"),
+    *(
+        "by_value",
+        "by_year",
+        "by_month",
+        "cut",
+        "test_files",
+        "test_source",
+        "probabilities",
+        "step_before",
+    ),
     *("threshold", "files"),
 }
 

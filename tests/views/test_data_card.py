@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from huggingface_hub import DatasetCard
@@ -108,6 +109,26 @@ def test_the_parser_of_hugging_face_reads_it(steps: Path) -> None:
     assert "<b>" not in text and "neardup dedup" in text
     heads, *tables = [line.count(" | ") for line in text.splitlines() if line.startswith("| ")][:4]
     assert set(tables) == {heads}
+
+
+def test_test_items_are_in_the_command(steps: Path, tmp_path: Path, command: Command) -> None:
+    """It makes the same corpus; items that were left out are in the methods."""
+    lines = (steps / "test.jsonl").read_text().splitlines()
+    items = ["of the", *(json.loads(line)["text"] for line in lines)]
+    tests = [{"q": k, "question": text} for k, text in enumerate(items)]
+    path = write_lines(tmp_path / "two words.jsonl", tests)
+    train = steps / "cut" / "clean"
+    how: dict[str, Any] = {"id": "id", "test_text": "question", "test_id": "q"}
+    run = neardup.decontaminate(train, path, max_documents=0.5, out=tmp_path / "out", **how)
+    card = json.loads(neardup.data_card(run, format="json"))
+    assert "1 item that more than 50.0 % of the documents have was left out." in card["methods"]
+    line = shlex.split(card["steps"][0]["line"])
+    assert line[2:4] == [str(train), "--id"] and line[-2] == "-o"
+    assert command(*line[1:-1], tmp_path / "again").code == 0
+    again = neardup.open(tmp_path / "again")
+    assert again.matches.equals(run.matches) and again.keep_mask.tolist() == run.keep_mask.tolist()
+    frame = neardup.decontaminate(["a b c"], ["a b"])
+    assert "--against TEST -o" in neardup.data_card(frame)
 
 
 def test_methods_of_every_result(kernels: None, steps: Path, tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ DECONTAMINATE = Command("decontaminate", "compare", ("matches", "cuts"), (CLEAN,
 _ROWS = 1 << 17
 #: Items that are named as left out, at most.
 _NAMED = 1000
+#: How test items were read, in the record: as far as the command has options for it.
+_ITEMS_READ = ("given", "text", "id", "input_format", "delimiter")
 
 
 @dataclass
@@ -155,6 +157,7 @@ class ContainSteps(Steps):
         return {
             "settings": self._settings(),
             "counts": counts,
+            "test_source": {name: items.how[name] for name in _ITEMS_READ},
             "test_files": found.counts.by_file(),
             "notes": [*corpus.text_notes(), *items.text_notes("test items")],
             "left_out_items": self.left_out[1],

@@ -400,6 +400,14 @@ class TestFile(RecordPart):
     matches: Count
 
 
+class TestSource(RecordPart):
+    given: list[str]
+    text: Columns
+    id: str | None
+    input_format: Format | None
+    delimiter: Annotated[str, Meta(max_length=2)] | None
+
+
 class FrequentItem(RecordPart):
     test_doc: Count
     test_id: int | str | None
@@ -412,6 +420,7 @@ class ContainRecord(OfCorpus):
     output: OutputOfTwo
     settings: ContainSettings
     counts: ContainCounts
+    test_source: TestSource
     test_files: list[TestFile]
     left_out_items: list[FrequentItem]
     frequent_items: list[FrequentItem]

@@ -98,22 +98,24 @@ def decontaminate(
 
 def _show_items(run: "DecontaminateRun", as_json: bool) -> None:
     """Show which test items are in how many documents."""
-    rows = run.items.to_pylist()
+    rows, private = run.items.to_pylist(), run.summary["private_ids"]
+    if private:
+        rows = [row | {"test_id": None} for row in rows]
     if as_json:
         click.echo(
             json.dumps({"counts": run.summary["counts"], "items": rows}, indent=2, default=str)
         )
         return
-    named = not run.summary["private_ids"]
     cells = [
         (
-            visible(str(row["test_id"])) if named else f"row {row['test_doc']}",
+            f"row {row['test_doc']}" if private else visible(str(row["test_id"])),
             f"{row['documents']:,}",
             percent(row["share"]),
         )
         for row in rows[:_LISTED]
     ]
-    click.echo(f"{summary_text.aligned(run.summary)}\n")
-    click.echo(aligned(("test item", "documents", "share"), cells, left=1))
+    click.echo(summary_text.aligned(run.summary))
+    if cells:
+        click.echo("\n" + aligned(("test item", "documents", "share"), cells, left=1))
     if len(rows) > _LISTED:
         click.echo(f"and {len(rows) - _LISTED:,} more, which --json lists")

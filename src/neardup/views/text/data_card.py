@@ -237,8 +237,12 @@ def _line(record: Mapping[str, Any], out: str) -> str:
         words += _options({**record["spec"], **record["cut"]}, defaults)
     elif command == "decontaminate":
         settings = dict(record["settings"])
-        for file in record["test_files"]:
-            words += ["--against", shlex.quote(file["file"])]
+        items = record["test_source"]
+        for file in items["given"] or ["TEST"]:
+            words += ["--against", shlex.quote(file)]
+        other = {"text": source.get("text", ["text"]), "input_format": source.get("input_format")}
+        for option in _options(items | {"given": None}, other):
+            words.append(f"--test-{option.removeprefix('--')}")
         defaults = asdict(ContainSpec()) | {"shingle": "word:5"}
         if settings["by"] == "passage":
             settings |= {"passage": int(settings["shingle"].partition(":")[2])}

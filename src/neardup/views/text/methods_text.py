@@ -194,7 +194,13 @@ def _decontaminate(record: Mapping[str, Any]) -> tuple[str, list[str]]:
     says += f"found in {counts['contaminated']:,} of {counted(counts['documents'], 'document')} "
     says += f"({share(counts['contaminated'], counts['documents'])}); "
     cut = f"{counts['cut_words']:,} words that match were cut."
-    return says + (cut if settings["cut"] else "these documents were removed."), [_BRODER]
+    says += cut if settings["cut"] else "these documents were removed."
+    if left := counts["test_items_left_out"]:
+        says += (
+            f" {counted(left, 'item')} that more than {percent(settings['max_documents'])} of the "
+        )
+        says += f"documents have {'was' if left == 1 else 'were'} left out."
+    return says, [_BRODER]
 
 
 def _link(record: Mapping[str, Any]) -> tuple[str, list[str]]:
