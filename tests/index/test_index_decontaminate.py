@@ -279,6 +279,7 @@ def test_which_items_are_in_how_many_documents(command: Command, tmp_path: Path)
     assert [(row["test_doc"], row["documents"]) for row in found["items"]] == [(1, 6), (0, 3)]
     private = command(*asked, "--dry-run", "--quiet", "--private-ids").out
     assert "q1" not in private and "row 1" in private
+    assert "q1" not in command(*asked, "--dry-run", "--private-ids", "--json").out
     for more, says in (
         ((), "no output folder is named"),
         (("--dry-run", "-o", tmp_path / "out"), "a dry run writes nothing"),
