@@ -231,7 +231,11 @@ def _claims(found: dict[str, Found | None]) -> str:
         rounds = [one_round(timed, number) for number in range(settings["rounds"])]
         parts = (
             (f"{len(rounds)} rounds", time_claims(timed["stores"]), rounds),
-            (f"{settings['passes']} passes", flush_claims(timed), timed["flush"]["passes"]),
+            (
+                f"{len(timed['flush']['passes'])} passes",
+                flush_claims(timed),
+                timed["flush"]["passes"],
+            ),
             ("1 run", memory_claims(), [timed]),
         )
         rows = []

@@ -67,17 +67,29 @@ time for a note of any length. {_growth(found, "words")}
 
 ### Figure 7: the spikes at each write
 
-The synthetic notes of section 9, sketched one by one; after every {fixed["flush"]} notes their keys
-are written, as in the paper. The stores alternate in {fixed["passes"]} passes. The chart has the
-fastest pass of each note, the table medians of the passes.
+The synthetic notes of section 9, sketched one by one. As in the paper, Design 1 writes the keys of
+each note at once, and Design 2 those of {fixed["flush"]} notes after every {fixed["flush"]} notes.
+The stores alternate in {len(found["flush"]["passes"])} passes, at a load of the machine of
+{found["flush"]["load"]}. The chart has the fastest pass of each note, the table medians of the
+passes.
 
 {chart("fig7-writes", "Milliseconds for each note, by store")}
 
 {_writes(found)}
 
 A spike is more than {SPIKE:g} times the median of the other notes. The paper shows Design 2, and
-points out the spike at note 300. Why they differ: a write is {fixed["flush"] * fixed["bands"]:,}
-rows in Design 1 and {fixed["bands"]} blobs in Design 2.
+points out the spike at note 300. Why they differ: a write is {fixed["bands"]} rows of one key in
+Design 1, {fixed["flush"]} times as often, and {fixed["bands"]} blobs of {fixed["flush"]} keys in
+Design 2. So all notes of Design 1 together take {_all_notes(found)} as long as those of Design 2.
+
+Peaks of private memory of a store that is filled by these writes, with random keys, and read band
+by band, MB; 0 notes is the process alone:
+
+{_peaks(found, "written")}
+
+Why they grow: SQLite caches the pages that it has written, until its cache is full, which is where
+figure 8 begins; and each write is a partition, of which the package has an entry in memory. So
+Design 1 has the more of them.
 
 ### Figure 8: memory
 
@@ -144,7 +156,10 @@ def _peaks(found: Found, what: str) -> str:
     header = ["MB by notes", *map(count, values)]
     more = {line["store"]: True for line in found[what]}
     return _by_store(
-        {**found, "stores": found["stores"] | more},
+        {
+            "stores": {n: there for n, there in found["stores"].items() if n in more or not there}
+            | more
+        },
         header,
         lambda name: [seen[name, value] for value in values],
     )
@@ -155,8 +170,19 @@ def _writes(found: Found) -> str:
         passes = [one[name] for one in found["flush"]["passes"]]
         return [f"{1000 * statistics.median(v):.2f}" for v in zip(*passes, strict=True)]
 
-    header = ["milliseconds of a note", "median without a write", "shortest with a write"]
-    return _by_store(found, [*header, "longest with a write", "longest of all"], cells)
+    header = ["milliseconds of a note", "median of the others", "shortest of every 50th"]
+    return _by_store(found, [*header, "longest of every 50th", "longest of all"], cells)
+
+
+def _all_notes(found: Found) -> str:
+    """Return how many times as long all notes of Design 1 take as those of Design 2."""
+    total = {name: sum(seconds) for name, seconds in found["flush"]["seconds"].items()}
+    ratios = [
+        f"{total[name] / total[name.replace('1', '2')]:.1f} times ({name.partition(', ')[2]})"
+        for name in total
+        if "Design 1" in name
+    ]
+    return " and ".join(ratios)
 
 
 def _growth(found: Found, what: str) -> str:
@@ -266,7 +292,62 @@ The paper names two oddities of its notes: ids that are not consecutive, and not
 words. neardup takes any ids that are unique, and compares a note that is shorter than a shingle as
 one shingle. What the paper names as future work: why dense clusters occur (`neardup report` and
 `neardup explain` show what the notes of a cluster share), clean data sets for training (the clean
-corpus), and an order of edges by a maximum spanning tree (`--cluster bounded`, see above)."""
+corpus), and an order of edges by a maximum spanning tree (`--cluster bounded`, see
+above).{_in_shape(found.get("shape"))}"""
+
+
+def _in_shape(found: Found | None) -> str:
+    """Return the part on the job in the shape of the paper; nothing where it has not been run."""
+    if found is None:
+        return ""
+    known, published = found["known"], paper.CORPUS
+    scale = known["documents"] / published["notes"]
+    hours = published["first_hours"] + published["second_hours"]
+    lines = [
+        ("time", f"{hours} h", "seconds", " s"),
+        ("CPU", "", "cpu_seconds", " s"),
+        ("signatures and writes", f"{published['first_hours']} h", "first_seconds", " s"),
+        ("disjoint sets", "", "sets_seconds", " s"),
+        ("counting all pairs", "", "count_seconds", " s"),
+        ("load of the machine before", "", "load", ""),
+        ("candidates, in each band", "", "candidates", ""),
+        ("candidate pairs, each once", "", "candidate_pairs", ""),
+        ("pairs compared for the sets", "", "set_pairs_compared", ""),
+        ("pairs saved", "", "set_pairs_saved", ""),
+        ("left out of large buckets", "", "not_compared", ""),
+        ("pairs that reach 0.75", count(published["pairs"]), "pairs", ""),
+        ("of these in clusters", "", "pairs_in_clusters", ""),
+        ("clusters at 0.75", count(published["clusters"]), "clusters_of_two_or_more", ""),
+        ("notes in the largest", count(published["largest_cluster"]), "largest_cluster", ""),
+    ]
+    made = {
+        "pairs": known["pairs"],
+        "clusters_of_two_or_more": known["clusters"],
+        "largest_cluster": known["largest"],
+    }
+    rows = [["notes", count(published["notes"]), *[count(known["documents"])] * 3]]
+    for name, old, key, unit in lines:
+        cells = [f"{run[key]:,}{unit}" for run in found["runs"].values()]
+        rows.append([name, old, count(made[key]) if key in made else "", *cells])
+    peaks = [f"{run['private_bytes'] / 1e9:.2f} GB" for run in found["runs"].values()]
+    rows.append(["peak of private memory", "", "", *peaks])
+    header = ["", "paper", "as made", *(f"neardup, {bands}" for bands in found["runs"])]
+    return f"""
+
+### In the shape of the paper
+
+`neardup synth --shape paper` makes clusters in the paper's numbers and sizes, scaled by the notes:
+{known["clusters"]:,} of near-duplicates with up to {known["largest"]:,} notes, and
+{known["equal_groups"]:,} groups of equal notes with up to {known["largest_equal"]:,}. The paper has
+no sizes but the largest; the others follow a power law by which 10 million notes have 341 million
+pairs in clusters. These are {known["bytes"] / 1e9:.1f} GB, {scale:.3g} of the paper's notes, with
+`--cluster disjoint-sets --pairs count`, two cores and 4 GB (`bench/paper_shape.py`, neardup
+{found["version"]}):
+
+{table(header, rows)}
+
+Numbers of clusters grow with the notes, pairs in clusters with their square. Of more clusters than
+were made, some are the parts of one that the tree threshold separates."""
 
 
 def _cell(found: Found | None, key: str, unit: str = "") -> str:

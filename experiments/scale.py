@@ -1,7 +1,8 @@
 """Sections 11 and 12: what 4 GB of memory hold, and ten million notes.
 
 Section 11 is arithmetic: that of the paper, and our plan of the memory of a run. Section 12 is the
-run of bench/ten_million.py, which takes minutes and 50 GB of disk; nothing of it is run here.
+runs of bench/ten_million.py and bench/paper_shape.py, which take minutes and 50 GB of disk; nothing
+of them is run here.
 """
 
 from __future__ import annotations
@@ -14,12 +15,24 @@ from experiments import paper
 from experiments.stores import ROOT
 from neardup.memory_plan import MemoryPlan, Workload, plan_memory
 
-__all__ = ["RESULTS", "corpus", "fitting_notes", "limits", "plan"]
+__all__ = ["RESULTS", "corpus", "fitting_notes", "in_shape", "limits", "plan"]
 
 RESULTS = ROOT / "bench/results/ten_million-10000000.json"
 BANDS = 50
 #: Bytes of text and of the id of a note, as those of bench/ten_million.py.
 TEXT, ID = 2_100, 16
+#: Counts of runs in the paper's shape.
+SHAPE_COUNTS = (
+    "candidates",
+    "candidate_pairs",
+    "set_pairs_compared",
+    "set_pairs_saved",
+    "not_compared",
+    "pairs",
+    "pairs_in_clusters",
+    "clusters_of_two_or_more",
+    "largest_cluster",
+)
 #: The stage up to which band keys are computed and stored, and those that write the clean corpus.
 _FIRST, _WRITING = "read and sketch", ("write clean corpus", "write tables")
 
@@ -73,7 +86,7 @@ def corpus(results: Path = RESULTS) -> dict[str, Any] | None:
 
     Returns:
         Numbers by name: of ``clinical``, and of ``paper``, the same with the bands of the paper,
-        where it has been run; None where there is no run.
+        where it has been run; ``shape``, what `in_shape` returns; None where there is no run.
 
     Raises:
         LookupError: A run and the ground truth are of different notes.
@@ -90,7 +103,39 @@ def corpus(results: Path = RESULTS) -> dict[str, Any] | None:
             if copies != about["equal"]["copies"]:
                 raise LookupError(f"{results}: the run and the ground truth are of different notes")
             found[preset] = _numbers(run, about)
-    return {**found, "version": measured["machine"]["versions"]["neardup"]} if found else None
+    if not found:
+        return None
+    version = measured["machine"]["versions"]["neardup"]
+    return {**found, "version": version, "shape": in_shape(results.parent)}
+
+
+def in_shape(folder: Path) -> dict[str, Any] | None:
+    """Return the numbers of the largest run of bench/paper_shape.py in a folder, None without one.
+
+    Returns:
+        ``known``: notes, and clusters by the ground truth; ``version``; ``runs``: by bands, such as
+        ``"50 x 2"``, the medians and the counts of the last run.
+    """
+    paths = sorted(folder.glob("paper_shape-*.json"), key=lambda path: int(path.stem[12:]))
+    if not paths:
+        return None
+    measured = json.loads(paths[-1].read_text(encoding="utf-8"))
+    runs = {}
+    for each in measured["bands"].values():
+        record, middle = each["runs"][-1]["record"], each["median"]
+        stages = record["seconds"]
+        runs["{num_bands} x {rows}".format(**record["bands"])] = {
+            **{name: record["counts"][name] for name in SHAPE_COUNTS},
+            "seconds": round(middle["seconds"], 1),
+            "cpu_seconds": round(middle["cpu_seconds"], 1),
+            "first_seconds": round(stages[_FIRST], 1),
+            "sets_seconds": round(stages["clusters"], 1),
+            "count_seconds": round(stages["count pairs"], 1),
+            "private_bytes": middle["anonymous_bytes"],
+            "load": round(each["runs"][-1]["load_before"], 1),
+        }
+    version = measured["machine"]["versions"]["neardup"]
+    return {"known": measured["corpus"], "version": version, "runs": runs}
 
 
 def _numbers(run: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Sizes:
         listed: Notes of the methods without bands.
         pairs: Pairs whose similarity is one over the entries of a signature.
         stored: Notes of a store by itself in figure 8; 0 is the empty process.
+        written: Notes of a store that is filled by the writes of figure 7.
     """
 
     notes: int = 521
@@ -51,6 +52,7 @@ class Sizes:
     listed: tuple[int, ...] = (1_000, 10_000, 100_000)
     pairs: int = 20_000
     stored: tuple[int, ...] = (0, 50_000, 100_000, 200_000, 400_000, 800_000)
+    written: tuple[int, ...] = (0, 2_000, 4_000, 8_000)
 
 
 #: For the page.
@@ -74,4 +76,5 @@ QUICK = Sizes(
     listed=(60, 120),
     pairs=20,
     stored=(0, 500, 1_000, 2_000),
+    written=(0, 50, 100),
 )

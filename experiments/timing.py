@@ -8,6 +8,7 @@ disturbs all stores.
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 import tempfile
 import time
@@ -36,8 +37,15 @@ BANDS, ROWS = paper.BANDS
 WORDS = 300
 #: The store that is filled with as many partitions as in the paper, too.
 IN_PARTS = "Design 2, SQLite"
+#: Stores whose memory is watched by the writes of figure 7: those in the process itself.
+WRITTEN = ("Design 1, SQLite", "Design 2, SQLite")
 
 Line = dict[str, Any]
+
+
+def notes_of_write(store: Store) -> int:
+    """Return how many notes' keys are written together: Design 1 waits for no other note."""
+    return 1 if "Design 1" in store.name else paper.FLUSH
 
 
 def timing(sizes: Sizes = FULL) -> dict[str, Any]:
@@ -46,9 +54,10 @@ def timing(sizes: Sizes = FULL) -> dict[str, Any]:
     Returns:
         ``bands``, ``notes`` and ``words``: seconds of whole jobs, from JSON lines to clusters, of
         each round; ``memory``: their peak bytes; ``flush``: ``seconds``, by store of each note,
-        sketched one by one, in the fastest pass, and ``passes``, by pass and store what
-        `experiments.claims_time.spikes` returns; ``stored``: peak bytes of a store that is filled
-        and read by itself. ``stores`` has the names, and whether each was there; ``settings`` what
+        sketched one by one, in the fastest pass, ``passes``, by pass and store what
+        `experiments.claims_time.spikes` returns, and the ``load`` of the machine; ``stored``: peak
+        bytes of a store that is filled and read by itself; ``written``: the same, filled by the
+        writes of ``flush``. ``stores`` has the names, and whether each was there; ``settings`` what
         was fixed.
 
     Raises:
@@ -79,6 +88,7 @@ def timing(sizes: Sizes = FULL) -> dict[str, Any]:
             "memory": [jobs.memory(s, n) for n in sizes.job_notes for s in there],
             "flush": jobs.flushes(there),
             "stored": [line for line in stored if line],
+            "written": jobs.written(there),
         }
 
 
@@ -140,6 +150,15 @@ class Jobs:
         found = self._peak(store, notes, "keys", str(notes), str(BANDS), str(size))
         return {**found, "store": f"{store.name}, {parts} parts"} if parts else found
 
+    def written(self, stores: list[Store]) -> list[Line]:
+        """Watch the memory of stores that are filled by the writes of figure 7."""
+        return [
+            self._peak(store, n, "keys", str(n), str(BANDS), str(notes_of_write(store)))
+            for n in self.sizes.written
+            for store in stores
+            if store.name in WRITTEN
+        ]
+
     def _peak(self, store: Store, notes: int, what: str, *arguments: str) -> Line:
         """Return the peak of the private memory; None where it would take too long."""
         line: Line = {"store": store.name, "notes": notes, "private_bytes": None}
@@ -167,6 +186,7 @@ class Jobs:
             for _ in range(self.sizes.passes)
         ]
         return {
+            "load": round(os.getloadavg()[0], 1),
             "seconds": {
                 store.name: np.min([one[store.name] for one in passes], axis=0).round(7).tolist()
                 for store in stores
@@ -181,16 +201,16 @@ class Jobs:
         }
 
     def _flush(self, store: Store, sketcher: Sketcher, notes: list[str]) -> list[float]:
-        """Return the seconds of each note: sketched, and at every 50th, keys of 50 are written."""
-        seconds, waiting = [], []
+        """Return the seconds of each note: sketched, and written, or that of all that wait."""
+        seconds, waiting, each = [], [], notes_of_write(store)
         with opened(store.at(self.folder), "flush") as target:
             target.create(Header("flush", BANDS))
             for number, note in enumerate(notes, start=1):
                 begin = time.perf_counter()
                 waiting.append(sketcher([note]).keys)
-                if number % paper.FLUSH == 0:
+                if number % each == 0:
                     keys = np.ascontiguousarray(np.concatenate(waiting).T)
-                    target.put(number // paper.FLUSH - 1, keys, b"")
+                    target.put(number // each - 1, keys, b"")
                     waiting = []
                 seconds.append(time.perf_counter() - begin)
         return seconds
