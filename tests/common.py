@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+import pytest
 
 T = TypeVar("T")
 #: Stands in the texts of bad inputs: no message may quote it.
@@ -46,6 +48,13 @@ Tune = Callable[..., None]
 def tries(few: T, many: T) -> T:
     """What a test tries, or how often: many things by `make kills` and `make fuzz`."""
     return many if "NEARDUP_MANY" in os.environ else few
+
+
+def core(cases: Iterable[T], *few: T) -> list[Any]:
+    """The cases of a test, of which all but a few are left to `make test-long`."""
+    cases = list(cases)
+    assert few and set(few) <= set(cases), few
+    return [case if case in few else pytest.param(case, marks=pytest.mark.long) for case in cases]
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

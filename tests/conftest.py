@@ -15,24 +15,20 @@ import pytest
 import neardup
 import promises
 from common import Answer, Command, Tune, some_rows, write_lines
+from first_files import FIRST
 from neardup.cli import main
 from neardup.deduplication import local
 from neardup.tuning import TUNING
-from slow_files import SLOW
 
 # References of kernels, made corpora, servers and pages are shared by several rooms.
 for room in ("kernels", "deduplication", "state", "io", "spark", "passages", "docs"):
     sys.path.append(str(Path(__file__).parent / room))
 
 
-@pytest.hookimpl(tryfirst=True)  # before those that are not wanted are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest; `--dist loadfile` keeps a file in one process."""
-    first = {name: place for place, name in enumerate(SLOW)}
-    for item in items:
-        if item.path.name in first:
-            item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: first.get(item.path.name, len(SLOW)))
+    first = {name: place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: first.get(item.path.name, len(FIRST)))
 
 
 def pytest_collection_finish() -> None:

@@ -30,6 +30,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.long
 def test_no_run_imports_pandas(tmp_path: Path) -> None:
     """All in one process: what one of them imports, the line of that run names first."""
     pytest.importorskip("pandas", reason="without pandas nothing can import it")

@@ -64,6 +64,7 @@ def test_an_old_run_is_not_read_before_memory_is_refused(
         neardup.against(TEXTS, old, memory="1MB")
 
 
+@pytest.mark.long
 def test_the_texts_of_an_old_run_count() -> None:
     needed = []
     for old in (["a b c d e f"] * 2, ["a long text " * 5_000_000, "another text"]):

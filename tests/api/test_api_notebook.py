@@ -189,6 +189,7 @@ def test_compiling_is_announced_where_nobody_looks(
     assert capsys.readouterr().err == f"neardup: {note}\n"
 
 
+@pytest.mark.long
 def test_the_notebook_of_the_documentation_runs() -> None:
     """Every cell runs, and what ours show is what is stored."""
     pytest.importorskip("nbclient")

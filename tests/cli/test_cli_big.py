@@ -27,6 +27,7 @@ def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name, size", [("a.jsonl", 40), ("a.parquet", 20), ("texts", 20)])
 def test_a_document_larger_than_partitions(
     name: str, size: int, tmp_path: Path, command: Command

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import neardup
-from common import SECRET, Answer, Command, write_lines
+from common import SECRET, Answer, Command, core, write_lines
 from neardup.cli import main
 from neardup.errors import NeardupError
 
@@ -147,7 +147,7 @@ def options_in(text: str) -> set[str]:
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", core(COMMANDS, "dedup", "link", "add"))
 def test_no_message_names_an_option_that_is_not_there(
     name: str, folder: Path, command: Command
 ) -> None:
@@ -169,6 +169,7 @@ def test_no_message_names_an_option_that_is_not_there(
             assert expected in answer.lines[1], (file, answer.err)
 
 
+@pytest.mark.long
 def test_what_the_hints_name_works(folder: Path, command: Command) -> None:
     """The same command with the option that its hint names, as a shell would read it."""
     tried = 0

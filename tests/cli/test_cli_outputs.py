@@ -164,6 +164,7 @@ def test_order_by(notes: Path, tmp_path: Path, command: Command) -> None:
     assert not (out / "order.parquet").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", ["jsonl", "csv", "tsv", "parquet", "arrow"])
 def test_formats_replace_each_other(
     format: str, notes: Path, tmp_path: Path, command: Command

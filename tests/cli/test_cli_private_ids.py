@@ -107,6 +107,7 @@ def test_ids_of_an_index_are_in_no_message(
     assert "row 2: " in answer.error and len(answer.out.splitlines()) == 2
 
 
+@pytest.mark.long
 def test_ids_of_records_are_in_no_page(command: Command, tmp_path: Path) -> None:
     names = ["anna schmidt", "ana schmidt", "peter huber", "petra maier"]
     for which in "ab":

@@ -76,6 +76,7 @@ def open_folder() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.long
 def test_no_right_to_read(open_folder: Path) -> None:
     path = write_lines(open_folder / "a.jsonl", some_rows())
     folder = open_folder / "closed"
@@ -90,6 +91,7 @@ def test_no_right_to_read(open_folder: Path) -> None:
     folder.chmod(0o700)
 
 
+@pytest.mark.long
 def test_no_right_to_write(open_folder: Path) -> None:
     path = write_lines(open_folder / "a.jsonl", some_rows())
     path.chmod(0o644)
@@ -152,6 +154,7 @@ def test_interrupt(threads: int, seconds: float, many: Path, tmp_path: Path) -> 
         assert not out.exists()
 
 
+@pytest.mark.long
 def test_an_interrupt_in_a_callback_is_not_lost() -> None:
     script = """
 import ctypes, os, signal, time
@@ -171,6 +174,7 @@ except KeyboardInterrupt:
     assert (done.stdout, done.stderr) == ("heard\n", "")
 
 
+@pytest.mark.long
 def test_interrupt_while_it_reads_a_pipe(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*NEARDUP, "dedup", "-", "-o", tmp_path / "out"],
@@ -201,6 +205,7 @@ def test_nobody_listens(args: list[str], tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.long
 def test_nobody_listens_to_the_summary(tmp_path: Path, command: Command) -> None:
     path = write_lines(tmp_path / "a.jsonl", some_rows())
     command("dedup", path, "-o", tmp_path / "first")  # so that nothing is compiled, and announced
@@ -212,6 +217,7 @@ def test_nobody_listens_to_the_summary(tmp_path: Path, command: Command) -> None
     assert (tmp_path / "out" / "run.json").exists()  # all was written before
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
 @pytest.mark.parametrize("args", [["--help"], ["stream"], ["index", "query"]])
 def test_standard_output_is_full(args: list[str], tmp_path: Path, command: Command) -> None:
@@ -232,6 +238,7 @@ def test_standard_output_is_full(args: list[str], tmp_path: Path, command: Comma
     assert lines == [said]
 
 
+@pytest.mark.long
 def test_closed_streams(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", some_rows())
     for name, code in ((path, 0), (tmp_path / "nope.jsonl", 1)):
@@ -314,6 +321,7 @@ def screen_of(got: str) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
+@pytest.mark.long
 def test_progress_on_a_terminal_and_in_a_pipe(many: Path, tmp_path: Path) -> None:
     code, got = on_a_terminal("dedup", many, "-o", tmp_path / "out")
     assert code == 0, got
@@ -329,6 +337,7 @@ def test_progress_on_a_terminal_and_in_a_pipe(many: Path, tmp_path: Path) -> Non
     assert [line.split()[0] for line in left] == summary and summary[-1] == "written"
 
 
+@pytest.mark.long
 def test_error_on_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     rows = "".join(json.dumps({"text": f"note {i}"}) + "\n" for i in range(1000))
@@ -341,6 +350,7 @@ def test_error_on_a_terminal(tmp_path: Path) -> None:
     assert got.count("\x1b[?25l") == got.count("\x1b[?25h")
 
 
+@pytest.mark.long
 def test_quiet_on_a_terminal(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", some_rows())
     assert on_a_terminal("dedup", path, "-o", tmp_path / "out", "--quiet") == (0, "")

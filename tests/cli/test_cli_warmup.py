@@ -13,6 +13,8 @@ from numba import config
 
 from neardup.cli.main import cli
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="kernels are plain functions")
 def test_it_names_the_folder_of_compiled_kernels(

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from common import some_rows, write_lines
 
 HIDDEN = """
@@ -61,6 +63,7 @@ def _python(code: str, *arguments: Path) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.long
 def test_every_module_is_imported() -> None:
     assert _python(IMPORTS) == "imported"
 

@@ -85,6 +85,7 @@ def test_bounded_equals_its_reference(tune: Tune, spread: float, batch: int) -> 
     assert SLOW or spread < 0.4 or refused > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("spread", [0.2, 0.4, 0.6])
 def test_neither_the_order_of_documents_nor_that_of_edges_matters(
@@ -168,6 +169,7 @@ def test_mapped_edges_give_the_same(tmp_path: Path) -> None:
     assert np.array_equal(ours.labels, theirs.labels)
 
 
+@pytest.mark.long
 def test_a_long_chain_takes_linear_time() -> None:
     length = 1000 if SLOW else 1_000_000
     values = (np.arange(length, dtype=np.uint64)[:, None] + np.arange(3, dtype=np.uint64)).ravel()

@@ -18,7 +18,7 @@ import pytest
 
 import neardup
 from bench.notes import Family, SynthSpec, write
-from common import Command, Tune
+from common import Command, Tune, core
 from neardup.deduplication.beginning import Head, begin, check_documents
 from neardup.deduplication.job import Job
 from neardup.deduplication.local import _Sketching
@@ -125,7 +125,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", core(CASES, "repeated"))
 def test_stays_below(case: str, notes: dict[str, Path], tmp_path: Path, command: Command) -> None:
     name, more = CASES[case]
     settings = ["--threads", "2", *more]
@@ -154,6 +154,7 @@ def test_too_little_is_refused(notes: dict[str, Path], tmp_path: Path, command: 
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("name", ["plan", "against", "decontaminate"])
 def test_the_least_that_a_command_names_suffices(
@@ -379,6 +380,7 @@ def test_few_large_documents_are_read_before_the_run_begins(tmp_path: Path) -> N
     assert not head.complete and 2 < head.scale(path.stat().st_size) < 5
 
 
+@pytest.mark.long
 def test_documents_are_counted_while_they_are_read(tmp_path: Path, command: Command) -> None:
     """The first ones may be large, and the others small."""
     path, large = tmp_path / "notes.jsonl", json.dumps({"text": "word " * 8000}) + "\n"

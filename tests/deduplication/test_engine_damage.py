@@ -48,6 +48,7 @@ def refused_or_same(work: Work, out: Path, *more: str) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", ["sketched", "sets", "clean"])
 def test_a_byte_is_damaged_in_each_file(
     stage: str, few: Work, memory: tuple[str, ...], tmp_path: Path
@@ -161,6 +162,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long
 def test_other_settings(few: Work, tmp_path: Path) -> None:
     """Also another keep order: what is kept would depend on the moment of the interruption."""
     out = tmp_path / "out"
@@ -251,6 +253,7 @@ def test_the_copy_of_a_pipe_is_damaged(few: Work, tmp_path: Path) -> None:
     assert "other settings or inputs" in few.forge.run(*args, "--resume").check(1).error
 
 
+@pytest.mark.long
 def test_an_output_is_damaged_before_it_is_renamed(several: Work, tmp_path: Path) -> None:
     """It is written again, whatever it is; the others are not."""
     base = tmp_path / "base"
@@ -283,6 +286,7 @@ def test_overwrite_begins_anew(few: Work, tmp_path: Path) -> None:
     few.same(out)
 
 
+@pytest.mark.long
 def test_another_process_is_at_work(work: Work, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = work.start(out, slow=0.01, trace=True)

@@ -26,6 +26,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("limit", "words"), LIMITS[:: tries(2, 1)])
 def test_files_may_not_grow(limit: int, words: list[str], work: Work, tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -45,6 +45,7 @@ def test_decimals_in_text_are_compared_as_numbers() -> None:
     assert kept_of(table, keep="max:q") == [True, False]  # as text, then
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("values", "says"),
     [

@@ -14,7 +14,7 @@ import pytest
 from killing import Ended, Process, Work, least, outputs, steps, wait_for
 
 import neardup
-from common import tries, write_lines
+from common import core, tries, write_lines
 from neardup.errors import RecipeError
 
 SEED = 20240611
@@ -64,7 +64,7 @@ def kill_at(process: Process, out: Path, stage: str, count: int, delay: float) -
     process.wait()
 
 
-@pytest.mark.parametrize("number", range(0, len(KINDS) * len(STAGES), tries(5, 1)))
+@pytest.mark.parametrize("number", core(range(0, len(KINDS) * len(STAGES), tries(5, 1)), 0))
 def test_killed(number: int, of_kind: dict[str, tuple[Work, list[str]]], tmp_path: Path) -> None:
     """Seeded moments of each kind and stage; every third time the resumed run is killed as well."""
     kind, stage = list(KINDS)[number // len(STAGES)], STAGES[number % len(STAGES)]
@@ -147,6 +147,7 @@ def calls(process: Process) -> list[tuple[str, str]]:
     return [(name, path) for name, path in process.done("call")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["plain", "pairs over an old run"])
 def test_killed_at_each_call_of_the_end(kind: str, few: Work, tmp_path: Path) -> None:
     """Renaming the outputs and clearing up are a few calls to the system: before each of them."""
@@ -181,6 +182,7 @@ def test_killed_at_each_call_of_the_end(kind: str, few: Work, tmp_path: Path) ->
         assert resumed.done("sketched") == [] == resumed.done("answered"), call
 
 
+@pytest.mark.long
 def test_killed_at_calls_all_over(few: Work, tmp_path: Path) -> None:
     """Before seeded calls that change the disk."""
     whole = few.start(tmp_path / "whole", trace=True)
@@ -209,6 +211,7 @@ def test_sets_of_a_killed_run_leave_no_file(work: Work, tmp_path: Path) -> None:
     work.same(out)
 
 
+@pytest.mark.long
 def test_finished_files_of_the_clean_corpus_are_not_touched(several: Work, tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = several.start(out, "--threads", 1, trace=True, slow=0.1)

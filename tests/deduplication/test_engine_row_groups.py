@@ -63,6 +63,7 @@ def test_slices_are_decoded_once_in_each_pass(
     assert decoded.total() == 3 * ROWS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 3])
 def test_small_columns_beside_cached_texts_are_decoded_at_once(
     threads: int,

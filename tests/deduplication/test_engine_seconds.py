@@ -15,6 +15,8 @@ from bench.notes import SynthSpec, write
 from common import Tune
 from neardup.deduplication.clock import Clock, Event, process_start
 
+pytestmark = pytest.mark.long
+
 #: Another process may take the cores at the wrong moment, after the last lap; one try is enough.
 TRIES = 6
 

@@ -32,6 +32,7 @@ def dedup(work: Work, store: str, out: Path, *more: Any) -> list[Any]:
     return work.args(out, "--store", store, "--run", "r", *more)
 
 
+@pytest.mark.long
 def test_four_at_once(work: Work, tmp_path: Path) -> None:
     store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
     under_way = [sketch(work, store, f"{i}/4") for i in range(1, 5)]
@@ -59,6 +60,7 @@ def entries(path: Path) -> int:
         return int(connection.execute(text).fetchone()[0])
 
 
+@pytest.mark.long
 def test_a_missing_shard_is_named(few: Work, tmp_path: Path) -> None:
     store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
     continued = dedup(few, store, out)
@@ -109,6 +111,7 @@ def test_ctrl_c_of_a_sketcher(work: Work, tmp_path: Path) -> None:
     work.same(tmp_path / "out")
 
 
+@pytest.mark.long
 def test_ctrl_c_of_a_run_that_continues(work: Work, tmp_path: Path) -> None:
     store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
     sketch(work, store, "1/1").wait().check()
@@ -130,6 +133,7 @@ def test_a_shard_that_is_done_is_not_done_again(few: Work, tmp_path: Path) -> No
     assert again.done("sketched") == []
 
 
+@pytest.mark.long
 def test_other_settings_are_refused(few: Work, tmp_path: Path) -> None:
     store, out = f"sqlite:{tmp_path / 'keys'}", tmp_path / "out"
     sketch(few, store, "1/2").wait().check()

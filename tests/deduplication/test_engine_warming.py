@@ -26,6 +26,8 @@ from neardup.kernels.bits import mix
 from neardup.spec import Spec
 from neardup.testing.small_corpora import random_documents, random_texts
 
+pytestmark = pytest.mark.long
+
 #: Two kinds of runs, which together call all kernels that are compiled beforehand.
 RUNS = {
     "star": ["--shingle", "word:2"],

@@ -19,6 +19,7 @@ from doc_commands import called
 from doc_pages import PAGES, PAPER, ROOT, blocks, name, section
 from remote_servers import Store, object_store
 
+from common import core
 from neardup.cli.main import cli
 
 #: Tested elsewhere: where there is a session of Spark, Splink, and where a service runs.
@@ -28,6 +29,16 @@ RUNNABLE = [
     for page in PAGES
     if any(b.language != "text" for b in blocks(page)) and page.name not in ELSEWHERE
 ]
+#: Pages whose examples take seconds.
+LONG = {"docs/formats.md", "docs/remote.md", "docs/tutorial.md"}
+LONG |= {
+    f"docs/howto/{stem}.md"
+    for stem in (
+        *("citations", "cookbook", "copy-forward", "dataframes", "deploy", "groups", "old-corpus"),
+        *("publish", "records", "shingles", "stream", "thresholds"),
+    )
+}
+QUICK = [page for page in RUNNABLE if name(page) not in LONG]
 #: What only a shell can do, in one command and in several lines.
 SHELL, COMPOUND = re.compile(r"[|<>$;&*`\\]"), re.compile(r"\b(for|while|if)\b.*;|\\$", re.M)
 
@@ -50,7 +61,7 @@ def store(page: Path, notes_file: bytes) -> Iterator[Store | None]:
         yield found
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=name)
+@pytest.mark.parametrize("page", core(RUNNABLE, *QUICK), ids=name)
 def test_blocks_run(
     page: Path, empty_folder: Path, store: Store | None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from experiments import adverts
+
+pytestmark = pytest.mark.long
 
 
 def test_candidates_have_a_spike_near_a_quarter() -> None:

@@ -23,6 +23,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MAKERS)
 def test_files_are_the_same_each_time(name: str, tmp_path: Path) -> None:
     chart = MAKERS[name]()

@@ -96,6 +96,7 @@ def test_accuracy_of_a_source(notes: list[str]) -> None:
             assert (row["false"], row["missed"]) == (len(some - true), len(true - some))
 
 
+@pytest.mark.long
 def test_clusters_of_a_source(notes: list[str]) -> None:
     found = clustering.clustering(Source("some", "some", notes), Sizes(many=30))
     texts = notes + near_duplicates(notes, 30, (0.0, 0.2), seed=3)

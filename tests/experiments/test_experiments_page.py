@@ -95,6 +95,7 @@ def check_charts(folder: Path) -> None:
             assert (folder / name).exists(), (page_of.name, name)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_server")
 def test_all_runs_end_to_end(
     tmp_path: Path, ten_million: Path, monkeypatch: pytest.MonkeyPatch
@@ -278,6 +279,7 @@ def test_sizes_of_the_sets_are_those_of_the_files() -> None:
     assert checked in (0, 6)
 
 
+@pytest.mark.long
 def test_counts_are_found_again() -> None:
     found = clustering.clustering(Source("synthetic", "synthetic notes", synthetic_notes()))
     assert found["settings"] == stored("clustering")["synthetic"]["settings"]
@@ -410,6 +412,7 @@ def test_keys_are_read_back(url: str, tmp_path: Path) -> None:
         assert jobs.store_keys(store, documents=250, num_bands=4, partition=100) == 1000
 
 
+@pytest.mark.long
 def test_processes_are_measured_from_outside(tmp_path: Path) -> None:
     # It stays longer than the longest pause between two looks (1 s), also on a busy machine.
     code = "import time; held = bytearray(60_000_000); held[::4096] = held[::4096]; time.sleep(2)"

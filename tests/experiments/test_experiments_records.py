@@ -13,6 +13,7 @@ from experiments import page_records, records, results
 PAPER = Path(__file__).parents[2] / "docs" / "paper"
 
 
+@pytest.mark.long
 def test_the_page_is_made_from_what_is_stored(tmp_path: Path) -> None:
     results.store(tmp_path, "records", results.load(PAPER, "records"))
     page_records.write(tmp_path)

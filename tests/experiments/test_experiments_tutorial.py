@@ -11,6 +11,7 @@ from experiments import results, tutorial
 PAPER = Path(__file__).parents[2] / "docs" / "paper"
 
 
+@pytest.mark.long
 def test_the_page_of_figures_is_made_from_what_is_stored(tmp_path: Path) -> None:
     results.store(tmp_path, tutorial.NAME, results.load(PAPER, tutorial.NAME))
     tutorial.page(tmp_path)

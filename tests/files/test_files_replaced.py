@@ -80,6 +80,7 @@ def test_threads_that_write_one_file(tmp_path: Path) -> None:
     assert names(tmp_path) == [path.name]
 
 
+@pytest.mark.long
 def test_threads_that_write_one_report(tmp_path: Path) -> None:
     rows = [
         {"text": f"note {n // 2} of some words that are there twice {n // 2}"} for n in range(40)
@@ -207,6 +208,7 @@ def some_texts(folder: Path, count: int) -> None:
         path.write_text(" ".join(map(str, rng.integers(0, 1000, 30))))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
 def test_an_error_that_shows_when_a_text_goes_to_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int

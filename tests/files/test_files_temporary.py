@@ -95,6 +95,7 @@ def test_a_forked_process_does_not_remove_it(top: Path) -> None:
     assert not list(top.iterdir())
 
 
+@pytest.mark.long
 def test_compiled_kernels_go_with_their_process(top: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": ""}
     del environment["NUMBA_CACHE_DIR"]

@@ -272,6 +272,7 @@ def test_no_warning_and_a_shingle_that_fits(kernels: None) -> None:
     assert plan(texts, spec=Spec(shingle=ShingleSpec(n=fits))).warnings == ()
 
 
+@pytest.mark.long
 def test_only_the_beginning_can_be_looked_at(kernels: None, tmp_path: Path, tune: Tune) -> None:
     texts = notes(1500, 60)
     lines = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()

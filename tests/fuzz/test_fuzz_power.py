@@ -16,6 +16,8 @@ from common import Command
 from fuzz.tracing import traced
 from neardup.testing.small_corpora import random_documents
 
+pytestmark = pytest.mark.long
+
 _TRACED = "openat,write,pwrite64,writev,ftruncate,fsync,fdatasync,mkdir,mkdirat,rename,renameat,"
 _TRACED += "renameat2,unlink,unlinkat"
 _CALL = re.compile(r"^(\d+\.\d+) (\w+)\((.*)\)\s+= (-?\d+)(?:<(.*)>)?")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common import tries
+from common import core, tries
 from fuzz import crashes, engines, indexes, kernels, options, readers, runner, state
 from fuzz.paths import FUZZ
 
@@ -21,6 +21,8 @@ SEEDS = sorted(
     for path in (FUZZ / "seeds").iterdir()
     if path.suffix != ".md" and (TRACED or not path.name.startswith("crashes-"))
 )
+#: The others start processes, which they kill.
+QUICK = [path for path in SEEDS if not path.name.startswith("crashes-")]
 #: Cases of each target, all in this process.
 CASES: dict[Any, int] = {
     readers: tries(100, 400),
@@ -33,11 +35,12 @@ CASES: dict[Any, int] = {
 }
 
 
-@pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", core(SEEDS, *QUICK), ids=lambda path: path.name)
 def test_seeds(path: Path) -> None:
     runner.replay(path)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")
 def test_seeds_take_little_memory() -> None:
     script = """
@@ -50,14 +53,16 @@ for name in sys.argv[1:]:
 print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 """
     # (Crashes happen in other processes, whose memory this would not see.)
-    names = [str(path) for path in SEEDS if not path.name.startswith("crashes-")]
+    names = [str(path) for path in QUICK]
     assert len(names) > 3
     command = [sys.executable, "-c", script, *names]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=FUZZ.parent)
     assert int(done.stdout.split()[-1]) < 800_000  # kB; one of them took 2.2 GB
 
 
-@pytest.mark.parametrize("module", CASES, ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", core(CASES, readers, kernels, options), ids=lambda module: module.__name__
+)
 def test_short_search(module: Any, tmp_path: Path) -> None:
     for number in range(CASES[module]):
         folder = tmp_path / str(number)
@@ -65,6 +70,7 @@ def test_short_search(module: Any, tmp_path: Path) -> None:
         module.check(*module.make(np.random.default_rng([9, number])), folder)
 
 
+@pytest.mark.long
 def test_a_finding_is_stored_and_the_search_continues(tmp_path: Path) -> None:
     """In processes of their own: one case ends its process, one raises, one has no end."""
     limits = runner.Limits(8, 60.0, 2, case=1.0, patience=4.0)

@@ -32,6 +32,7 @@ def small(**more: Any) -> neardup.Index:
     return neardup.Index.create(shingle=TWO, threshold=0.5, **more)
 
 
+@pytest.mark.long
 def test_a_first_query_does_not_import_pandas() -> None:
     code = (
         "import sys, neardup\n"

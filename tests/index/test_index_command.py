@@ -109,6 +109,7 @@ def test_an_index_of_a_run(command: Command, notes: Path, tmp_path: Path) -> Non
     assert "added 20" in answer.err
 
 
+@pytest.mark.long
 def test_a_stream_that_is_killed_continues(made: Path, notes: Path) -> None:
     """Each line is answered before the next is sent; the rest after a kill."""
     args = [sys.executable, "-m", "neardup", "stream", "--index", str(made), "--line-buffered"]

@@ -146,6 +146,7 @@ def history(seed: int, folder: Path | None, weak: bool = False) -> int:
     return count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", range(4))
 def test_random_histories(block: int, tmp_path: Path, kernels: None) -> None:
     """Answers equal the definition after any batches, merges of segments, openings and kills."""

@@ -120,6 +120,7 @@ def test_a_full_disk_is_one_error_and_no_harm(tmp_path: Path, documents: int) ->
     assert {name for name in files if "segment" not in name} <= {p.name for p in folder.iterdir()}
 
 
+@pytest.mark.long
 def test_a_damaged_byte_is_found(tmp_path: Path, tune: Tune) -> None:
     tune(logged_documents=60)
     folder, copy = tmp_path / "index", tmp_path / "copy"

@@ -176,6 +176,7 @@ def test_a_process_that_was_forked_does_not_open_another_one(tmp_path: Path) -> 
         assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 7
 
 
+@pytest.mark.long
 def test_a_stream(tmp_path: Path) -> None:
     folder = tmp_path / "i"
     filled(folder).close()

@@ -139,6 +139,7 @@ def test_an_index_is_opened_while_another_process_writes(tmp_path: Path) -> None
     assert not left.exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("busy", ["thread", "process"])
 def test_a_merge_waits_its_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_segments: None, busy: str
@@ -203,6 +204,7 @@ def test_to_close_does_not_wait_for_ever(tmp_path: Path, small_segments: None) -
         assert index.stats()["segments"] == 4 and index.check() == []
 
 
+@pytest.mark.long
 def test_a_merge_of_another_container_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_segments: None
 ) -> None:

@@ -360,6 +360,7 @@ def test_an_input_that_is_missing_is_no_output_error(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_family_is_looked_up_by_a_few_rows(monkeypatch: pytest.MonkeyPatch, tune: Tune) -> None:
     shared = " ".join(f"t{i}" for i in range(12))
     family = [f"{shared} v{i} w{i} x{i}" for i in range(300)]

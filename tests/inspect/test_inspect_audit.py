@@ -409,6 +409,7 @@ def test_ids_of_other_types(tmp_path: Path, kernels: None) -> None:
         assert len(said) == 2 and json.dumps(said)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_it_stays_within_memory(tmp_path: Path, kernels: None) -> None:
     write(SynthSpec(documents=10_000, words=(20, 200)), tmp_path / "notes.jsonl")

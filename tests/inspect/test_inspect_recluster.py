@@ -18,7 +18,7 @@ import pytest
 from inspect_calls import recluster
 
 import neardup
-from common import Tune, files_of, tries, write_lines
+from common import Tune, core, files_of, tries, write_lines
 from neardup.deduplication.clock import Event
 from neardup.errors import (
     ColumnError,
@@ -116,7 +116,7 @@ def check(found: Results, expected: Results, frame: bool = False) -> None:
     assert found.recipe == expected.recipe and found.spec == expected.spec
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", core(STARTS, "default"))
 def test_equal_to_a_full_run(
     source: list[Path], tmp_path: Path, start: str, full: Callable[[Spec], Results]
 ) -> None:
@@ -172,6 +172,7 @@ def test_equal_to_a_full_run(
     assert ("tables" in used) == (start in ("default", "all pairs", "ordered", "best"))
 
 
+@pytest.mark.long
 def test_what_is_used(source: list[Path], tmp_path: Path) -> None:
     def made(name: str, **changes: Any) -> Results:
         options = {"keep_run": changes.pop("keep_run", False)}
@@ -239,6 +240,7 @@ def test_a_lower_threshold_never_misleads(source: list[Path], tmp_path: Path) ->
         higher.recluster(threshold=0.92)  # its bands find these, too
 
 
+@pytest.mark.long
 def test_annotated_and_converted(source: list[Path], tmp_path: Path) -> None:
     neardup.dedup(source, id="id", spec=BASE, pairs="all", out=tmp_path / "run")
     results = open_results(tmp_path / "run")
@@ -337,6 +339,7 @@ def chain(folder: Path, **options: Any) -> neardup.DedupRun:
     return neardup.open(folder / "run")
 
 
+@pytest.mark.long
 def test_tables_alone_as_far_as_they_go(tmp_path: Path, kernels: None) -> None:
     run = chain(tmp_path)
     assert run.keep_mask.tolist() == [True, False, False, True]

@@ -286,6 +286,7 @@ def test_integers_that_floats_would_round(tmp_path: Path) -> None:
 FLOATS = {"0.0": "0.0", "-0e9": "-0.0", "1E300": "1e+300", "NaN": "nan", "-Infinity": "-inf"}
 
 
+@pytest.mark.long
 def test_numbers_that_a_float_does_not_hold_are_never_changed(tmp_path: Path) -> None:
     lines = [f'{{"text":"t{i}","x":{x}}}'.encode() for i, x in enumerate([*FLOATS, "null"])]
     path, out = write(tmp_path, *lines), tmp_path / "out"

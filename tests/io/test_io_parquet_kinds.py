@@ -34,10 +34,12 @@ def _check_all(cells: Any, folder: Path) -> int:
     return count
 
 
+@pytest.mark.long
 def test_files_of_arrow(tmp_path: Path) -> None:
     assert _check_all(files.cells_of_pyarrow(False), tmp_path) >= 50
 
 
+@pytest.mark.long
 def test_files_with_rare_types_and_pages(tmp_path: Path) -> None:
     assert _check_all(files.cells_of_oddities(), tmp_path) == 15
 
@@ -104,6 +106,7 @@ COMMANDS: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_answer_as_from_json_lines(tmp_path: Path, command: str) -> None:
     do = COMMANDS[command]

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from io_samples import FILES, TEXTS, made, texts_of
 
+from common import core
 from neardup.errors import ColumnError, EncodingError, FormatError, OutputError
 from neardup.io import streams
 from neardup.io.opening import open_source
@@ -38,8 +39,10 @@ source.check_unchanged()
 print(len(texts), source.total_bytes)
 """
 
+PLAIN = [name for name in FILES if not name.endswith((".gz", ".zst"))]
 
-@pytest.mark.parametrize("name", [n for n in FILES if not n.endswith((".gz", ".zst"))])
+
+@pytest.mark.parametrize("name", core(PLAIN, "a.jsonl"))
 def test_stdin(tmp_path: Path, name: str) -> None:
     raw = made(tmp_path, name).read_bytes()
     format = Path(name).suffix[1:].replace("feather", "arrow")

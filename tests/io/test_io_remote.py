@@ -14,7 +14,7 @@ from io_samples import FILES, TEXTS, lines, made, opened, texts_of
 from remote_servers import BUCKET, Store, object_store, web_server
 
 import neardup
-from common import Command, some_rows, write_lines
+from common import Command, core, some_rows, write_lines
 from neardup.errors import FormatError, InputError, InputNotFoundError
 from neardup.io import remote
 from neardup.io.paths import find_files
@@ -107,8 +107,11 @@ def test_a_run_on_a_store_equals_a_local_one(
         neardup.open(tmp_path / "out").clean()
 
 
+SERVED = ("a.jsonl", "a.jsonl.gz", "a.csv", "a.parquet", "file.feather")
+
+
 @pytest.mark.parametrize("ranges", [True, False])
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.csv", "a.parquet", "file.feather"])
+@pytest.mark.parametrize("name", core(SERVED, "a.jsonl.gz", "a.parquet"))
 def test_web_servers(tmp_path: Path, name: str, ranges: bool) -> None:
     """Without ranges the file is copied first, as a pipe is."""
     pytest.importorskip("aiohttp")
@@ -211,6 +214,7 @@ print("fsspec" in sys.modules)
 """
 
 
+@pytest.mark.long
 def test_nothing_goes_out_without_a_url(store: Store, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "notes.jsonl", some_rows())
     done = subprocess.run(

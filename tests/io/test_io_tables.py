@@ -176,6 +176,7 @@ def test_repeated_texts_have_their_real_size(
     assert sum(sizes) > 39_000_000 and max(sizes) < 4 << 16
 
 
+@pytest.mark.long
 def test_repeated_texts_count_up_to_the_end_of_the_dictionary(tmp_path: Path) -> None:
     """Also those of the batch in which it ends."""
     texts = ["words " * 30_000, *(f"{n:06} {'y' * 30}" for n in range(19_000))]
@@ -250,6 +251,7 @@ def test_damaged(tmp_path: Path, ending: str) -> None:
     assert texts_of(opened(path)) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [".parquet", ".arrow", ".stream.arrow"])
 def test_mutated_files_end_in_one_clear_error(tmp_path: Path, ending: str) -> None:
     table = pa.table(

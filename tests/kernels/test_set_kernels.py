@@ -417,6 +417,7 @@ def test_pairs_with_old(seed: int) -> None:
     assert counts.sum() == len(pairs)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(SLOW, reason="a million pairs")
 @pytest.mark.parametrize("documents", [1024, 1025, 1900])
 def test_window_pairs_of_a_large_bucket(documents: int) -> None:

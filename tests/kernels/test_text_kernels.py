@@ -150,6 +150,7 @@ def assigned() -> list[str]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keep_case", [False, True])
 def test_every_character(keep_case: bool) -> None:
     """By itself, and between letters."""

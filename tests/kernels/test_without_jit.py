@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 TESTS = Path(__file__).parents[1]
 #: Marked test functions by file; one that loses its mark or is removed makes this test fail.
 MARKED = {

@@ -49,6 +49,7 @@ def grown(
     return index, first, more
 
 
+@pytest.mark.long
 def test_clusters_stay(people: People, grown: Any) -> None:
     index, first, more = grown
     ids = people[0]["id"].to_pylist()
@@ -68,6 +69,7 @@ def test_clusters_stay(people: People, grown: Any) -> None:
     assert last["size"].to_pylist() == index.clusters["size"].to_pylist()[1300:]
 
 
+@pytest.mark.long
 def test_they_are_as_good_as_those_of_all_records_at_once(people: People, grown: Any) -> None:
     index, _, _ = grown
     found = index.evaluate(people[1])["clusters"]["pairwise"]["f1"]
@@ -105,6 +107,7 @@ def test_similarities_are_those_with_the_weights_of_the_first() -> None:
         assert row["similarity"] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.long
 def test_threads_do_not_matter_and_neither_does_the_disk(tmp_path: Path, tune: Tune) -> None:
     """A batch is large enough for a segment, and another one for the log."""
     tune(logged_documents=1000)
@@ -206,6 +209,7 @@ def merged(weight: Any, names: np.ndarray, n: int) -> list[set[int]]:
     return found
 
 
+@pytest.mark.long
 def test_complete_clusters_of_an_index(people: People) -> None:
     table = people[0]
     first = neardup.link(table.slice(0, 900), id="id", fields=NAMES, cluster="complete")
@@ -223,6 +227,7 @@ def test_complete_clusters_of_an_index(people: People) -> None:
     assert len(together) > 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [3, 4, 5])
 def test_complete_clusters_of_an_index_that_learns_again(seed: int) -> None:
     """One linkage of all may have new records with some old ones that do not match others."""
@@ -241,6 +246,7 @@ def test_complete_clusters_of_an_index_that_learns_again(seed: int) -> None:
     assert len(together) > 30
 
 
+@pytest.mark.long
 def test_ids_are_text_in_a_file_and_integers_in_a_frame() -> None:
     table, _ = made_persons(240, seed=9)
     numbered = table.set_column(0, "id", pa.array(range(240)))

@@ -47,6 +47,7 @@ def halves(people: People, request: pytest.FixtureRequest) -> tuple[pa.Table, pa
     return parts[0], parts[1]
 
 
+@pytest.mark.long
 def test_a_page_of_two_files_has_the_ids_of_each(
     halves: tuple[pa.Table, pa.Table], tmp_path: Path
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_page_of_two_files_has_the_ids_of_each(
     assert again.summary["counts"]["candidates"] == run.summary["counts"]["candidates"]
 
 
+@pytest.mark.long
 def test_a_page_of_positions_of_two_files(
     halves: tuple[pa.Table, pa.Table], tmp_path: Path
 ) -> None:
@@ -76,6 +78,7 @@ def test_a_page_of_positions_of_two_files(
     assert len(pairs) >= 20 and set(pairs) <= set(there)
 
 
+@pytest.mark.long
 def test_no_values_without_texts(
     people: People, linked: neardup.LinkRun, tmp_path: Path, command: Command
 ) -> None:

@@ -32,6 +32,7 @@ def ids(table: pa.Table) -> set[tuple[str, str]]:
     return {(min(pair), max(pair)) for pair in pairs}
 
 
+@pytest.mark.long
 def test_blocks_are_components_of_candidates(tmp_path: Path) -> None:
     names = ["Anna Schmidt", "Peter Huber", "Ana Schmitd", "Peter Hubert", "Zoe"]
     found = neardup.blocks({"name": names, "id": list("abcde")}, id="id", fields="name")

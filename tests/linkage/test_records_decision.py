@@ -71,6 +71,7 @@ def _households(table: pa.Table, group: list[str], most: int) -> dict[str, list[
     return columns
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fields", [NAMES, [*FEW, "street"], ["given_name", "surname", "street"]])
 def test_households_are_no_matches(fields: list[str]) -> None:
     table, truth = made_persons(2000, seed=9)
@@ -130,6 +131,7 @@ def test_a_frequent_class_does_not_take_over() -> None:
     assert any("'city' has one value" in note for note in run.notes)
 
 
+@pytest.mark.long
 def test_neither_order_nor_threads_change_the_answer() -> None:
     table, _ = made_persons(1000, seed=6)
     order = np.random.default_rng(0).permutation(1000)

@@ -17,6 +17,7 @@ from neardup.linkage.decision.clusters import follow_clusters
 BENCH = Path(__file__).parents[2] / "bench"
 
 
+@pytest.mark.long
 def test_no_rule_reaches_more_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each way to put three new records into the clusters of four old ones, or into new ones."""
     monkeypatch.syspath_prepend(str(BENCH))

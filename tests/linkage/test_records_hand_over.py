@@ -17,6 +17,8 @@ from made_records import made_persons
 
 import neardup
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -102,6 +102,7 @@ def groups_of(index: neardup.RecordIndex) -> set[frozenset[str]]:
     return {frozenset(group) for group in groups.values()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rows", "segments"), [([0], True), ([7, 20, 3], False), ([*range(36)], True)]
 )
@@ -128,6 +129,7 @@ def test_unchanged_records_are_updated_as_if_they_came_last(
         assert groups_of(index) == last
 
 
+@pytest.mark.long
 def test_removed_records_are_no_candidates(tmp_path: Path) -> None:
     table, _ = made_persons(300)
     given = table.slice(0, 36)
@@ -145,6 +147,7 @@ def test_removed_records_are_no_candidates(tmp_path: Path) -> None:
             assert clusters_of(again) == clusters_of(one) == clusters_of(third)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(tries(2, 3)))
 def test_random_histories(seed: int, tune: Tune) -> None:
     if seed % 2:
@@ -199,6 +202,7 @@ def test_notes_are_on_the_new_records() -> None:
         assert set(index.stats()).isdisjoint({"pending", "removed", "segments", "bytes_segments"})
 
 
+@pytest.mark.long
 def test_explained_as_by_the_run_that_inserted_them() -> None:
     """The share of matches among its pairs is another one than among those of the first records."""
     table, _ = made_persons(400, seed=6, near=0.5)
@@ -241,6 +245,7 @@ def test_relinking_records_without_values() -> None:
         assert (found.records, found.together, found.then, found.agreement) == (2, 0, 0, 1.0)
 
 
+@pytest.mark.long
 def test_relinking_says_what_would_change(people: People) -> None:
     table = people[0]
     run = neardup.link(table.slice(0, 750), id="id", fields=NAMES)
@@ -260,6 +265,7 @@ def test_relinking_says_what_would_change(people: People) -> None:
         assert index.relink().agreement == 1.0
 
 
+@pytest.mark.long
 def test_weights_are_learnt_again_from_half_as_many_again(people: People, tmp_path: Path) -> None:
     table, path = people[0], tmp_path / "growing"
     one = neardup.link(table, id="id", fields=NAMES)

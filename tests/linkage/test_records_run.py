@@ -205,6 +205,7 @@ def test_synth_persons(tmp_path: Path, command: Command) -> None:
     assert 300 - len(set(truth["group"].to_pylist())) == 60
 
 
+@pytest.mark.long
 def test_neither_pandas_nor_matplotlib_is_imported(files: tuple[Path, Path]) -> None:
     code = (
         "import sys, neardup\n"

@@ -53,6 +53,7 @@ def test_as_a_local_output(store: Store, notes: Path, tmp_path: Path, command: C
     assert sorted(store.files("same")) == ["clean/part-00000.csv.gz", "clusters.csv", "run.json"]
 
 
+@pytest.mark.long
 def test_an_open_run_at_a_url(store: Store, notes: Path, tmp_path: Path) -> None:
     url = store.put("in/notes.jsonl", notes.read_bytes())
     local = neardup.dedup(notes, id="id")
@@ -162,6 +163,7 @@ def test_interrupted_without_a_folder(store: Store, tmp_path: Path) -> None:
     assert not store.files("begun")
 
 
+@pytest.mark.long
 def test_the_folder_of_a_killed_run_is_removed(
     store: Store, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +262,7 @@ def test_two_runs_to_one_url(store: Store, notes: Path, monkeypatch: pytest.Monk
     assert {"run.json"} < store.files("both").keys() and publishing._MARK not in store.files("both")
 
 
+@pytest.mark.long
 def test_no_empty_folders_are_left(store: Store, notes: Path, command: Command) -> None:
     """Neither of partitions that became empty nor of a run that failed."""
     for day in (1, 2):

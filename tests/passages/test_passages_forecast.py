@@ -73,6 +73,7 @@ def test_the_hint(notes: Path, tmp_path: Path, command: Command) -> None:
     assert "passages" not in command("dedup", same, "-o", tmp_path / "same").err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("template", [0, 200])
 def test_the_disk_is_that_of_the_run(
     template: int, tmp_path: Path, command: Command, tune: Tune
@@ -116,6 +117,7 @@ def test_a_large_text_is_refused_before_it_is_read(tmp_path: Path) -> None:
         neardup.passages(path, memory="400MB")
 
 
+@pytest.mark.long
 def test_as_many_threads_work_as_fit(tmp_path: Path, command: Command) -> None:
     path = tmp_path / "a.jsonl"
     line = json.dumps({"text": "some words of a text " * 5000})

@@ -11,7 +11,7 @@ import pytest
 from oracle_passages import Oracle, expected_rows, planted
 
 import neardup
-from common import tries
+from common import core, tries
 from neardup.copied_passages import work
 from neardup.copied_passages.repeated import hashed_runs
 from neardup.errors import InputError
@@ -22,7 +22,7 @@ CORPORA = int(os.environ.get("PASSAGE_CORPORA") or tries(60, 160))
 _RULES = ("longest", "latest", "first")
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", core(range(4), 0))
 def test_random_corpora(block: int, kernels: None) -> None:
     found = sum(check_corpus(seed) for seed in range(block, CORPORA, 4))
     assert found > 20

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from oracle_passages import Oracle, expected_rows, planted
 
 from common import tries
@@ -132,6 +133,7 @@ def local(rows: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     ]
 
 
+@pytest.mark.long
 def test_random_corpora_in_ranges(kernels: None) -> None:
     assert sum(map(check, range(tries(18, 60)))) > 50
 
@@ -168,6 +170,7 @@ def check(seed: int) -> int:
     return len(expected)
 
 
+@pytest.mark.long
 def test_a_template_is_nobodys_list(kernels: None) -> None:
     """However many documents have a text, what a target is sent of it grows with the ranges."""
     template = " ".join(f"t{k}" for k in range(60))

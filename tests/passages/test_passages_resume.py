@@ -87,6 +87,7 @@ def known(forge: Forge, notes: Path) -> list[tuple[dict[str, bytes], int, float]
     return found
 
 
+@pytest.mark.long
 def test_killed_runs_end_with_the_same_bytes(
     forge: Forge, notes: Path, known: list[tuple[dict[str, bytes], int, float]]
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_full_disk(forge: Forge, notes: Path) -> None:
     assert neardup.PassagesRun.open(out).summary["counts"]["documents"] == 1_000
 
 
+@pytest.mark.long
 def test_what_is_not_resumed(forge: Forge, tmp_path: Path) -> None:
     path, out = tmp_path / "a.jsonl", tmp_path / "out"
     lines = "".join(json.dumps(row) + "\n" for row in rows(2, 300))

@@ -15,6 +15,8 @@ from neardup.errors import ResumeError
 from neardup.files.scratch import Disk
 from neardup.synth.copy_forward import CopySpec, write
 
+pytestmark = pytest.mark.long
+
 PARTS = 5
 COLUMNS = (np.uint64, np.int64)
 

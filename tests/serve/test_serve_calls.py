@@ -138,6 +138,7 @@ def test_one_document_is_given_as_several_are(service: Service) -> None:
         assert service.post(name, {})[1]["detail"] == detail
 
 
+@pytest.mark.long
 def test_one_document_without_an_id(tmp_path: Path) -> None:
     neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
     with serving(tmp_path / "i") as service:

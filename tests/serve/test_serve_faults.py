@@ -24,6 +24,8 @@ from serve_process import Service, require_serve, serving
 import neardup
 from neardup.errors import IndexMovedError, NeardupError
 
+pytestmark = pytest.mark.long
+
 require_serve()
 
 #: More of them by `make kills`.

@@ -172,6 +172,7 @@ def test_the_others_of_a_transaction_that_fails_are_done(
     assert shown(grouped([some[4]])[0]) == [("d4", None, None)]
 
 
+@pytest.mark.long
 def test_clients_that_write_at_once_are_a_serial_order(tmp_path: Path) -> None:
     spec = neardup.Spec(threshold=0.5, shingle=neardup.ShingleSpec(n=2), method="allpairs")
     neardup.Index.create(tmp_path / "i", spec=spec).close()

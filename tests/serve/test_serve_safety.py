@@ -103,6 +103,7 @@ def test_large_bodies_and_headers(service: Service) -> None:
     assert service.call("GET", "/v1/stats", headers={"X": "x" * 100_000})[0] == 400
 
 
+@pytest.mark.long
 def test_a_client_that_sends_slowly_holds_nobody_up(service: Service) -> None:
     begun = []
     for sent in (b"POST /v1/qu", b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\n"
@@ -143,6 +144,7 @@ def test_many_connections(service: Service) -> None:
             connection.close()
 
 
+@pytest.mark.long
 def test_more_connections_than_are_allowed_and_what_is_waited_for(tmp_path: Path) -> None:
     """Few connections are allowed, and kernels seem to be compiled, which the log says."""
     before = """
@@ -263,6 +265,7 @@ def test_a_stream_takes_no_more_than_it_writes(service: Service, index: Path) ->
     assert service.post("is_duplicate", {"text": "some text that is there"})[0] == 200
 
 
+@pytest.mark.long
 def test_what_was_begun_is_answered_before_it_ends(tmp_path: Path) -> None:
     neardup.Index.create(tmp_path / "i", shingle="word:2", threshold=0.5).close()
     answers = []
@@ -281,6 +284,7 @@ def test_what_was_begun_is_answered_before_it_ends(tmp_path: Path) -> None:
         assert found.ids().to_pylist() == ["d"]
 
 
+@pytest.mark.long
 def test_a_process_that_answers_is_started_again(index: Path) -> None:
     import psutil
 
@@ -312,6 +316,7 @@ def test_a_process_that_answers_is_started_again(index: Path) -> None:
         service.stop()
 
 
+@pytest.mark.long
 def test_the_temporary_folder_of_a_killed_service_is_removed(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,6 +340,7 @@ def test_the_temporary_folder_of_a_killed_service_is_removed(
     assert {path.name for path in tmp_path.glob("neardup-serve-*")} == others
 
 
+@pytest.mark.long
 def test_a_command_that_makes_an_index_compiles_for_the_service(
     kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +370,7 @@ found._Supervisor._run_one = run_one
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("before", "message"),
     [

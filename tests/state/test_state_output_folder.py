@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from common import Command, files_of, some_rows, tries, write_lines
+from common import Command, core, files_of, some_rows, tries, write_lines
 from fuzz.tracing import traced
 from neardup.cli import main
 from neardup.errors import OutputError
@@ -277,7 +277,7 @@ def content_of(out: Path) -> dict[str, Any]:
 
 
 @_STRACE
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", core(COMMANDS, "dedup"))
 def test_a_killed_command_leaves_the_old_or_the_new_result(
     name: str, inputs: Path, tmp_path: Path, command: Command
 ) -> None:
@@ -307,6 +307,7 @@ def test_a_killed_command_leaves_the_old_or_the_new_result(
     assert left[0] == old and new in left
 
 
+@pytest.mark.long
 @_STRACE
 def test_a_killed_creation_of_an_index_can_be_repeated(tmp_path: Path, command: Command) -> None:
     words = [sys.executable, "-m", "neardup", "index", "create"]

@@ -54,6 +54,7 @@ def calls(log: Path, folder: Path) -> Iterator[Call]:
             yield Call(open_files[match[1]], syncs=True)
 
 
+@pytest.mark.long
 def test_power_is_lost_at_any_moment(tmp_path: Path) -> None:
     if shutil.which("strace") is None:
         pytest.skip("strace, which stops it at each call to the system, is not installed")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from common import core
 from fuzz.tracing import traced
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.state import RunState
@@ -313,6 +314,7 @@ def in_child(script: str, folder: Path, *more: object) -> subprocess.Popen[str]:
 # Damage.
 
 
+@pytest.mark.long
 def test_a_byte_is_damaged_anywhere(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with filled(folder) as state, state.band_store() as store:
@@ -396,6 +398,7 @@ def write_steps(folder: Path, first: int, progress: Path) -> None:
                 report.write(b"...")
 
 
+@pytest.mark.long
 @POSIX
 def test_killed_at_any_moment(tmp_path: Path) -> None:
     folder, progress = tmp_path / "run", tmp_path / "progress"
@@ -469,7 +472,7 @@ MOMENTS = {
 
 
 @POSIX
-@pytest.mark.parametrize("call", MOMENTS)
+@pytest.mark.parametrize("call", core(MOMENTS, "ftruncate"))
 def test_killed_at_a_call_to_the_system(call: str, tmp_path: Path) -> None:
     """Each change of a run is there as a whole or not at all, and none without those before it."""
     if shutil.which("strace") is None:

@@ -92,6 +92,7 @@ def refused(kind: type[NeardupError], words: str) -> Iterator[None]:
     assert caught.value.hint
 
 
+@pytest.mark.long
 def test_damage_is_refused_or_harmless(tmp_path: Path) -> None:
     path = tmp_path / "bands.sqlite"
     filled(path).close()

@@ -45,6 +45,7 @@ def test_every_ending_holds_the_same_documents(tmp_path: Path, ending: str) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == [known.name, notes.name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
 def test_bytes_depend_neither_on_threads_nor_on_batches(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
@@ -59,6 +60,7 @@ def test_bytes_depend_neither_on_threads_nor_on_batches(
     assert len(seen) == 1
 
 
+@pytest.mark.long
 def test_the_same_spec_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     digests = set()
     for seed in ("0", "1"):

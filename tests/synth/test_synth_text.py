@@ -101,6 +101,7 @@ def test_other_lengths(words: tuple[int, int]) -> None:
     assert words[0] <= min(counts) and max(counts) <= words[1]
 
 
+@pytest.mark.long
 def test_word_frequencies_follow_zipf(table: pa.Table) -> None:
     tokens: Counter[str] = Counter()
     for text in table["text"].to_pylist()[:4000]:
@@ -111,6 +112,7 @@ def test_word_frequencies_follow_zipf(table: pa.Table) -> None:
     assert abs(slope + 1) < 0.05  # copies and families repeat words, which widens it a little
 
 
+@pytest.mark.long
 def test_texts_look_like_notes_and_are_not_only_ascii(table: pa.Table) -> None:
     texts = table["text"].to_pylist()
     whole = "\n\n".join(texts)
@@ -136,6 +138,7 @@ def test_exact_copies_are_equal_byte_for_byte(table: pa.Table, known: list[dict[
     assert len(set(originals)) == len(originals)
 
 
+@pytest.mark.long
 def test_originals_are_not_similar_to_each_other(
     table: pa.Table, known: list[dict[str, Any]]
 ) -> None:

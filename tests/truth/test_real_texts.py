@@ -156,6 +156,7 @@ def check_equals_definition(run: neardup.DedupRun, name: str) -> None:
     assert run.clean().num_rows == sum(kept)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threshold", [None, 0.6, 0.9])
 @pytest.mark.parametrize("name", [*SETS, *STRANGERS, *OTHERS])
 def test_a_run_equals_the_definition(name: str, threshold: float | None) -> None:
@@ -166,6 +167,7 @@ def test_a_run_equals_the_definition(name: str, threshold: float | None) -> None
         assert (run.summary["counts"]["removed"] > 0) == (name not in STRANGERS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threshold", [None, 0.6, 0.8])
 @pytest.mark.parametrize("settings", ["web", "records"])
 @pytest.mark.parametrize("name", RECORDS)
@@ -186,11 +188,13 @@ def test_a_run_on_files_equals_the_definition(tmp_path: Path) -> None:
 # Truth that others computed.
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("unit", "most"), [("w8", 8), ("w4", 8), ("c5", 13)])
 def test_few_documents_are_left_out(unit: str, most: int) -> None:
     assert sum(len(unlike(name, unit)) for name in (*SETS, *STRANGERS)) <= most
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*SETS, *STRANGERS])
 @pytest.mark.parametrize("unit", UNITS)
 def test_allpairs_finds_exactly_the_truth(name: str, unit: str) -> None:
@@ -202,6 +206,7 @@ def test_allpairs_finds_exactly_the_truth(name: str, unit: str) -> None:
         assert got.keys() == wanted.keys()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["w4", "w8", "c5"])
 def test_documents_that_the_truth_cuts_otherwise(unit: str) -> None:
     """The same question answered by plain Python, for those few."""
@@ -214,6 +219,7 @@ def test_documents_that_the_truth_cuts_otherwise(unit: str) -> None:
     assert {p: j for p, j in edges.items() if few.intersection(p)} == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scheme", "recall", "units", "least"),
     [
@@ -258,6 +264,7 @@ def test_notes_without_near_duplicates_give_no_edge(name: str, unit: str) -> Non
             assert not edges
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("clustering", ["bounded", "components"])
 def test_clusters_hold_what_they_promise(name: str, clustering: str) -> None:
@@ -282,6 +289,7 @@ def test_clusters_hold_what_they_promise(name: str, clustering: str) -> None:
     assert hits >= 0.99 * len(true)
 
 
+@pytest.mark.long
 def test_the_share_found_does_not_hang_on_one_seed() -> None:
     shares = []
     for seed in range(4):

@@ -235,6 +235,7 @@ def test_folding_leaves_the_context() -> None:
     assert list(folded(same, 2)) == same
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kinds", [60, 12_000])
 def test_long_notes_take_seconds(kinds: int) -> None:
     """30,000 words of few kinds or many, alike or not: a second."""

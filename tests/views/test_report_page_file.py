@@ -102,6 +102,7 @@ def walked(cluster: Any) -> dict[int, str]:
     return {place: text.decode("utf-16-le") for place, text in found.items()}
 
 
+@pytest.mark.long
 def test_long_ids_do_not_make_the_file_long(tmp_path: Path, kernels: None, tune: Tune) -> None:
     """Not the first ones, but most: what is measured is what is written."""
     many = families(60, 40, "short")

@@ -16,6 +16,8 @@ from page_visit import Visit
 from neardup.api.dedup import dedup
 from neardup.api.finished.runs import DedupRun
 
+pytestmark = pytest.mark.long
+
 
 def read(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))

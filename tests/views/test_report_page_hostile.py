@@ -32,6 +32,7 @@ SHOWN = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_hostile_texts_are_text(visit: Callable[..., Visit], page_file: Path) -> None:
     one = visit(page_file)
     for k, payload in enumerate(HOSTILE):
@@ -49,6 +50,7 @@ def test_hostile_texts_are_text(visit: Callable[..., Visit], page_file: Path) ->
     assert one.page.locator("script").count() == 2
 
 
+@pytest.mark.long
 def test_hostile_ids_are_text(visit: Callable[..., Visit], page_file: Path) -> None:
     one = visit(page_file)
     one.show("evil name")
@@ -61,6 +63,7 @@ def test_hostile_ids_are_text(visit: Callable[..., Visit], page_file: Path) -> N
     assert '"<b onmouseover=window.__pwned=1>id</b>\u202ea"' in saved
 
 
+@pytest.mark.long
 def test_marks_of_direction_change_nothing_outside(
     visit: Callable[..., Visit], page_file: Path
 ) -> None:
@@ -156,6 +159,7 @@ def test_the_policy_forbids_everything_else(
     page.close()
 
 
+@pytest.mark.long
 def test_names_of_files_and_columns_are_text(
     visit: Callable[..., Visit], tmp_path: Path, kernels: None
 ) -> None:

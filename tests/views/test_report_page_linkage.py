@@ -39,6 +39,7 @@ def page(run: neardup.LinkRun, tmp_path_factory: pytest.TempPathFactory) -> Path
     return run.report(tmp_path_factory.mktemp("page") / "linkage.html")
 
 
+@pytest.mark.long
 def test_pairs_are_judged_and_saved_as_labels(
     visit: Callable[..., Visit], page: Path, tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ def test_pairs_are_judged_and_saved_as_labels(
     assert "2 pairs judged: 1 same" in one.page.locator("#review").inner_text()
 
 
+@pytest.mark.long
 def test_the_last_pair_is_not_followed_by_a_cluster(
     visit: Callable[..., Visit], page: Path
 ) -> None:
@@ -95,6 +97,7 @@ def test_clusters_are_searched_by_values(visit: Callable[..., Visit], page: Path
     assert one.page.locator("#detail .judge").count() == 0
 
 
+@pytest.mark.long
 def test_hostile_values_are_text(visit: Callable[..., Visit], page: Path) -> None:
     one = visit(page)
     for row in one.rows.all():
@@ -104,6 +107,7 @@ def test_hostile_values_are_text(visit: Callable[..., Visit], page: Path) -> Non
     assert "\u202e" not in one.page.locator("body").inner_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "media"), [(390, "screen"), (1280, "screen"), (703, "print")])
 def test_nothing_is_wider_than_the_page(
     visit: Callable[..., Visit], page: Path, width: int, media: str
@@ -117,6 +121,7 @@ def test_nothing_is_wider_than_the_page(
         assert one.page.locator(".example table").count() == 10
 
 
+@pytest.mark.long
 def test_without_values(visit: Callable[..., Visit], run: neardup.LinkRun, tmp_path: Path) -> None:
     path = run.report(tmp_path / "bare.html", texts=False)
     assert "zebrafield" not in path.read_text(encoding="utf-8")

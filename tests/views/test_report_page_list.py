@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from page_corpus import TEXTS
 from page_visit import Visit, plain
 
@@ -40,6 +41,7 @@ def test_search(visit: Callable[..., Visit], page_file: Path) -> None:
     assert one.rows.count() == 1
 
 
+@pytest.mark.long
 def test_sort_and_pages(visit: Callable[..., Visit], path_file: Path) -> None:
     one = visit(path_file)
     clusters = one.data()["items"]
@@ -70,6 +72,7 @@ def test_sort_and_pages(visit: Callable[..., Visit], path_file: Path) -> None:
     assert "path of" in one.rows.first.inner_text()
 
 
+@pytest.mark.long
 def test_keyboard_alone(visit: Callable[..., Visit], page_file: Path) -> None:
     one = visit(page_file)
     keys = one.page.keyboard
@@ -140,6 +143,7 @@ def test_the_first_cluster_is_open(visit: Callable[..., Visit], page_file: Path)
     assert narrow.rows.first.is_visible()
 
 
+@pytest.mark.long
 def test_an_address_opens_its_cluster(visit: Callable[..., Visit], page_file: Path) -> None:
     one = visit(page_file, "#<img src=x onerror=window.__pwned=1>")
     assert one.rows.count() > 0

@@ -17,6 +17,8 @@ from common import Command
 from neardup.errors import InputError
 from neardup.result_record.schema import SparkCounts, SparkRecord
 
+pytestmark = pytest.mark.long
+
 WORDS = [f"w{k}" for k in range(60)]
 HOSTILE = "<script>window.__pwned=1</script>"
 

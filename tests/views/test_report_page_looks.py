@@ -15,6 +15,8 @@ from page_visit import CHARTS, Visit
 from neardup.api.dedup import dedup
 from neardup.api.finished.runs import DedupRun
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_charts_for_developers(

@@ -12,6 +12,8 @@ from page_visit import Visit
 
 from neardup.api.dedup import dedup
 
+pytestmark = pytest.mark.long
+
 #: Widths of A4 and Letter within the margins, in pixels of CSS.
 PAPERS = {"A4": 703, "Letter": 725}
 #: What is wider than the page, or than the box that it is in.

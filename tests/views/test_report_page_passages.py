@@ -94,6 +94,7 @@ def test_a_document_and_its_source(visit: Callable[..., Visit], page: Path) -> N
     assert int(one.page.locator("#status").inner_text().split()[0]) > 10
 
 
+@pytest.mark.long
 def test_the_source_is_in_sight_wherever_the_passage_is(
     visit: Callable[..., Visit], tmp_path: Path, kernels: None
 ) -> None:
@@ -119,6 +120,7 @@ def test_the_source_is_in_sight_wherever_the_passage_is(
         assert len(set(colours)) == len(colours) == 40
 
 
+@pytest.mark.long
 def test_the_largest_templates_are_complete(
     visit: Callable[..., Visit], tmp_path: Path, kernels: None
 ) -> None:
@@ -141,6 +143,7 @@ def test_the_largest_templates_are_complete(
     assert texts == [f"{firsts[0][:240]}…", firsts[1]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("private", [False, True])
 def test_templates_of_the_other_corpus_have_no_text(
     private: bool, visit: Callable[..., Visit], tmp_path: Path, kernels: None
@@ -167,6 +170,7 @@ def test_templates_of_the_other_corpus_have_no_text(
     assert cells.all_inner_texts() == [""]
 
 
+@pytest.mark.long
 def test_changed_words_have_another_colour(visit: Callable[..., Visit], page: Path) -> None:
     one = visit(page)
     changed = [
@@ -180,6 +184,7 @@ def test_changed_words_have_another_colour(visit: Callable[..., Visit], page: Pa
     assert "changed words" in one.page.locator(".legend").inner_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [
@@ -215,6 +220,7 @@ def test_looks(settings: dict[str, Any], visit: Callable[..., Visit], page: Path
     assert one.page.locator(".example .note mark").first.is_visible()
 
 
+@pytest.mark.long
 def test_hostile_texts_are_text(visit: Callable[..., Visit], page: Path) -> None:
     one = visit(page)
     for number in range(len(HOSTILE)):
@@ -228,6 +234,7 @@ def test_hostile_texts_are_text(visit: Callable[..., Visit], page: Path) -> None
     assert "\u202e" not in one.page.locator("body").inner_text()
 
 
+@pytest.mark.long
 def test_without_texts(
     made: neardup.PassagesRun, tmp_path: Path, visit: Callable[..., Visit]
 ) -> None:

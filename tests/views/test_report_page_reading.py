@@ -15,6 +15,8 @@ from neardup.api.finished.runs import DedupRun
 from neardup.inspect.compare import similarity as exact_similarity
 from neardup.spec import ShingleSpec
 
+pytestmark = pytest.mark.long
+
 
 def test_verdict_first_then_clusters_then_method(
     visit: Callable[..., Visit], page_file: Path, star_run: DedupRun

@@ -1,13 +1,11 @@
-"""Test files that take long: ``-m "not slow"`` leaves them out; a whole run begins with them."""
+"""Test files that take longest, which a run begins with."""
 
 from __future__ import annotations
 
-__all__ = ["SLOW"]
+__all__ = ["FIRST"]
 
 #: The longest first: started last, it would be waited for alone.
-SLOW = (
-    "test_spark_answer.py",
-    "test_spark_cluster.py",
+FIRST = (
     "test_real_texts.py",
     "test_state_cassandra.py",
     "test_docs_examples.py",
