@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two processes of tests more than there are cores: servers and killed processes are waited for.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo spark-demo test kernels collected test-quick test-lowest test-bare test-spark \
+.PHONY: demo spark-demo test kernels collected test-long test-lowest test-bare test-spark \
 	test-cassandra test-stores lint workflows docs site bench kills profile experiments times fuzz soak coverage \
 	audit release browser cassandra cassandra-stop clean
 
@@ -41,10 +42,12 @@ $(SPARK)/.done: pyproject.toml
 spark-demo: $(SPARK)/.done demo
 	@$(SPARK)/bin/python tools/spark_demo.py demo/notes.jsonl demo/out demo/spark
 
+# What is wrong with a change shows here, in less than 9 minutes on two cores: lint, and the tests that
+# are not marked as long. Each area has some, each command those of its promises.
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory -j3 lint kernels collected
 	@test -z "$$CI" || $(BIN)/python tools/browser.py install || true
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest $(SPREAD) -m "not long"
 
 # Processes that test would compile the same kernels at the same time; mypy leaves a core idle.
 kernels: $(VENV)/.test
@@ -54,9 +57,10 @@ kernels: $(VENV)/.test
 collected: $(VENV)/.test
 	@$(BIN)/python -m pytest --collect-only -qq > /dev/null
 
-# Without lint, and without the tests that take long: those of real texts, servers, kills, pages.
-test-quick: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow"
+# The rest, marked as long: real texts, kills at many moments, faults of the service, pages in a browser
+# at several widths, large corpora, and examples and cells that differ little from those of `make test`.
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest $(SPREAD) -m long
 
 # On Apache Spark: `make test` leaves these out, since pyspark is not there. Needs Java 17.
 test-spark: $(SPARK)/.done
@@ -166,11 +170,11 @@ soak: $(VENV)/.test
 # Which branches outside the kernels the tests take, those of child processes included; on Apache
 # Spark too where `make test-spark` has made its environment, with Cassandra where
 # `NEARDUP_START_CASSANDRA` is set, and with the stores where `make test-stores` has been run. That
-# tests pass is a matter of `make test`: some can't while coverage is measured, which takes time and
+# tests pass is a matter of `make test` and `make test-long`: some can't while coverage is measured, which takes time and
 # writes files where they forbid it.
 coverage: $(VENV)/.checks
 	$(BIN)/python -m coverage erase
-	-$(BIN)/python -m coverage run -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	-$(BIN)/python -m coverage run -m pytest $(SPREAD)
 	@test ! -e $(SPARK)/.done || { \
 		$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check 'coverage>=7.10' && \
 		$(SPARK)/bin/python -m coverage run -m pytest tests/spark; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import subprocess
 import sys
@@ -13,11 +14,6 @@ import pytest
 
 import neardup
 from neardup.errors import InputError, SpecError
-
-checks: Any = pytest.importorskip("sklearn.utils.estimator_checks")
-from sklearn.exceptions import NotFittedError  # noqa: E402
-
-from neardup.sklearn import CopiedShare, Deduplicator  # noqa: E402
 
 TEXTS = ["one two three four five six", "One, two; three four five six!", "x", "y", "x"]
 #: Checks that need no data. The others send matrices of numbers, which are no texts;
@@ -35,32 +31,43 @@ WITHOUT_DATA = [
 ]
 
 
+@pytest.fixture(scope="module")
+def checks() -> Any:
+    """Imported late: it takes a second of each process that collects tests."""
+    return pytest.importorskip("sklearn.utils.estimator_checks")
+
+
+@pytest.fixture(scope="module")
+def ours(checks: Any) -> Any:
+    return importlib.import_module("neardup.sklearn")
+
+
 @pytest.mark.parametrize("name", WITHOUT_DATA)
-def test_checks_without_data(name: str) -> None:
-    getattr(checks, name)("Deduplicator", Deduplicator())
+def test_checks_without_data(name: str, ours: Any, checks: Any) -> None:
+    getattr(checks, name)("Deduplicator", ours.Deduplicator())
 
 
-def test_check_estimator_finds_nothing_wrong() -> None:
+def test_check_estimator_finds_nothing_wrong(ours: Any, checks: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the checks that it leaves out
-        results = checks.check_estimator(Deduplicator(threshold=0.8))
+        results = checks.check_estimator(ours.Deduplicator(threshold=0.8))
     assert results and all(result["status"] == "passed" for result in results)
 
 
-def test_matrices_of_numbers_are_refused() -> None:
+def test_matrices_of_numbers_are_refused(ours: Any) -> None:
     """What the checks with data would send; each is one clear error."""
     with pytest.raises(SpecError, match="no sequence of texts"):
-        Deduplicator().fit(np.zeros((4, 2)))  # type: ignore[arg-type]
+        ours.Deduplicator().fit(np.zeros((4, 2)))
     with pytest.raises(InputError, match="float"):
-        Deduplicator().fit([0.5, 1.5])  # type: ignore[list-item]
+        ours.Deduplicator().fit([0.5, 1.5])
     with pytest.raises(SpecError):
-        Deduplicator().fit("one text")
+        ours.Deduplicator().fit("one text")
 
 
 @pytest.mark.parametrize("kind", [list, np.array, "pandas"])
-def test_fit_predict(kind: Any) -> None:
+def test_fit_predict(kind: Any, ours: Any) -> None:
     make = pytest.importorskip("pandas").Series if kind == "pandas" else kind
-    found = Deduplicator(threshold=0.8, keep="longest")
+    found = ours.Deduplicator(threshold=0.8, keep="longest")
     assert found.fit_predict(make(TEXTS)).tolist() == [1, 1, 2, 3, 2]
     assert found.keep_mask_.tolist() == [False, True, True, True, False]
     assert found.run_.spec == neardup.Spec(threshold=0.8, keep="longest")
@@ -69,20 +76,20 @@ def test_fit_predict(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("missing", ["NaN", "None", "NA"])
-def test_missing_texts_are_empty(missing: str) -> None:
+def test_missing_texts_are_empty(missing: str, ours: Any) -> None:
     pd = pytest.importorskip("pandas")
     texts = [*TEXTS, {"NaN": float("nan"), "None": None, "NA": pd.NA}[missing]]
     for given in (texts, pd.Series(texts), pd.Series(texts, dtype="string")):
-        found = Deduplicator(threshold=0.8).fit(given)
+        found = ours.Deduplicator(threshold=0.8).fit(given)
         assert found.keep_mask_.tolist() == [True, False, True, True, False, True]
     assert isinstance(found.run_.clean(), pd.Series)
 
 
-def test_settings_are_those_of_dedup() -> None:
-    found = Deduplicator(preset="clinical", shingle="word:3").fit(TEXTS)
+def test_settings_are_those_of_dedup(ours: Any) -> None:
+    found = ours.Deduplicator(preset="clinical", shingle="word:3").fit(TEXTS)
     assert (found.run_.spec.cluster, found.run_.spec.shingle.n) == ("bounded", 3)
     with pytest.raises(SpecError, match="threshold is 2"):
-        Deduplicator(threshold=2).fit(TEXTS)
+        ours.Deduplicator(threshold=2).fit(TEXTS)
 
 
 def test_scikit_learn_is_imported_only_when_asked_for() -> None:
@@ -91,17 +98,17 @@ def test_scikit_learn_is_imported_only_when_asked_for() -> None:
     assert done.stdout == "False\n"
 
 
-def test_copied_share(kernels: None) -> None:
+def test_copied_share(kernels: None, ours: Any, checks: Any) -> None:
     old, new = ["a b c d e", "x y a b c"], ["q a b c", "b c d e", "q a b c"]
-    shares = CopiedShare(words=3)
+    shares = ours.CopiedShare(words=3)
     assert shares.fit_transform(old).tolist() == [[0.0], [0.6]]
     assert shares.transform(new).tolist() == [[0.75], [1.0], [1.0]]
     assert shares.get_feature_names_out().tolist() == ["copied_share"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = checks.check_estimator(CopiedShare())
+        results = checks.check_estimator(ours.CopiedShare())
     assert all(result["status"] == "passed" for result in results)
     with pytest.raises(SpecError, match="no sequence of texts"):
-        CopiedShare().fit("one text")
-    with pytest.raises(NotFittedError):
-        CopiedShare().transform(["one text"])
+        ours.CopiedShare().fit("one text")
+    with pytest.raises(pytest.importorskip("sklearn.exceptions").NotFittedError):
+        ours.CopiedShare().transform(["one text"])

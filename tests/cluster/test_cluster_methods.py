@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import sys
 
-import igraph
 import networkx
 import numpy as np
 import pytest
@@ -95,6 +94,7 @@ def test_louvain_is_repeatable_and_leaves_random_numbers_alone() -> None:
     assert np.array_equal(louvain(edges, 500, 1)[:300], results[0])
     # igraph draws from Python's generator again.
     random.seed(6)
+    igraph = pytest.importorskip("igraph")  # late: it imports Matplotlib
     first = igraph.Graph.Erdos_Renyi(n=50, m=100).get_edgelist()
     random.seed(6)
     assert igraph.Graph.Erdos_Renyi(n=50, m=100).get_edgelist() == first

@@ -14,7 +14,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.metrics.cluster import pair_confusion_matrix
 
 import neardup
 from common import SECRET, write_lines
@@ -102,7 +101,8 @@ def test_statistics_of_clusters(sizes: tuple[int, int, int]) -> None:
     documents, a, b = sizes
     random = np.random.default_rng(documents)
     given, true = random.integers(0, a, documents), random.integers(-b, b, documents)
-    confusion = pair_confusion_matrix(true, given) // 2
+    metrics = pytest.importorskip("sklearn.metrics.cluster")  # late: it takes a second
+    confusion = metrics.pair_confusion_matrix(true, given) // 2
     found = pair_counts(given, true)
     assert found == (confusion[1, 1], confusion[:, 1].sum(), confusion[1].sum())
     precision = recall = 0.0
