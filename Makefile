@@ -170,8 +170,8 @@ soak: $(VENV)/.test
 # Which branches outside the kernels the tests take, those of child processes included; on Apache
 # Spark too where `make test-spark` has made its environment, with Cassandra where
 # `NEARDUP_START_CASSANDRA` is set, and with the stores where `make test-stores` has been run. That
-# tests pass is a matter of `make test` and `make test-long`: some can't while coverage is measured, which takes time and
-# writes files where they forbid it.
+# tests pass is a matter of `make test` and `make test-long`: some can't while coverage is measured,
+# which takes time and writes files where they forbid it.
 coverage: $(VENV)/.checks
 	$(BIN)/python -m coverage erase
 	-$(BIN)/python -m coverage run -m pytest $(SPREAD)
