@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from doc_pages import DOCS, blocks
 
 PAGE = DOCS / "howto" / "contracts.md"
 
 
+@pytest.mark.long
 def test_the_examples_pass_the_contracts(tmp_path: Path, kernels: None) -> None:
     names = re.findall(r"In a file `(\w+\.py)`:", PAGE.read_text(encoding="utf-8"))
     codes = [block.code for block in blocks(PAGE) if "Contract):" in block.code]

@@ -226,6 +226,7 @@ if not SLOW:
     _composed, _around = njit(_composed), njit(_around)
 
 
+@pytest.mark.long
 @given(st.text(st.sampled_from(FORMS + 2 * MARKS), max_size=60), st.booleans())
 @settings(max_examples=10 if SLOW else tries(37, 150), deadline=None)
 def test_composed(text: str, keep_case: bool) -> None:

@@ -23,6 +23,7 @@ def forge(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[F
     found.close()
 
 
+@pytest.mark.long
 def test_killed_at_any_moment(forge: Forge) -> None:
     """The index has the new records once, and the output is that of a linkage in peace."""
     here = forge.folder

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from common import core
 from fuzz.tracing import traced
 from neardup.errors import NeardupError, OutputError, ResumeError
 from neardup.state import RunState
@@ -472,7 +471,13 @@ MOMENTS = {
 
 
 @POSIX
-@pytest.mark.parametrize("call", core(MOMENTS, "ftruncate"))
+@pytest.mark.parametrize(
+    "call",
+    [
+        "ftruncate",
+        *(pytest.param(call, marks=pytest.mark.long) for call in ("pwrite64", "fdatasync")),
+    ],
+)
 def test_killed_at_a_call_to_the_system(call: str, tmp_path: Path) -> None:
     """Each change of a run is there as a whole or not at all, and none without those before it."""
     if shutil.which("strace") is None:
