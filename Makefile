@@ -35,7 +35,7 @@ demo: $(VENV)/.base
 SPARK := .venv-spark
 $(SPARK)/.done: pyproject.toml
 	@test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
-	@$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' pytest
+	@$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark,report]' pytest
 	@touch $@
 
 # The same job on Apache Spark, with two executors in processes of their own, and what differs.

@@ -21,7 +21,7 @@ from neardup.deduplication import local
 from neardup.tuning import TUNING
 
 # References of kernels, made corpora, servers and pages are shared by several rooms.
-for room in ("kernels", "deduplication", "state", "io", "spark", "passages", "docs"):
+for room in ("kernels", "deduplication", "state", "io", "spark", "passages", "docs", "parity"):
     sys.path.append(str(Path(__file__).parent / room))
 
 

@@ -41,16 +41,17 @@ def verbs() -> str:
 
 
 def promises() -> str:
-    """Return a row for each promise, and a column for each command, with the reasons below."""
-    from parity_cells import CELLS, LACKS
+    """Return a row for each promise, a column for each command and Spark, and the reasons."""
+    from parity_cells import CELLS, LACKS, SPARK_LACKS
 
-    commands = list(COMMANDS)
+    commands = [*COMMANDS, "spark"]
     reasons: list[str] = []
     rows = []
     for cell, what in CELLS.items():
         row = [what]
         for command in commands:
-            reason = LACKS.get(cell, {}).get(command.rpartition("--")[2])
+            lacks = {"spark": SPARK_LACKS.get(cell), **LACKS.get(cell, {})}
+            reason = lacks.get(command.rpartition("--")[2])
             if reason is not None and reason not in reasons:
                 reasons.append(reason)
             row.append("x" if reason is None else f"({reasons.index(reason) + 1})")

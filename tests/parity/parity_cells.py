@@ -20,3 +20,14 @@ CELLS = {
 }
 #: What a command has not, by cell: the command and the reason.
 LACKS: dict[str, dict[str, str]] = {}
+#: What `neardup spark` has not, by cell, and the reason.
+_FRAMES = "the function has DataFrames, which Spark writes"
+SPARK_LACKS = {
+    "memory": _FRAMES,
+    "folder": _FRAMES,
+    "url": "Spark writes to what it reaches, and not through the stores of this package",
+    "resume_killed": "the driver continues with `--checkpoint`",
+    "pickle_memory": _FRAMES,
+    "threads": _FRAMES,
+    "stages": "seconds are in the record; progress is that of Spark's own page",
+}

@@ -73,12 +73,14 @@ class CommandContract(ABC):
         ids: Ids of the documents or records.
         lacks: Tests that the command does not pass yet, by name without ``test_``, and the reason;
             each of them must fail.
+        page: Options that the page of its result needs.
     """
 
     line: ClassVar[str]
     tables: ClassVar[Sequence[str]]
     ids: ClassVar[Sequence[str]]
     lacks: ClassVar[Mapping[str, str]] = {}
+    page: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
     def call(self, **how: Any) -> Any:
@@ -271,7 +273,7 @@ class CommandContract(ABC):
         done = succeed(*self.private_line(), "-o", "out")
         run = neardup.open("out")
         shown = [done.out, done.err, repr(run), str(run), run._repr_html_(), json.dumps(run.notes)]
-        succeed("report", "out", "-o", "page.html")
+        succeed("report", "out", "-o", "page.html", *self.page)
         shown.append((here / "page.html").read_text(encoding="utf-8"))
         for text in shown:
             assert not [id for id in self.ids if f'"{id}"' in text]

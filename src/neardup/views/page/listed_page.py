@@ -197,9 +197,7 @@ def _removed(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
     texts = _texts(results, docs, options.texts and known)
     items = []
     for row, doc, text in zip(chosen.to_pylist(), _names(results, docs), texts, strict=True):
-        other = (
-            "a document" if by_old and results.private_ids else name(row["duplicate_of"], _LONG_ID)
-        )
+        other = "a document" if results.private_ids else name(row["duplicate_of"], _LONG_ID)
         where = ", of the old corpus" if row.get("in_old") else ", of the batch" if by_old else ""
         says = f"similarity {row['similarity']:.3f}"
         parts = None if text is None else _around(text, 0, 0)
