@@ -200,7 +200,7 @@ def test_the_page_is_what_was_found(tmp_path: Path) -> None:
 
 
 #: Experiments that wait for a machine that does nothing else: `make times` runs them.
-WAITING = {"accuracy", "clustering", "sources", "tutorial"}
+WAITING = {"clustering", "sources", "tutorial"}
 
 
 def test_what_was_found_is_of_this_version() -> None:
