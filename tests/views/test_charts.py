@@ -124,6 +124,8 @@ def test_what_can_t_be_drawn_is_refused(folders: dict[str, Path]) -> None:
     wanted = "there is no chart 'pie'; expected one of similarity, clusters, sources"
     with pytest.raises(SpecError, match=wanted):
         run.plot("pie")
+    with pytest.raises(SpecError, match="the texts, which are in no figure"):
+        run.plot("sources", by="text")
     with pytest.raises(SpecError, match="needs a column"):
         run.plot("sources")
     with pytest.raises(SpecError, match="`by` does not apply to the chart 'clusters'"):

@@ -47,6 +47,9 @@ def _sources(run: DedupRun, by: str | None = None) -> Chart:
     if by is None:
         raise SpecError("the chart of sources needs a column", "give it as `by`")
     results = run._results
+    about = results.record["source"] or results.record["frame"] or {}
+    if by in about.get("text", []):
+        raise SpecError("`by` is the column of the texts, which are in no figure", "name another")
     found = survey(results)
     check_columns(results, [by])
     title = f"Whose documents are duplicates of whose, by {by}"
