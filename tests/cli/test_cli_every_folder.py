@@ -29,7 +29,7 @@ WORK = {
     "recluster": ("report explain audit evaluate recluster pairs", "DedupRun"),
     "dedup --against": ("report explain pairs", "AgainstRun"),
     "decontaminate": ("report pairs", "DecontaminateRun"),
-    "passages": ("report explain", "PassagesRun"),
+    "passages": ("report explain pairs", "PassagesRun"),
     "link": ("report explain evaluate recluster pairs", "LinkRun"),
 }
 
@@ -168,6 +168,8 @@ def test_indexes(command: Command, folders: dict[str, Path]) -> None:
 
 
 def test_pairs_of_matches_and_of_records(command: Command, folders: dict[str, Path]) -> None:
+    answer = command("pairs", folders["passages"].name, "--texts")
+    assert answer.out.startswith("doc_id,source_id,words,kind,text,") and answer.code == 0
     answer = command("pairs", "decontaminate", "--texts")
     rows = list(csv.DictReader(io.StringIO(answer.out)))
     texts = {row["id"]: row["text"] for row in some_rows()}
@@ -176,6 +178,10 @@ def test_pairs_of_matches_and_of_records(command: Command, folders: dict[str, Pa
     assert [row["train_id"] for row in run.pairs(texts=False).to_pylist()] == [
         row["train_id"] for row in rows
     ]
+    passages = neardup.passages(list(texts.values()) * 2, words=5)
+    for row in passages.pairs().to_pylist():
+        assert row["text"] == row["source_text"] and row["words"] >= 5
+    assert len(passages.pairs(texts=False)) == len(passages.passages) > 0
     answer = command("pairs", folders["link"].name, "--bom", "-o", "pairs.csv")
     assert answer.code == 0
     made = Path("pairs.csv").read_bytes()

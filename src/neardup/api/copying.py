@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Unpack, overload
 
@@ -176,6 +176,30 @@ class PassagesRun(Run[PassageTable]):
         (found,) = show(public(self._questions), position, texts)
         text = {} if found.text is None else {"text": found.text}
         return PassageExplanation({**found.row, "passages": found.passages, **text})
+
+    @expanded
+    def pairs(self, *, texts: bool = True) -> pa.Table:
+        """Return passages next to their sources, for a person who goes through them.
+
+        All of them are in memory; ``neardup pairs`` writes them one by one.
+
+        Args:
+            texts: Add the text of the passage, and that of its source, which are read again.
+
+        Returns:
+            ``doc_id``, ``source_id``, ``words`` and ``kind``; against an old corpus ``in_old``,
+            whether the source is there; with ``texts``, ``text`` and ``source_text``, which is null
+            in an old corpus.
+
+        Raises:
+            InputError: The input has changed, or can't be read again.
+        """
+        return pa.concat_tables(self._pairs(texts))
+
+    def _pairs(self, texts: bool, note: object = None) -> Iterator[pa.Table]:
+        from neardup.inspect.one_document import pairs_of_passages, public
+
+        return pairs_of_passages(public(self._questions), texts)
 
     @expanded
     def report(

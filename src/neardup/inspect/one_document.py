@@ -19,6 +19,9 @@ _IDS = ("doc_id", "source_id", "origin_id")
 _OLD = "a document of the old corpus"
 #: Characters of a source that are shown before and behind a passage.
 _AROUND = 240
+#: Columns of a passage next to its source; and passages that are read at once.
+_PAIRED = ("doc_id", "source_id", "words", "kind", "in_old")
+_ROWS = 5000
 
 
 class PassageExplanation(Shown, dict[str, Any]):
@@ -111,6 +114,39 @@ def show(results: PassageResults, positions: np.ndarray, texts: bool) -> list[Sh
         ]
         found.append(ShownDocument(row, copied, text_of[position], around))
     return found
+
+
+def pairs_of_passages(results: PassageResults, texts: bool) -> Iterator[pa.Table]:
+    """Yield passages next to their sources, some rows at a time.
+
+    Args:
+        results: Of a search for passages.
+        texts: Add both texts, which are read from the input again.
+
+    Yields:
+        ``doc_id``, ``source_id``, ``words``, ``kind``, and ``in_old`` where there is an old corpus;
+        with ``texts``, ``text`` and ``source_text``, null in an old corpus.
+    """
+    passages = results.table("passages")
+    every = results.table("documents", ["doc_id"]).column(0)
+    names = [name for name in _PAIRED if name in passages.column_names]
+    for first in range(0, max(1, passages.num_rows), _ROWS):
+        table = passages.slice(first, _ROWS)
+        shown = table.select(names)
+        if texts:
+            of: Any = pc.index_in(table.column("doc_id"), value_set=every)
+            both = np.asarray(of.to_numpy(), np.int64), _positions(table, every)
+            needed = np.unique(np.concatenate(both))
+            needed = needed[needed >= 0]
+            known = dict(zip(needed.tolist(), results.texts(needed), strict=True))
+            for prefix, docs in zip(("", "source_"), both, strict=True):
+                spans = table.select([f"{prefix}start", f"{prefix}end"]).to_pydict().values()
+                cut = [
+                    known[doc][start:end] if doc >= 0 else None
+                    for doc, start, end in zip(docs.tolist(), *spans, strict=True)
+                ]
+                shown = shown.append_column(f"{prefix}text", pa.array(cut, pa.large_string()))
+        yield shown
 
 
 def _positions(passages: pa.Table, ids: Any) -> np.ndarray:

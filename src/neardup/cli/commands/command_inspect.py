@@ -106,13 +106,15 @@ def pairs(
     like a formula of a spreadsheet gets an apostrophe before it.
 
     Of neardup decontaminate the pairs are the matches: test_id and train_id, and with --texts the
-    passage that both have. Of neardup link they are the records that are the same, each field of
+    passage that both have; of neardup passages, doc_id and source_id, with --texts the passage and
+    its source. Of neardup link they are the records that are the same, each field of
     one next to that of the other; with --doubtful the candidates that are worth a mark, and with a
     column duplicate, true or false, that file is for --labels. Where ids are private, rows replace
     them. Excel reads other letters than those of English wrongly without --bom.
     """
     from neardup.files.private_files import replacing
     from neardup.output.outfile import check_file
+    from neardup.results.results import Results
     from neardup.views.spreadsheet import csv_rows
 
     found = open_run(run, "pairs")
@@ -127,7 +129,7 @@ def pairs(
         most = {} if limit is None else {"limit": limit}
         rows = csv_rows([found.doubtful(**most) if doubtful else found.pairs_with_records()])
     else:
-        results = found._results
+        results = Results(found._storage)
         if out is not None:
             check_file(out, results.inputs, overwrite, results.read_from)
         rows = csv_rows(found._pairs(texts, _note))
