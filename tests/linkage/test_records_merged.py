@@ -347,6 +347,25 @@ def test_columns_of_other_names_become_one(tmp_path: Path) -> None:
     assert {"merged_from", "merged_from-2"} <= {*again.merged().column_names}
 
 
+def test_ids_of_other_names_are_ids_of_merged_records(tmp_path: Path) -> None:
+    """Merged records have an id each, whatever file they are from, and are linked again by it."""
+    sheet, ris = tmp_path / "b.csv", tmp_path / "a.ris"
+    ris.write_text("TY  - BOOK\nID  - r1\nTI  - A history of bridges\nSP  - 1\nEP  - 9\nER  - \n")
+    sheet.write_text(
+        "EID,Title,Page start,Page end\n2-s2.1,Soil and its worms,3,9\n2-s2.2,Of mice,1,2\n"
+    )
+    asked: Any = {"preset": "citations", "id": "id", "map": {"b.csv": {"id": "EID"}}}
+    asked |= {"across_files_only": False, "labels": [("2-s2.1", "2-s2.2", True)], "fill": True}
+    for first, second in ((ris, sheet), (sheet, ris)):
+        run = neardup.link(first, second, format="ris", out=tmp_path / first.stem, **asked)
+        (file,) = (tmp_path / first.stem / "merged").iterdir()
+        assert "EID" not in file.read_text()
+        again = neardup.link(file, preset="citations", id="id")
+        assert "2-s2.1" in again.clusters["id"].to_pylist()
+        names = run.merged().column_names
+        assert "id" in names and "pages" in names and "Page start + Page end" not in names
+
+
 def test_records_of_pubmed_stay_apart(tmp_path: Path) -> None:
     title = "The effect of rain on the growth of wheat"
     (tmp_path / "a.nbib").write_text(f"PMID- 1\nTI  - {title}\n\nPMID- 2\nTI  - Bridges of Bern")

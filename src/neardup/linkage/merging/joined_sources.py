@@ -12,6 +12,8 @@ from neardup.file_formats import FORMATS
 from neardup.io.formats.entries.citation_columns import COLUMNS
 from neardup.io.formats.json_text import common_schema
 from neardup.io.source import Columns, Layout, Partition, Source
+from neardup.linkage.columns.field_columns import JOIN
+from neardup.options.how_read import OpenInput
 
 
 class JoinedNames:
@@ -20,6 +22,7 @@ class JoinedNames:
     Args:
         fields: Names of the fields.
         read: Columns that they are in each input, see `Records`.
+        opened: The inputs, with the column of the ids in each.
         sizes: Records of each input.
         format: That is asked for; None for that of the first input.
     """
@@ -28,13 +31,22 @@ class JoinedNames:
         self,
         fields: Sequence[str],
         read: Sequence[Sequence[str]],
+        opened: Sequence[OpenInput],
         sizes: Sequence[int],
         format: str | None,
     ) -> None:
-        called = [next(filter(None, columns), "") for columns in zip(*read, strict=True)]
+        ids = [str(one.how.get("id") or "") for one in opened]
+        fields, read = ["id", *fields], [[id, *of] for id, of in zip(ids, read, strict=True)]
+        # Columns that are one value together have no name.
+        single = (
+            [name for name in of if name and JOIN not in name] for of in zip(*read, strict=True)
+        )
+        called = [of[0] if of else "" for of in single]
         if format is not None and FORMATS[format].has_entries:
             named = zip(fields, called, strict=True)
             called = [field if field in COLUMNS else name for field, name in named]
+        #: Column of the ids in the output; None for positions.
+        self.id = called[0] if any(ids) else None
         pairs = [zip(of, called, strict=True) for of in read]
         self._renamed = [{name: to for name, to in of if name and to} for of in pairs]
         self._ends = np.cumsum(sizes)

@@ -65,7 +65,8 @@ def check_merge(spec: MergeSpec, given: RecordSource, fields: Sequence[str]) -> 
         what = f"`keep` names the file {name!r}, which is none of those that are linked"
         raise SpecError(what, f"they are {', '.join(shown)}{more}")
     sources = [one.source for one in given.opened]
-    joined = JoinedNames(fields, given.columns, range(len(sources)), spec.format)
+    of_files = given.columns, given.opened, range(len(sources))
+    joined = JoinedNames(fields, *of_files, spec.format)
     there = set[str]()
     for number, source in enumerate(sources):
         for file in range(len(source.files)) or [-1]:

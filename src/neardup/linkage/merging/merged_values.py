@@ -59,17 +59,18 @@ class Merging:
         assert linked.merge is not None
         self._linked, self.spec = linked, linked.merge
         records = linked.blocked.records
-        self._id = records.id
         self.reader = Reader(JoinedSource([one.source for one in records.opened]))
         names = linked.blocked.spec.names
-        joined = JoinedNames(names, records.read, records.sizes, self.spec.format)
+        of_files = records.read, records.opened, records.sizes
+        joined = JoinedNames(names, *of_files, self.spec.format)
+        self._id = joined.id
         self.members: Members = read_members(self.reader, linked.sizes > 1, pool, joined, folder)
         table, clusters = self.members.table, linked.clusters[self.members.docs]
         for name in self.spec.columns:
             column_of(table, name)
         self.spec.check_types(table.schema)
         of_file = self._of_file()[self.members.docs]
-        self._order = in_order(self.members, clusters, of_file, self.spec, records.id)
+        self._order = in_order(self.members, clusters, of_file, self.spec, self._id)
         ordered = clusters[self._order]
         self._starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
         self._ends = np.append(self._starts, len(ordered))[1:]

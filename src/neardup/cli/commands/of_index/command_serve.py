@@ -66,8 +66,8 @@ def serve(folder: Path, host: str, port: int, token_file: Path | None, **options
     if (folder / RECORD_INDEX).is_file():
         raise InputError(
             f"{folder} is an index of records, which is not served over HTTP",
-            "neardup link NEW --against INDEX links records with it; neardup index stats, check, "
-            "remove and relink, and neardup explain and evaluate work on it",
+            "neardup link NEW --against INDEX links records with it; neardup index stats, "
+            "check, mark, remove and relink, and neardup explain and evaluate work on it",
         )
     from neardup.serve.settings import CallLimits, Settings, allowed_hosts, read_token
     from neardup.serve.supervisor import Address, run
