@@ -36,13 +36,16 @@ def notes(tmp_path: Path) -> Path:
     )
 
 
-def test_plan(notes: Path, command: Command) -> None:
+def test_plan(notes: Path, command: Command, tune: Tune) -> None:
     found = json.loads(command("plan", notes, "--passages", 25, "--json").out)
     assert found["documents"] == found["sampled"] == 200 and found["words"] == 200 * 120
     assert found["copied_share"] == pytest.approx(197 * 40 / 24_000, abs=1e-4)
     assert found["disk"][0] <= found["disk"][1] and found["seconds"][0] < found["seconds"][1]
     said = command("plan", notes, "--passages", 25).out
     assert "copied      32.8 % of the words of 200 documents\n" in said  # all of them
+    tune(sampled_documents=50)
+    said = command("plan", notes, "--passages", 25).out
+    assert "of the words of the first 50 documents only; the rest may have another share" in said
     assert "expected 2 to" in command("plan", notes, "--passages", 1).error
 
 

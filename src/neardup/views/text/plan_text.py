@@ -75,13 +75,11 @@ def render_passages(plan: PassagePlan) -> str:
 
 def _of_passages(plan: PassagePlan) -> Iterator[Row]:
     low, high = (size(one) for one in plan.disk)
-    copied = f"{percent(plan.copied_share)} of the words"
-    more = (
-        f" of the first {counted(plan.sampled, 'document')} only; of all of them more, since most"
-    )
-    more = "" if plan.sampled >= plan.documents else f"{more} sources are not among these"
+    read = counted(plan.sampled, "document")
+    if plan.sampled < plan.documents:
+        read = f"the first {read} only; the rest may have another share, and sources in these"
     yield Row("documents", f"about {plan.documents:,}, {size(plan.text)}, {plan.words:,} words")
-    yield Row("copied", copied + more)
+    yield Row("copied", f"{percent(plan.copied_share)} of the words of {read}")
     yield Row("memory", f"at most {size(plan.memory)}")
     yield Row("disk", f"{low} of temporary files, {high} if all words are copied")
     yield Row("time", f"{plan.seconds[0]:,.0f} to {plan.seconds[1]:,.0f} s")
