@@ -25,7 +25,7 @@ _FRAMES = "the function has DataFrames, which Spark writes"
 SPARK_LACKS = {
     "memory": _FRAMES,
     "folder": _FRAMES,
-    "url": "Spark writes to what it reaches, and not through the stores of this package",
+    "url": "Spark writes to folders that it reaches, and not through the stores of this package",
     "resume_killed": "the driver continues with `--checkpoint`",
     "pickle_memory": _FRAMES,
     "threads": _FRAMES,
