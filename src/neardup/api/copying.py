@@ -56,7 +56,9 @@ if TYPE_CHECKING:
 #: Options that are those of the new corpus where there is none for the old one.
 _AS_NEW = ("text", "id", "input_format", "delimiter", "sheet", "header_row", "skip_large")
 #: A table of a run.
-PassageTable: TypeAlias = Literal["passages", "documents", "boilerplate", "cuts"]
+PassageTable: TypeAlias = Literal[
+    "passages", "documents", "boilerplate", "cuts", "by_value", "by_year", "by_month"
+]
 
 
 class PassagesRun(Run[PassageTable]):
@@ -68,6 +70,9 @@ class PassagesRun(Run[PassageTable]):
         "documents": "",
         "boilerplate": "ask for it with `boilerplate`, a number of documents",
         "cuts": "nothing was cut; ask for it with `cut`",
+        "by_value": "ask for it with `by`, a column",
+        "by_year": "ask for it with `order_by`, a column of dates",
+        "by_month": "ask for it with `order_by`, a column of dates",
     }
 
     @property

@@ -37,7 +37,7 @@ _LARGEST = "passages"
 PASSAGES = Command(
     "passages",
     "find anchors",
-    (_LARGEST, "documents", "boilerplate", "cuts"),
+    (_LARGEST, "documents", "boilerplate", "cuts", "by_value", "by_year", "by_month"),
     (CLEAN,),
     resumes=True,
 )
@@ -216,10 +216,16 @@ def make(
 
     kept = ~dropped
     result = Result(inputs, spec, cutting, made, record, stretches, kept, documents, work.scratch)
+    totals: dict[str, pa.Table] = {}
     if by is not None:
-        record["by_value"] = _totals(inputs, by, documents)
+        totals["by_value"] = _totals(inputs, by, documents)
+        record["by_value"] = _first(totals["by_value"])
     if spec.order is not None:
-        record |= _times(inputs, spec.order.column, documents)
+        times = _times(inputs, spec.order.column, documents)
+        record |= {name: table.to_pylist() for name, table in times.items()}
+        totals |= times
+    for name, table in totals.items():
+        made[name] = partial(_one, table)
     if cutting.cuts:
         new_ids, _ = tables.ids_of(inputs)
         made["cuts"] = lambda each: result.cuts.tables(new_ids)
@@ -271,11 +277,19 @@ def _by_number(
     return in_order(position, order, allocate), in_order(stretches.words, order, allocate)
 
 
-def _totals(inputs: Inputs, by: str, documents: DocumentTable) -> list[dict[str, Any]]:
+def _one(table: pa.Table, each: Each) -> Iterator[pa.Table]:
+    yield table
+
+
+def _totals(inputs: Inputs, by: str, documents: DocumentTable) -> pa.Table:
     """Return the totals by value of a column, those with most words first."""
     column = inputs.new.column(by)
     found = _sums("value", column, lambda values: values.cast(pa.large_string()), documents)
-    found = found.sort_by([("words", "descending"), ("value", "ascending")])
+    return found.sort_by([("words", "descending"), ("value", "ascending")])
+
+
+def _first(found: pa.Table) -> list[dict[str, Any]]:
+    """Return the first totals, and the sums of the others."""
     rows: list[dict[str, Any]] = found.slice(0, _VALUES).to_pylist()
     if found.num_rows > _VALUES:
         rest = found.slice(_VALUES)
@@ -285,7 +299,7 @@ def _totals(inputs: Inputs, by: str, documents: DocumentTable) -> list[dict[str,
     return rows
 
 
-def _times(inputs: Inputs, name: str, documents: DocumentTable) -> dict[str, list[dict[str, Any]]]:
+def _times(inputs: Inputs, name: str, documents: DocumentTable) -> dict[str, pa.Table]:
     """Return the totals by year and by month, where the column of the order has dates."""
     column: Any = inputs.new.column(name)
     if pa.types.is_temporal(column.type) and not pa.types.is_time(column.type):
@@ -305,7 +319,7 @@ def _times(inputs: Inputs, name: str, documents: DocumentTable) -> dict[str, lis
     months = _sums("month", column, text, documents).sort_by("month")
     years = months.append_column("year", pc.utf8_slice_codeunits(months.column("month"), 0, 4))
     found = {"by_year": _added("year", years.drop_columns("month")), "by_month": months}
-    return {unit: rows.sort_by(unit[3:]).to_pylist() for unit, rows in found.items()}
+    return {unit: rows.sort_by(unit[3:]) for unit, rows in found.items()}
 
 
 def _sums(

@@ -511,6 +511,8 @@ class PassageRecord(OfCorpus):
         agree("counts.cut_words_left_nowhere", lost == (cut and drops), "cut.drop_above")
         self.require_tables({"passages": True, "documents": True, "cuts": cut}, "cut")
         self.require_tables({"boilerplate": self.spec.boilerplate > 0}, "spec.boilerplate")
+        self.require_tables({"by_value": by is not None}, "spec.by")
+        self.require_tables({"by_year": dated, "by_month": dated}, "by_month")
 
 
 class OfSpark(Record):
