@@ -147,12 +147,15 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
     def report(
         self,
         path: str | os.PathLike[str],
+        *,
+        show: Sequence[str] = (),
         **options: Unpack[PageFormOptions],
     ) -> Path:
         """Write the result as one page that opens in any browser.
 
         Args:
             path: File to write; only its owner can read it.
+            show: As for `DedupRun.report`.
 
         Returns:
             The path.
@@ -164,7 +167,7 @@ class AgainstRun(DocumentsRun[Literal["clusters", "duplicates", "matches"]]):
         from neardup.views.all_views import write_report
         from neardup.views.view import PageOptions
 
-        how = PageOptions(options["page"])
+        how = PageOptions(options["page"], show)
         return write_report(self, path, how, self._results.inputs)
 
 

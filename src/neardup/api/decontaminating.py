@@ -125,17 +125,20 @@ class DecontaminateRun(Run[Literal["matches", "cuts"]]):
     def report(
         self,
         path: str | os.PathLike[str],
+        *,
+        show: Sequence[str] = (),
         **options: Unpack[PageFormOptions],
     ) -> Path:
         """Write the matches as one page; as for `neardup.AgainstRun`.
 
         Args:
             path: File to write; only its owner can read it.
+            show: As for `DedupRun.report`.
         """
         from neardup.views.all_views import write_report
         from neardup.views.view import PageOptions
 
-        how = PageOptions(options["page"])
+        how = PageOptions(options["page"], show)
         return write_report(self, path, how, self._storage.inputs)
 
 

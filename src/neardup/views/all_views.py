@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from neardup.views.text import (
     plan_text,
     tune_text,
 )
+from neardup.views.text.methods_text import methods_of
 from neardup.views.view import PageOptions, View
 from neardup.views.visible import need_jinja
 
@@ -106,6 +108,9 @@ def write_report(
             f"{path} is named as a file of another kind; expected an HTML page",
             "name it .html; a browser prints it as PDF",
         )
-    page = VIEWS[result.shown_as].page
-    assert page is not None
-    return write_file(target, html_of(page(result, options), options.form).encode())
+    make = VIEWS[result.shown_as].page
+    assert make is not None
+    page = make(result, options)
+    if not page.paragraph:
+        page = replace(page, paragraph=methods_of(result.summary).lines)
+    return write_file(target, html_of(page, options.form).encode())

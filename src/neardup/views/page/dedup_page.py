@@ -29,7 +29,13 @@ from neardup.views.page.page_model import (
     Page,
     by_columns,
 )
-from neardup.views.page.page_texts import CHARACTERS, beginnings, check_columns, measure
+from neardup.views.page.page_texts import (
+    CHARACTERS,
+    beginnings,
+    check_columns,
+    measure,
+    shown_columns,
+)
 from neardup.views.page.survey import Survey, chosen, survey
 from neardup.views.page.write import FRAME, larger
 from neardup.views.view import PageOptions
@@ -52,15 +58,9 @@ def dedup_page(run: DedupRun, options: PageOptions) -> Page:
     results, texts, by = run._results, options.texts, options.by
     if options.context < 0:
         raise SpecError(f"`context` is {options.context}; expected 0 or more")
-    if not texts and (options.show or by):
-        raise SpecError("`show` and `by` need texts=True", "leave them out, or show the texts")
+    show = shown_columns(results, options)
     found = survey(results)
-    show = list(dict.fromkeys([options.show] if isinstance(options.show, str) else options.show))
     columns = [*show, *([] if by is None or by in show else [by])]
-    if results.private_ids and results.id_column in columns:
-        raise SpecError(
-            f"column {results.id_column!r} has the ids, which are private", "leave it out"
-        )
     table: pa.Table | None = None
     try:
         check_columns(results, columns)

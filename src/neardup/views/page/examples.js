@@ -2,8 +2,8 @@
 
 const EXAMPLES = 10;
 
-/** Characters of each text that a page of paper has room for. */
-const ON_PAPER = 2000;
+/** Characters of each text of an example: two of them fit on a sheet. */
+const ON_PAPER = 1200;
 
 /** The first parts of two texts, as far as there is room, and whether there are more. */
 function firstParts(parts, context) {

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from neardup import __version__
 from neardup.memory_plan import show_size
 from neardup.sketch.bands import candidate_probability
 from neardup.spec import Spec
@@ -13,6 +14,7 @@ from neardup.values.readable import counted, day, percent
 from neardup.views.page.page_charts import chance_bars
 from neardup.views.page.page_model import Figures, Page, Step
 from neardup.views.page.run_words import band_options, runs, shingle_options
+from neardup.views.text.methods_text import methods_of_index
 from neardup.views.view import PageOptions, Row
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def index_page(index: Index, options: PageOptions) -> Page:
         numbers=list(_numbers(stats, spec, bands)),
         method="How a text is answered",
         steps=list(_steps(spec, bands, threshold)),
+        paragraph=methods_of_index(stats, spec, __version__).lines,
         charts=charts,
         footer=f"Recipe {stats['recipe'][:12]}. No text of a document is in this file.",
     )

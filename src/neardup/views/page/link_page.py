@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 #: Pairs that are shown, at least and at most; clusters, and records of a cluster.
 _LEAST, _MOST, _CLUSTERS, _RECORDS = 20, 500, 300, 20
 _GROUPS = ("Doubtful pairs", "Groups of the same")
+#: Fields that filter the list, and values of each, at most.
+_FILTERS, _FILTERED = 4, 30
 #: Sizes of groups that are shown.
 _SIZES = 25
 #: Odds of a doubtful pair, at most: it is decided rightly nine times of ten, or less often.
@@ -73,6 +75,7 @@ def link_page(run: LinkRun, options: PageOptions) -> Page:
     fields = spec.names if texts else ()
     items = [_pair(pair, doubt) for doubt, pair in enumerate(pairs)]
     items += [_cluster(one, fields, counts["sources"] > 1) for one in clusters]
+    columns = _with_few_values(fields, items)
     files = " and ".join(PurePath(one).name or one for one in names)
     return Page(
         title=options.title or f"Records of {files}",
@@ -82,7 +85,7 @@ def link_page(run: LinkRun, options: PageOptions) -> Page:
         numbers=list(_numbers(counts, grouped, doubtful)),
         remarks=summary["notes"],
         figures=_found(linked),
-        listing=_listing(items, len(clusters), (several, doubtful, len(pairs)), texts),
+        listing=_listing(items, len(clusters), (several, doubtful, len(pairs)), texts, columns),
         steps=list(how_done.of_linkage(summary)),
         charts=Figures(
             "How it was decided",
@@ -202,7 +205,11 @@ def _reliability(decision: dict[str, Any]) -> SmallTable:
 
 
 def _listing(
-    items: list[Item], clusters: int, counts: tuple[int, int, int], texts: bool
+    items: list[Item],
+    clusters: int,
+    counts: tuple[int, int, int],
+    texts: bool,
+    columns: Sequence[str],
 ) -> Listing:
     several, doubtful, shown = counts
     lead = "The pairs that are decided least surely, the most doubtful first: mark each as the "
@@ -224,6 +231,7 @@ def _listing(
         search="Search ids and values" if texts else "Search ids",
         nothing="Open a pair to say whether it is one record, or a group to see its records.",
         items=[item.data() for item in items],
+        columns=columns,
         groups=[("", "All"), *((str(k), title) for k, title in enumerate(_GROUPS))],
         orders=[
             ("doubt", "Most doubtful first"),
@@ -251,7 +259,15 @@ def _pair(pair: dict[str, Any], doubt: int) -> Item:
     heading = f"{ids[0]} and {ids[1]}"
     detail = ComparedFields(heading, about, heads, rows, numbers, len(sums), pair["pair"])
     sort = {"doubt": doubt, "size": -2, "similarity": pair["similarity"]}
-    return Item(detail, heading, [says], text, also=ids, sort=sort)
+    of = {field["field"]: field["values"] for field in pair["fields"] if "values" in field}
+    return Item(detail, heading, [says], text, also=ids, sort=sort, values=of)
+
+
+def _with_few_values(fields: Sequence[str], items: Sequence[Item]) -> list[str]:
+    """Return the fields that may filter the list; a name or a title has too many values."""
+    values = {name: {it for item in items for it in item.values.get(name, ())} for name in fields}
+    few = [name for name in fields if 1 < len(values[name]) <= _FILTERED]
+    return sorted(few, key=lambda name: len(values[name]))[:_FILTERS]
 
 
 def _why(pair: dict[str, Any]) -> str:
@@ -298,7 +314,9 @@ def _cluster(cluster: dict[str, Any], fields: Sequence[str], sources: bool) -> I
     text = " ".join(members[0]["cells"])
     sort = {"doubt": _MOST + 1, "size": -size, "similarity": 2}
     says = [f"{size:,} records"]
-    return Item(detail, ids[0], says, text, also=ids[1:], group=1, sort=sort)
+    cells = zip(*(line["cells"] for line in members), strict=True)
+    of = dict(zip(fields, map(list, cells), strict=True))
+    return Item(detail, ids[0], says, text, also=ids[1:], group=1, sort=sort, values=of)
 
 
 def odds_histogram(linked: Linked) -> list[tuple[float, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from neardup.views.page.page_model import (
     Page,
     SmallTable,
     Texts,
+    by_columns,
 )
+from neardup.views.page.page_texts import shown_columns, values_of
 from neardup.views.text.summary_text import rows as summary_rows
 from neardup.views.view import PageOptions
 from neardup.views.visible import name
@@ -36,6 +39,8 @@ _LONG_ID = 1000
 _AROUND, _BEGINNING = 120, 400
 #: Characters of a longer passage that are shown, and how many of them are its end.
 _PASSAGE, _PASSAGE_END = 600, 200
+#: Words of passages at which another class begins.
+_WORDS = (10, 25, 50, 100, 200)
 #: Sizes of clusters that are shown.
 _SIZES = 40
 _REMARKS = ("note", "warning", "replaced", "left out", "not compared")
@@ -59,7 +64,8 @@ def listed_page(run: Run[Any], options: PageOptions) -> Page:
     record = results.record
     command = record["command"]
     rows = summary_rows(record)
-    total, listed = _LISTS[command](results, options)
+    show = shown_columns(results, options)
+    total, listed = _LISTS[command](results, options, show)
     return Page(
         title=options.title or f"{_TITLES[command]}: {Path(results.name).name}",
         date=f"Run of {day(record['date'])}",
@@ -72,7 +78,7 @@ def listed_page(run: Run[Any], options: PageOptions) -> Page:
         ],
         remarks=[f"{row.number} {row.remark}".strip() for row in rows if row.label in _REMARKS],
         figures=_figures(results),
-        listing=_listing(command, total, listed, options.texts and "engine" not in record),
+        listing=_listing(command, total, listed, options.texts and "engine" not in record, show),
         steps=list(_STEPS[command](record)),
     )
 
@@ -112,23 +118,52 @@ def _figures(results: Results) -> Figures | None:
             for file in files
         ]
         table = SmallTable("By file of test items", "", heads, rows, broad=True)
-        return Figures("Where it was found", "Files", [table])
+        shown = [table, *_of_matches(results)]
+        return Figures("Where it was found", "Found", shown)
     bars = [*_similarities(results), *(_sizes(results) if "engine" in record else ())]
     return Figures("Found", "Found", bars) if bars else None
 
 
+def _of_matches(results: Results) -> Iterator[Bars]:
+    """Yield how long the passages of matches are, and how much of an item they have."""
+    table, settings = results.table("matches"), results.record["settings"]
+    words = table.column("passage").to_numpy()
+    edges = [0, *_WORDS, np.inf]
+    labels = [f"{low or 'up'} to {high - 1:,}" for low, high in pairwise([0, *_WORDS])]
+    numbers = np.histogram(words, edges)[0].tolist()
+    rows = zip([*labels, f"{_WORDS[-1]:,} or more"], numbers, strict=True)
+    says = "How many matches have an equal passage of so many words."
+    yield from _not_empty(counted_bars("Words in a row", says, list(rows)))
+    if settings["threshold"] is not None:
+        found = table.column("containment").to_numpy()
+        labels, numbers = by_similarity(found, settings["threshold"])
+        says = "How many matches have so much of a test item."
+        rows = zip(labels, numbers, strict=True)
+        yield from _not_empty(counted_bars("Containment", says, list(rows)))
+
+
 def _similarities(results: Results) -> Iterator[Bars]:
     """Yield how similar removed documents are to those they are duplicates of."""
-    if results.record["command"] == "decontaminate":
-        return
     similarity = results.array("similarity")
-    found = similarity[np.isfinite(similarity)]
-    labels, numbers = by_similarity(found, results.spec.threshold)
-    says = "How many removed documents have each similarity to the kept one."
-    yield from counted_bars("Similarity", says, list(zip(labels, numbers, strict=True)))
+    parts = {"Similarity": np.isfinite(similarity)}
+    if "in_old" in results.table("clusters").column_names:
+        old = np.asarray(pc.fill_null(results.table("clusters").column("in_old"), False))
+        names = "Similarity to the old corpus", "Similarity within the batch"
+        parts = dict(zip(names, (old, parts["Similarity"] & ~old), strict=True))
+    for title, of in parts.items():
+        labels, numbers = by_similarity(similarity[of], results.spec.threshold)
+        says = "How many removed documents have each similarity to the kept one."
+        rows = list(zip(labels, numbers, strict=True))
+        yield from _not_empty(counted_bars(title, says, rows))
 
 
-def _listing(command: str, total: int, listed: list[Item], texts: bool) -> Listing:
+def _not_empty(charts: Iterator[Bars]) -> Iterator[Bars]:
+    return (chart for chart in charts if any(length for *_, length in chart.rows))
+
+
+def _listing(
+    command: str, total: int, listed: list[Item], texts: bool, show: Sequence[str]
+) -> Listing:
     one, many, what = "document", "documents", "the lowest similarity"
     title = "Removed documents"
     if command == "decontaminate":
@@ -148,14 +183,16 @@ def _listing(command: str, total: int, listed: list[Item], texts: bool) -> Listi
         orders=[
             ("first", f"{what.removeprefix('the ').capitalize()} first"),
             ("source", "By test item" if one == "match" else "By the kept document"),
+            *by_columns(show),
             ("input", "As in the input"),
         ],
+        columns=show,
         groups=_GROUPS if command == "dedup --against" else (),
         examples=f"Those with {what}." if listed else "",
     )
 
 
-def _matches(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
+def _matches(results: Results, options: PageOptions, show: Sequence[str]) -> tuple[int, list[Item]]:
     """Return the matches with the longest passages, each with its passage."""
     table = results.table("matches")
     order = pc.sort_indices(table, [("passage", "descending"), ("train_doc", "ascending")])
@@ -167,7 +204,8 @@ def _matches(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
     if results.private_ids:
         names = rows_as_ids(results.documents).take(pa.array(docs)).to_pylist()
     items = []
-    for row, train, text in zip(chosen.to_pylist(), names, texts, strict=True):
+    values = values_of(results, docs, show)
+    for row, train, text, of in zip(chosen.to_pylist(), names, texts, values, strict=True):
         item = f"row {row['test_doc']}" if results.private_ids else name(row["test_id"], _LONG_ID)
         how = {"item": "the complete item; ", "similarity": "similar; "}.get(row["by"], "")
         says = f"{how}{row['passage']:,} words in a row"
@@ -178,11 +216,11 @@ def _matches(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
         detail = _detail(f"{train} has the test item {item}", says, parts)
         shown = [f"test item {item}", says]
         sort = {"input": row["train_doc"], "source": item}
-        items.append(Item(detail, train, shown, also=[item], sort=sort))
+        items.append(Item(detail, train, shown, also=[item], sort=sort, values=of))
     return table.num_rows, items
 
 
-def _removed(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
+def _removed(results: Results, options: PageOptions, show: Sequence[str]) -> tuple[int, list[Item]]:
     """Return removed documents, those of the old corpus first, then by similarity."""
     table = results.table("clusters")
     removed = table.filter(pc.invert(table.column("kept")))
@@ -196,7 +234,8 @@ def _removed(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
     known = "engine" not in results.record
     texts = _texts(results, docs, options.texts and known)
     items = []
-    for row, doc, text in zip(chosen.to_pylist(), _names(results, docs), texts, strict=True):
+    named = zip(_names(results, docs), values_of(results, docs, show), strict=True)
+    for row, (doc, of), text in zip(chosen.to_pylist(), named, texts, strict=True):
         other = "a document" if results.private_ids else name(row["duplicate_of"], _LONG_ID)
         where = ", of the old corpus" if row.get("in_old") else ", of the batch" if by_old else ""
         says = f"similarity {row['similarity']:.3f}"
@@ -210,6 +249,7 @@ def _removed(results: Results, options: PageOptions) -> tuple[int, list[Item]]:
                 also=[other],
                 group=int(not row.get("in_old")),
                 sort={"input": row["doc"], "source": other},
+                values=of,
             )
         )
     return removed.num_rows, items
@@ -225,7 +265,7 @@ def _detail(heading: str, says: str, parts: tuple[str, str, str] | None) -> Text
     return Texts(heading, f"{says[0].upper()}{says[1:]}.", shown, [mark])
 
 
-_Lists = Callable[[Results, PageOptions], tuple[int, list[Item]]]
+_Lists = Callable[[Results, PageOptions, Sequence[str]], tuple[int, list[Item]]]
 _LISTS: dict[str, _Lists] = {
     "decontaminate": _matches,
     "dedup --against": _removed,

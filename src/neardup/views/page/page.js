@@ -21,6 +21,15 @@ themeButton.addEventListener("click", () => {
 setTheme(Object.hasOwn(THEMES, stored("neardup-theme")) ? stored("neardup-theme") : "auto");
 themeButton.hidden = false;
 
+// A browser may not let a page copy; the paragraph can be selected too.
+find("copy")?.addEventListener("click", ({ target }) => {
+  const says = [...find("paragraph").children].map((one) => one.textContent.trim()).join("\n");
+  const done = (label) => target.replaceChildren(label);
+  const failed = () => getSelection().selectAllChildren(find("paragraph"));
+  Promise.resolve(navigator.clipboard?.writeText(says) ?? Promise.reject()).then(() => done("Copied"), failed);
+});
+if (find("copy")) find("copy").hidden = false;
+
 /** The list, what is open, and what of it is looked at. */
 function listed(data) {
   const { settings } = data;

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.errors import ColumnError
+from neardup.errors import ColumnError, SpecError
 from neardup.io.columns import missing_column
 from neardup.io.formats.column_paths import type_at
 from neardup.io.source import Partition
@@ -18,12 +18,40 @@ from neardup.results.results import Results
 from neardup.sketch.texts import text_buffers
 from neardup.values.json_values import plain_id
 from neardup.views.differences import WordSequence, segments
+from neardup.views.view import PageOptions
 
 #: Characters of a text that are in a page, at most; and of a value of another column.
 CHARACTERS, _VALUE = 20_000, 200
 #: Values of a slot that are listed, and characters of each.
 _SLOT, _LONGEST = 6, 160
 _Work = Callable[[Any], dict[str, Any]]  # from some texts to columns by their names
+
+
+def shown_columns(results: Results, options: PageOptions) -> list[str]:
+    """Return the columns that are shown next to ids.
+
+    Raises:
+        SpecError: They have texts, or ids, which are not to be shown.
+    """
+    given = options.show
+    show = list(dict.fromkeys([given] if isinstance(given, str) else given))
+    columns = [*show, *([] if options.by is None else [options.by])]
+    if columns and not options.texts:
+        raise SpecError("`show` and `by` need texts=True", "leave them out, or show the texts")
+    if results.private_ids and results.id_column in columns:
+        raise SpecError(
+            f"column {results.id_column!r} has the ids, which are private", "leave it out"
+        )
+    return show
+
+
+def values_of(results: Results, docs: np.ndarray, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Return for each document its value of each column, in a list."""
+    if not columns or not len(docs):
+        return [{} for _ in docs]
+    check_columns(results, columns)
+    rows = _gathered(results, docs, lambda text: {}, columns, None).to_pylist()
+    return [{name: ["" if it is None else it] for name, it in row.items()} for row in rows]
 
 
 def check_columns(results: Results, names: Sequence[str]) -> None:

@@ -48,6 +48,11 @@ class Methods(NamedTuple):
         """The paragraph with numbers of its references."""
         return self.numbered(self.references)
 
+    @property
+    def lines(self) -> list[str]:
+        """The paragraph, and each of its references with its number."""
+        return [self.text, *(f"[{number}] {of}" for number, of in enumerate(self.references, 1))]
+
     def numbered(self, references: Sequence[str]) -> str:
         """Return the paragraph with the numbers that references have in a list."""
         says = self.says
@@ -60,18 +65,22 @@ def methods_of(record: Mapping[str, Any]) -> Methods:
     """Return how the result of any command was made, by its record."""
     says, references = _OF[record["command"]](record)
     where = ", on Apache Spark" if "engine" in record else ""
-    return _methods(f"With neardup {record['versions']['neardup']}{where}, {says}", references)
+    return _methods(record["versions"]["neardup"], f"{where}, {says}", references)
 
 
 def methods_of_index(stats: Mapping[str, Any], spec: Spec, version: str) -> Methods:
     """Return how an index answers, by its numbers."""
     how = _similar(spec.as_dict(), {name: stats[name] for name in ("num_bands", "rows")})
-    says = f"an index of {counted(stats['documents'], 'document')} was searched for "
-    return _methods(f"With neardup {version}, {says}near-duplicates. {how}", [_BRODER, _INDYK])
+    says = f", an index of {counted(stats['documents'], 'document')} was searched for "
+    return _methods(version, f"{says}near-duplicates. {how}", [_BRODER, _INDYK])
 
 
-def _methods(says: str, references: Sequence[str]) -> Methods:
-    there = [of for of in references if _mark(of) in says]
+def _methods(version: str, says: str, references: Sequence[str]) -> Methods:
+    """Return a paragraph on the work of a version, which it cites."""
+    itself = f"The neardup developers. neardup {version}: near-duplicate texts, exactly verified. "
+    itself += "Software."
+    says = f"With neardup {version}{_mark(itself)}{says}"
+    there = [of for of in (itself, *references) if _mark(of) in says]
     return Methods(says, tuple(sorted(there, key=lambda of: says.index(_mark(of)))))
 
 
