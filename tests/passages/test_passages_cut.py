@@ -16,6 +16,7 @@ import pytest
 
 import neardup
 from common import Command, write_lines
+from neardup.errors import SpecError
 from neardup.sketch.texts import as_text
 from neardup.sketch.tokenising import Tokeniser
 from neardup.spec import ShingleSpec
@@ -300,10 +301,11 @@ def test_totals(tmp_path: Path, kernels: None) -> None:
         write_lines(tmp_path / "n.jsonl", rows), words=3, by="by", order_by="date", progress=False
     )
     assert run.summary["by_value"] == [
-        {"value": "x", "documents": 2, "words": 8, "copied_words": 3},
-        {"value": "y", "documents": 1, "words": 4, "copied_words": 4},
+        {"values": ["x"], "documents": 2, "words": 8, "copied_words": 3},
+        {"values": ["y"], "documents": 1, "words": 4, "copied_words": 4},
     ]
     assert [row["year"] for row in run.summary["by_year"]] == ["2020", "2021", None]
+    assert run.to_pandas("by_month")["documents"].tolist() == [1, 1, 1]
     assert "1 document has no date" in run.summary["notes"][0]
 
 
@@ -311,10 +313,38 @@ def test_totals_by_value_have_boilerplate_words() -> None:
     rows = {"text": ["a b c x", "a b c y", "y a b c"], "by": ["p", "q", "q"]}
     run = neardup.passages(rows, words=3, by="by", boilerplate=3, progress=False)
     assert run.summary["by_value"] == [
-        {"value": "q", "documents": 2, "words": 8, "copied_words": 0, "boilerplate_words": 6},
-        {"value": "p", "documents": 1, "words": 4, "copied_words": 0, "boilerplate_words": 0},
+        {"values": ["q"], "documents": 2, "words": 8, "copied_words": 0, "boilerplate_words": 6},
+        {"values": ["p"], "documents": 1, "words": 4, "copied_words": 0, "boilerplate_words": 0},
     ]
     assert "2  of copied words, in 0 documents, and of boilerplate" in str(run)
+
+
+def test_totals_by_several_columns_and_as_csv(tmp_path: Path) -> None:
+    rows = {
+        "text": ["a b c x", "a b c y", "y a b c", "a b c"],
+        "author": ["=1+1", "@b", "@b", None],
+        "ward": ["w", "w", "v", "v"],
+    }
+    out = tmp_path / "out"
+    given: dict[str, Any] = {"words": 3, "by": ["author", "ward"], "progress": False}
+    run = neardup.passages(pa.table(rows), out=out, tables="csv", **given)
+    table = run.table("by_value")
+    assert table.column_names == ["author", "ward", "documents", "words", "copied_words"]
+    assert table.select(["author", "ward", "words"]).to_pylist()[:2] == [
+        {"author": "=1+1", "ward": "w", "words": 4},
+        {"author": "@b", "ward": "v", "words": 4},
+    ]
+    assert run.summary["by_value"][-1]["values"] == [None, "v"]
+    assert neardup.passages(pa.table(rows), **given).table("by_value").equals(table)
+    lines = (out / "by_value.csv").read_text().splitlines()
+    assert "'=1+1,w,1,4,0" in lines and "'@b,v,1,4,3" in lines
+    assert sorted(path.name for path in out.glob("*.csv")) == [
+        "by_value.csv",
+        "documents.csv",
+        "passages.csv",
+    ]
+    with pytest.raises(SpecError, match="`by` is 'words', and the table has"):
+        neardup.passages(pa.table({**rows, "words": rows["ward"]}), by="words", progress=False)
 
 
 @pytest.mark.parametrize("how", [{"mask": "[...]"}, {"whole": "line"}])

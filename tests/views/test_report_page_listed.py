@@ -56,7 +56,9 @@ def made(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> d
 def test_matches_with_their_passages(visit: Callable[..., Visit], made: dict[str, Path]) -> None:
     one = visit(made["decontaminate"])
     assert one.page.evaluate("window.__pwned") is None
-    files = one.page.locator("#figures tbody tr").all_inner_texts()
+    files = one.page.locator("#figures .broad tbody tr").all_inner_texts()
+    words, shares = one.page.locator("#figures figure:not(.broad)").all_inner_texts()
+    assert "10 to 24" in words and "Containment" in shares
     assert [re.sub(r"\s+", " ", row) for row in files] == [
         "a.jsonl 2 2 100 % 1 2",
         "b.jsonl 1 0 0 % 0 0",

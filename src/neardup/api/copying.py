@@ -17,7 +17,7 @@ from neardup.copied_passages.finding import Inputs
 from neardup.copied_passages.passage_results import PassageResults, position_of
 from neardup.copied_passages.passage_spec import CutSpec, PassageSpec, words_of
 from neardup.copied_passages.passage_steps import PassageSteps
-from neardup.copied_passages.result import ADDED, PASSAGES
+from neardup.copied_passages.result import ADDED, PASSAGES, TOTALS
 from neardup.corpora.corpus import InputCorpus, naming
 from neardup.corpora.stop_passages import ignored
 from neardup.deduplication.clock import Clock
@@ -39,6 +39,7 @@ from neardup.options.option_groups import (
     PageFormOptions,
     Reading,
     ResumeOptions,
+    TableFormatOptions,
     another,
 )
 from neardup.result_record import RECORD, read_record
@@ -237,7 +238,13 @@ class PassagesRun(Run[PassageTable]):
 
 
 class PassageOptions(
-    CallOptions, CorpusOptions, OutputOptions, ResumeOptions, OldOptions, total=False
+    CallOptions,
+    CorpusOptions,
+    OutputOptions,
+    ResumeOptions,
+    OldOptions,
+    TableFormatOptions,
+    total=False,
 ):
     """Options of `passages`."""
 
@@ -253,7 +260,7 @@ def passages(
     within: str | None = None,
     across: str | None = None,
     against: Corpus | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] = (),
     name_source: str = "longest",
     boilerplate: int = 0,
     texts: bool = True,
@@ -292,7 +299,8 @@ def passages(
         old_input_format: Format of its files; as ``input_format`` by default.
         old_delimiter: Delimiter of its CSV files; as ``delimiter`` by default.
         old_reading: How it is read, instead of these: a `neardup.Reading`.
-        by: Column, such as an author, by whose values the totals are listed too.
+        by: Column, such as an author, by whose values the totals are listed too; or several, such
+            as author and ward, by all their values together.
         texts: Whether ``boilerplate.parquet`` has the texts; `neardup.dedup` takes such a file as
             ``stop_passages``.
         stem: As in `neardup.ShingleSpec`, as are ``keep_case``, ``nfkc``, ``strip_accents`` and
@@ -348,7 +356,11 @@ def passages(
     )
     if cut_boilerplate and not boilerplate:
         raise SpecError("`cut_boilerplate` needs `boilerplate`, a number of documents")
-    columns = tuple(dict.fromkeys((*spec.columns, *((by,) if by else ()))))
+    groups = tuple(dict.fromkeys((by,) if isinstance(by, str) else by or ()))
+    if names := set(groups) & TOTALS:
+        name = min(names)
+        raise SpecError(f"`by` is {name!r}, and the table has a column of that name", "rename it")
+    columns = tuple(dict.fromkeys((*spec.columns, *groups)))
 
     def steps(state: RunState | None) -> Steps:
         old = _old(against, another(reading, options, "old_", *_AS_NEW), spec, state)
@@ -359,7 +371,7 @@ def passages(
         if cutting.cuts:
             check_changer(opened, writing.format)
         form, limits = (writing.format, writing.compression), (resources.bytes, resources.threads)
-        return PassageSteps(inputs, spec, cutting, by, *form, *limits, texts)
+        return PassageSteps(inputs, spec, cutting, groups, *form, *limits, texts, writing.tables)
 
     with show_progress(resources.progress) as listener:
         given = given_paths(source) or []

@@ -201,6 +201,9 @@ class _Names(click.ParamType):  # type: ignore[type-arg]
         return value.split(",") if isinstance(value, str) else value
 
 
+NAMES = _Names()
+
+
 def chosen(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that have a value: of the others the library has the defaults."""
     # By identity: 0 equals False, and is a value to refuse.
@@ -247,7 +250,7 @@ def _of_field(
     elif default not in (None, False) and not prefix:
         given["default"] = default
     if field.name == "text":
-        given["type"] = _Names()
+        given["type"] = NAMES
     given |= _DIFFER.get(field.name, {}) | attributes
     return option(f"{name} {word}".strip(), prefix + field.name, **given)
 

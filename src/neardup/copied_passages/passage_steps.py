@@ -19,7 +19,7 @@ from neardup.threads import Pool, available_cores
 from neardup.values.json_values import JSON
 
 #: Changes with the rows and the records of a run that is not complete: others can't be continued.
-_STORED_FORM = 6
+_STORED_FORM = 7
 #: Bytes, unless a caller names another number.
 MEMORY = 1_000_000_000
 
@@ -31,12 +31,13 @@ class PassageSteps(Steps):
     inputs: Inputs
     spec: PassageSpec
     cutting: CutSpec
-    by: str | None = None  # column by whose values totals are listed
+    by: Sequence[str] = ()  # columns by whose values totals are listed
     format: str | None = None  # of the clean corpus; None for that of the input
     compression: str | None = None
     memory: int | None = None  # bytes
     threads: int | None = None
     texts: bool = True  # of boilerplate, in its table
+    tables: str = "parquet"  # their format
 
     @property
     def reads(self) -> Sequence[OpenInput]:
@@ -47,9 +48,9 @@ class PassageSteps(Steps):
             **self.identity(),
             "passages": plain_values(self.spec),
             "cut": plain_values(self.cutting),
-            "by": self.by,
+            "by": list(self.by),
             "texts": self.texts,
-            "output": [self.format, self.compression],
+            "output": [self.format, self.compression, self.tables],
             "stored_form": _STORED_FORM,
         }
 
@@ -77,6 +78,7 @@ class PassageSteps(Steps):
         self.check()
         with self.searching(means) as work:
             made = make(self.inputs, self.spec, self.cutting, work, self.by, self.texts)
+            made.record["output"]["tables"] = self.tables
             with self.inputs.unchanged():
                 yield made.written(self.format, self.compression, work)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -29,6 +29,7 @@ from neardup.frame.command import Command, Each, Made, TableParts
 from neardup.frame.storage import OLD, SOURCE
 from neardup.io.source import changed
 from neardup.kernels.passages.following import last_sources
+from neardup.options.option_groups import TABLE_FORMATS
 from neardup.output.clean import CLEAN, CleanCorpus, Form
 from neardup.sketch.tokenising import Tokeniser
 
@@ -39,6 +40,7 @@ PASSAGES = Command(
     "find anchors",
     (_LARGEST, "documents", "boilerplate", "cuts", "by_value", "by_year", "by_month"),
     (CLEAN,),
+    TABLE_FORMATS,
     resumes=True,
 )
 #: Columns that are added to each document; ``copied_from`` has the type of the ids.
@@ -48,6 +50,8 @@ _TYPES: dict[str, pa.DataType] = {
     "copied_from": pa.int64(),
 }
 ADDED = pa.schema(_TYPES)
+#: Columns of the tables of totals, next to those whose values they are by.
+TOTALS = {"documents", "words", "copied_words", "boilerplate_words"}
 #: Stretches that are looked at together.
 _STEP = 1 << 18
 #: Values of a column of which the totals are listed.
@@ -130,7 +134,7 @@ def make(
     spec: PassageSpec,
     cutting: CutSpec,
     work: Work,
-    by: str | None = None,
+    by: Sequence[str] = (),
     texts: bool = True,
 ) -> Result:
     """Find the passages of a corpus, and decide which words are cut.
@@ -140,7 +144,7 @@ def make(
         spec: What counts as copied.
         cutting: Treatment of the copied words.
         work: Threads and memory.
-        by: Column by whose values totals are listed.
+        by: Columns by whose values totals are listed.
         texts: Whether the table of boilerplate has its texts.
     """
     found = find(inputs, spec, work)
@@ -207,7 +211,7 @@ def make(
         **inputs.new.about_outputs(clean=cutting.writes, annotate=cutting.annotate),
         "against": None if inputs.old is None else inputs.old.record(inputs.old.ends)["source"],
         "step_before": step_before(inputs),
-        "spec": vars(spec) | {"by": by},
+        "spec": vars(spec) | {"by": list(by)},
         "cut": vars(cutting),
         "counts": counts,
         "notes": found.notes,
@@ -217,9 +221,9 @@ def make(
     kept = ~dropped
     result = Result(inputs, spec, cutting, made, record, stretches, kept, documents, work.scratch)
     totals: dict[str, pa.Table] = {}
-    if by is not None:
+    if by:
         totals["by_value"] = _totals(inputs, by, documents)
-        record["by_value"] = _first(totals["by_value"])
+        record["by_value"] = _first(totals["by_value"], by)
     if spec.order is not None:
         times = _times(inputs, spec.order.column, documents)
         record |= {name: table.to_pylist() for name, table in times.items()}
@@ -281,21 +285,24 @@ def _one(table: pa.Table, each: Each) -> Iterator[pa.Table]:
     yield table
 
 
-def _totals(inputs: Inputs, by: str, documents: DocumentTable) -> pa.Table:
-    """Return the totals by value of a column, those with most words first."""
-    column = inputs.new.column(by)
-    found = _sums("value", column, lambda values: values.cast(pa.large_string()), documents)
-    return found.sort_by([("words", "descending"), ("value", "ascending")])
+def _totals(inputs: Inputs, by: Sequence[str], documents: DocumentTable) -> pa.Table:
+    """Return the totals by the values of columns, those with most words first."""
+    columns = [inputs.new.column(name) for name in by]
+    found = _sums(by, columns, lambda values: values.cast(pa.large_string()), documents)
+    return found.sort_by([("words", "descending"), *((name, "ascending") for name in by)])
 
 
-def _first(found: pa.Table) -> list[dict[str, Any]]:
+def _first(found: pa.Table, by: Sequence[str]) -> list[dict[str, Any]]:
     """Return the first totals, and the sums of the others."""
-    rows: list[dict[str, Any]] = found.slice(0, _VALUES).to_pylist()
+    sums = [name for name in found.column_names if name not in by]
+    rows = [
+        {"values": [row[name] for name in by], **{name: row[name] for name in sums}}
+        for row in found.slice(0, _VALUES).to_pylist()
+    ]
     if found.num_rows > _VALUES:
         rest = found.slice(_VALUES)
-        names = [name for name in rest.column_names if name != "value"]
-        sums = {name: pc.sum(rest.column(name)).as_py() for name in names}
-        rows.append({"others": rest.num_rows, **sums})
+        of_rest = {name: pc.sum(rest.column(name)).as_py() for name in sums}
+        rows.append({"others": rest.num_rows, **of_rest})
     return rows
 
 
@@ -316,25 +323,31 @@ def _times(inputs: Inputs, name: str, documents: DocumentTable) -> dict[str, pa.
 
     else:
         return {}
-    months = _sums("month", column, text, documents).sort_by("month")
+    months = _sums(["month"], [column], text, documents).sort_by("month")
     years = months.append_column("year", pc.utf8_slice_codeunits(months.column("month"), 0, 4))
-    found = {"by_year": _added("year", years.drop_columns("month")), "by_month": months}
+    found = {"by_year": _added(["year"], years.drop_columns("month")), "by_month": months}
     return {unit: rows.sort_by(unit[3:]) for unit, rows in found.items()}
 
 
 def _sums(
-    name: str, column: Any, values_of: Callable[[Any], Any], documents: DocumentTable
+    names: Sequence[str],
+    columns: Sequence[Any],
+    values_of: Callable[[Any], Any],
+    documents: DocumentTable,
 ) -> pa.Table:
-    """Return the sums of `DocumentTable.sizes` by value; ``column`` has one for each document."""
+    """Return the sums of `DocumentTable.sizes` by values; ``columns`` have a row a document."""
     found, first = [], 0
     for table in documents.sizes():
-        values = column.slice(first, table.num_rows)
-        first += table.num_rows
-        found.append(_added(name, table.append_column(name, values_of(values))))
-    return _added(name, pa.concat_tables(found))
+        rows = table.num_rows
+        for name, column in zip(names, columns, strict=True):
+            table = table.append_column(name, values_of(column.slice(first, rows)))
+        first += rows
+        found.append(_added(names, table))
+    return _added(names, pa.concat_tables(found))
 
 
-def _added(name: str, table: pa.Table) -> pa.Table:
+def _added(names: Sequence[str], table: pa.Table) -> pa.Table:
     sums = [each for each in table.column_names if pa.types.is_int64(table.field(each).type)]
-    found = table.group_by(name).aggregate([(each, "sum") for each in sums])
-    return found.select([name, *(f"{each}_sum" for each in sums)]).rename_columns([name, *sums])
+    found = table.group_by(list(names)).aggregate([(each, "sum") for each in sums])
+    selected = found.select([*names, *(f"{each}_sum" for each in sums)])
+    return selected.rename_columns([*names, *sums])

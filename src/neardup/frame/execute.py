@@ -193,19 +193,19 @@ def _write(request: Request, made: Made, state: RunState, staged: Path) -> None:
         stage = clock.stage(f"write {_STAGES[step]}", int(corpus.ends.max(initial=0)))
         with stage as advance:
             replace(corpus, state=state, step=step).write(staged / step, advance)
-    format = request.writing.tables
+    beside = request.writing.tables == "csv"
 
     def write(name: str, each: Callable[..., Any] = map) -> None:
-        table = made.tables[name]
-        path = staged / f"{name}.{format}"
-        write_tables(path, table.parts(each), format, table.schema, table.varied)
+        table, path = made.tables[name], staged / f"{name}.parquet"
+        parts = table.parts(each)
+        write_tables(path, parts, "parquet", table.schema, table.varied, beside=beside)
 
     with clock.stage("write tables"):
         first = list(made.tables) if made.largest is None else [made.largest]
-        beside = [pool.submit(partial(write, name)) for name in made.tables if name not in first]
+        waiting = [pool.submit(partial(write, name)) for name in made.tables if name not in first]
         for name in first:
             write(name, partial(pool.ordered, most=made.tables[name].most))
-        for done in beside:
+        for done in waiting:
             done.result()
 
 

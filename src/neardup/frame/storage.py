@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +22,6 @@ from neardup.io.frames import FrameSource
 from neardup.io.remote import Url, located, open_remote
 from neardup.io.remote_errors import failed, is_of_transfer
 from neardup.options.how_read import HowRead
-from neardup.output import tables
 from neardup.output.clean import CLEAN
 from neardup.output.publishing import remote_names
 from neardup.result_record import RECORD
@@ -219,25 +218,10 @@ class FolderStorage(Storage):
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         names = None if columns is None else list(columns)
-        with self._reading(f"{name}.{self._format}") as file:
-            if self._format == "parquet":
-                return pq.read_table(file, columns=names)
-            import pyarrow.csv as pacsv
-
-            options = pacsv.ConvertOptions(
-                column_types=tables.column_types(pa.type_for_alias(self.record["id_type"])),
-                include_columns=cast(Any, names),
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            )
-            lines = pacsv.ParseOptions(newlines_in_values=True)
-            return pacsv.read_csv(file, parse_options=lines, convert_options=options)
+        with self._reading(f"{name}.parquet") as file:
+            return pq.read_table(file, columns=names)
 
     def batches(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        if self._format != "parquet":
-            yield from super().batches(name, columns)
-            return
         with self._reading(f"{name}.parquet") as opened, pq.ParquetFile(opened) as file:
             yield from file.iter_batches(columns=list(columns))
 
@@ -285,10 +269,6 @@ class FolderStorage(Storage):
     def reduced(self) -> tuple[Callable[..., Storage], tuple[Any, ...]]:
         source = None if self.frame is None else self.source
         return type(self), (self.location, None, source)
-
-    @property
-    def _format(self) -> str:
-        return str(self.record.get("output", {}).get("tables", "parquet"))
 
     def _written(self, name: str) -> str | None:
         """Return the file or folder of a table or a corpus."""

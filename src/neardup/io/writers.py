@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from neardup.errors import DependencyError, FormatError
 from neardup.file_formats import FORMATS
@@ -310,6 +311,7 @@ def write_tables(
     format: str = "parquet",
     schema: pa.Schema | None = None,
     varied: tuple[str, ...] = (),
+    beside: bool = False,
 ) -> None:
     """Write tables of one schema as one file, for its owner.
 
@@ -319,6 +321,7 @@ def write_tables(
         format: Parquet, CSV, TSV or JSON lines.
         schema: Of all tables.
         varied: Columns whose values hardly repeat: Parquet does not try a dictionary.
+        beside: Write CSV for spreadsheets too, see `without_formulas`.
     """
     from neardup.io.formats.csv_tables import DELIMITERS, csv_header
 
@@ -326,8 +329,26 @@ def write_tables(
     if schema is None:
         first = next(every)
         schema, every = first.schema, chain([first], every)
-    delimiter = DELIMITERS.get(format)
-    header = csv_header(schema.names, delimiter) if delimiter else b""
-    with open_writer(path, Layout(format, None, header, schema, varied)) as writer:
+
+    def opened(path: Path, format: str) -> RecordWriter:
+        delimiter = DELIMITERS.get(format)
+        header = csv_header(schema.names, delimiter) if delimiter else b""
+        return open_writer(path, Layout(format, None, header, schema, varied))
+
+    with ExitStack() as writing:
+        writer = writing.enter_context(opened(path, format))
+        sheet = writing.enter_context(opened(path.with_suffix(".csv"), "csv")) if beside else None
         for table in every:
             writer.write(writer.prepare(table))
+            if sheet is not None:
+                sheet.write(sheet.prepare(without_formulas(table)))
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """Return a table with an apostrophe before texts that spreadsheets would compute."""
+    for k, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            column: Any = table.column(k)
+            safe = pc.replace_substring_regex(column, r"^([=+\-@\t\r])", r"'\1")
+            table = table.set_column(k, field, safe)
+    return table

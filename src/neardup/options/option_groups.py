@@ -168,7 +168,8 @@ class Writing:
             ``kept``, ``duplicate_of``, ``similarity`` and ``cluster_size``.
         format: Format of the clean corpus; that of the input by default.
         compression: Compression of the clean corpus; that of the input by default.
-        tables: Format of the tables.
+        tables: ``"csv"`` writes each table as CSV too, next to Parquet, for spreadsheets: a text
+            that begins like a formula gets an apostrophe before it.
         overwrite: Replace the output of an earlier run.
         resume: Continue an interrupted run.
         work: Where ``out`` is a URL: local folder for the state of a run at work, needed to resume;
@@ -340,13 +341,18 @@ class CorpusOptions(FormatOptions, total=False):
     compression: str | None
 
 
-class ResultOptions(CorpusOptions, total=False):
+class TableFormatOptions(TypedDict, total=False):
+    """How tables are written."""
+
+    tables: str
+
+
+class ResultOptions(CorpusOptions, TableFormatOptions, total=False):
     """The same of a run."""
 
     clean: bool
     removed: bool
     annotate: bool
-    tables: str
 
 
 class OutputOptions(TargetOptions, total=False):

@@ -40,8 +40,8 @@ def id_type(outcome: Outcome) -> pa.DataType:
     return pa.int64() if outcome.ids is None else outcome.ids.type
 
 
-def column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
-    """Return the types of all columns of all tables, for readers of CSV."""
+def _column_types(ids: pa.DataType) -> dict[str, pa.DataType]:
+    """Return the types of all columns of all tables."""
     numbers = ("doc", "cluster", "row", "position", "doc_a", "doc_b", "cluster_size", "pairs")
     named = ("doc_id", "duplicate_of", "id_a", "id_b")
     types: dict[str, pa.DataType] = {"kept": pa.bool_(), "similarity": pa.float64()}
@@ -54,7 +54,7 @@ def schema_of(outcome: Outcome, name: str) -> pa.Schema:
     names, null = _COLUMNS[name]
     if name == "clusters" and (_has_files(outcome) or outcome.locations is not None):
         names += ("file", "row")
-    types = column_types(id_type(outcome))
+    types = _column_types(id_type(outcome))
     return pa.schema([pa.field(each, types[each], nullable=each in null) for each in names])
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 else:
     _PASSAGES = "neardup.copied_passages.passage_spec"
     Shingle, SpecMembers = members_of(ShingleSpec), members_of(Spec)
-    PassageSettings = members_of(imported(f"{_PASSAGES}:PassageSpec"), by=str | None)
+    PassageSettings = members_of(imported(f"{_PASSAGES}:PassageSpec"), by=list[str])
     CutSettings = members_of(imported(f"{_PASSAGES}:CutSpec"))
     # A record has the value that the default was.
     MergeSettings = members_of(imported("neardup.linkage.merging.merge_spec:MergeSpec"))
@@ -181,12 +181,10 @@ class Record(RecordPart):
         there = self.files.get(name) is not None
         agree(f"files.{name}", there == written, f"output.{name}")
 
-    def require_tables(
-        self, written: dict[str, bool], others: str, ending: str = "parquet"
-    ) -> None:
+    def require_tables(self, written: dict[str, bool], others: str) -> None:
         """Refuse a record whose tables are not those of its settings."""
         for name, expected in written.items():
-            file = f"{name}.{ending}"
+            file = f"{name}.parquet"
             agree(f"files.{file}", (file in self.files) == expected, others)
 
 
@@ -294,13 +292,13 @@ class DedupRecord(OfCorpus):
         agree("counts.without_group", has == grouped, "spec.within")
         agree("candidates_by_band", len(self.candidates_by_band) in (0, bands), "recipe.num_bands")
         self.require_corpus("removed", self.output.removed)
-        ordered, ending = spec.order_by is not None, self.output.tables
+        ordered = spec.order_by is not None
         written = {"clusters": True, "edges": listed, "pair_counts": counted}
-        self.require_tables(written, "spec.pairs", ending)
-        self.require_tables({"order": ordered}, "spec.order_by", ending)
+        self.require_tables(written, "spec.pairs")
+        self.require_tables({"order": ordered}, "spec.order_by")
         if self.command == "dedup":
             looked_for = spec.boilerplate > 0
-            self.require_tables({"boilerplate": looked_for}, "spec.boilerplate", ending)
+            self.require_tables({"boilerplate": looked_for}, "spec.boilerplate")
 
 
 class AgainMembers(RecordPart):
@@ -469,11 +467,11 @@ class Totals(RecordPart, kw_only=True):
 
 
 class TotalsOfValue(Totals, kw_only=True):
-    value: str | UnsetType | None = UNSET
+    values: list[str | None] | UnsetType = UNSET
     others: Count | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        agree("value", (self.value is UNSET) != (self.others is UNSET), "others")
+        agree("values", (self.values is UNSET) != (self.others is UNSET), "others")
 
 
 class TotalsOfYear(Totals, kw_only=True):
@@ -502,7 +500,7 @@ class PassageRecord(OfCorpus):
         if self.against is not None:
             self.against.require_documents("against", self.counts.old_documents)
         by, cut = self.spec.by, self.cut.cut or self.cut.cut_boilerplate
-        agree("by_value", (self.by_value is not UNSET) == (by is not None), "spec.by")
+        agree("by_value", (self.by_value is not UNSET) == bool(by), "spec.by")
         agree("by_year", (self.by_year is UNSET) == (self.by_month is UNSET), "by_month")
         dated = self.by_year is not UNSET
         agree("by_year", not dated or self.spec.order_by is not None, "spec.order_by")
@@ -511,7 +509,7 @@ class PassageRecord(OfCorpus):
         agree("counts.cut_words_left_nowhere", lost == (cut and drops), "cut.drop_above")
         self.require_tables({"passages": True, "documents": True, "cuts": cut}, "cut")
         self.require_tables({"boilerplate": self.spec.boilerplate > 0}, "spec.boilerplate")
-        self.require_tables({"by_value": by is not None}, "spec.by")
+        self.require_tables({"by_value": bool(by)}, "spec.by")
         self.require_tables({"by_year": dated, "by_month": dated}, "by_month")
 
 

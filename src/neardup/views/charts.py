@@ -14,7 +14,7 @@ from neardup.sketch.bands import candidate_probability
 from neardup.values.readable import counted, percent
 from neardup.values.shown import Bar, Chart, Curve, Curves, CurveSplit
 from neardup.views import cards
-from neardup.views.copied_shares import GroupShare, of_groups, of_months, of_years
+from neardup.views.copied_shares import GroupShare, columns_of, of_groups, of_months, of_years
 from neardup.views.page.link_page import field_weights_shown, odds_histogram
 from neardup.views.page.page_charts import by_similarity, cluster_sizes, heat_map
 from neardup.views.page.page_texts import check_columns, measure
@@ -86,8 +86,8 @@ def _groups(title: str, groups: Sequence[GroupShare]) -> Chart:
 
 
 def _authors(run: Run[Any]) -> Chart:
-    by = run.summary["spec"]["by"]
-    if by is None:
+    by = columns_of(run.summary)
+    if not by:
         raise SpecError("the run has no groups", "run it with `by`, a column such as an author")
     return _groups(f"Copied words by {by}", of_groups(run.summary))
 

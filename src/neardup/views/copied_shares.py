@@ -24,18 +24,18 @@ class GroupShare(NamedTuple):
 
 
 def of_groups(record: Mapping[str, Any], least: int = 10) -> list[GroupShare]:
-    """Return the groups of the column that was asked for, those with most words first.
+    """Return the groups of the columns that were asked for, those with most words first.
 
     Groups of fewer than ``least`` documents are put together, and so are those behind the first
-    ones. Where ids are private, the values of the column are too: groups are numbered by their
+    ones. Where ids are private, values of the columns are too: they are numbered by their
     documents.
     """
-    by = record["spec"]["by"]
+    by = columns_of(record)
     lines = list(record.get("by_value", []))
     names = pseudonyms(record)
     named = [line for line in lines if "others" not in line]
     shown = [line for line in named if line["documents"] >= least][:_MOST]
-    found = [_of(names[line["value"]], [line]) for line in shown]
+    found = [_of(_label(line["values"], names), [line]) for line in shown]
     rest = [line for line in lines if line not in shown]
     if rest:
         many = sum(line.get("others", 1) for line in rest)
@@ -43,16 +43,30 @@ def of_groups(record: Mapping[str, Any], least: int = 10) -> list[GroupShare]:
     return found
 
 
-def pseudonyms(record: Mapping[str, Any]) -> dict[Any, str]:
-    """Return the name of each value of the column that was asked for: itself, if it may be seen."""
-    lines = [line for line in record.get("by_value", []) if "others" not in line]
-    if not record.get("private_ids"):
-        shown = [line["value"] for line in lines]
-        return {value: "none" if value is None else str(value) for value in shown}
-    lines.sort(key=lambda line: -line["documents"])
-    by = record["spec"]["by"]
-    values = [line["value"] for line in lines if line["value"] is not None]
-    return {None: "none", **{value: f"{by} {k + 1}" for k, value in enumerate(values)}}
+def columns_of(record: Mapping[str, Any]) -> str:
+    """Return the names of the columns that were asked for; nothing without any."""
+    return " and ".join(record["spec"]["by"])
+
+
+def pseudonyms(record: Mapping[str, Any]) -> list[dict[Any, str]]:
+    """Return for each of the columns the name of each value: itself, if it may be seen."""
+    found = []
+    for k, by in enumerate(record["spec"]["by"]):
+        documents: dict[Any, int] = {}
+        for line in record.get("by_value", []):
+            if "others" not in line:
+                value = line["values"][k]
+                documents[value] = documents.get(value, 0) + line["documents"]
+        values = sorted(filter(None, documents), key=lambda value: -documents[value])
+        names = {value: value for value in values}
+        if record.get("private_ids"):
+            names = {value: f"{by} {number}" for number, value in enumerate(values, 1)}
+        found.append({None: "none", "": "none", **names})
+    return found
+
+
+def _label(values: Sequence[Any], names: Sequence[Mapping[Any, str]]) -> str:
+    return ", ".join(of[value] for value, of in zip(values, names, strict=True))
 
 
 def of_years(record: Mapping[str, Any], least: int = 10) -> list[GroupShare]:

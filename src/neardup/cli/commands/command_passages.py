@@ -26,8 +26,12 @@ from neardup.options.option_groups import Resources, Writing
 @o.shared(PassageSpec, but=("words",))
 @o.out_option
 @o.of_output("--no-text", help="Leave the texts of boilerplate out of its table.")
-@o.of_output("--by COLUMN", help="List the totals by its values too, as of an author.")
-@o.shared(Writing, "format", "compression", "overwrite", "resume", "work")
+@o.of_output(
+    "--by COLUMN[,COLUMN...]",
+    type=o.NAMES,
+    help="List the totals by its values too, as of an author; or by those of several, crossed.",
+)
+@o.shared(Writing, "format", "compression", "tables", "overwrite", "resume", "work")
 @o.shared(CutSpec, "annotate", group=o.OUTPUT)
 @o.json_option
 @o.shared(CutSpec, but=("annotate",), group=o.KEPT)

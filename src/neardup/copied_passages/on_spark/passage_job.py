@@ -88,7 +88,7 @@ class PassageFrames(SparkRun):
         none = dict.fromkeys(("skipped", "skipped_bad", "cut_words", "dropped"), 0)
         counts |= {"kept": counts["documents"], **none}
         nothing = {"against": None, "step_before": None, "cut": plain_values(CutSpec())}
-        spec = self.about["spec"] | {"by": None}
+        spec = self.about["spec"] | {"by": []}
         return {**self.about, **nothing, "spec": spec, "counts": counts, "notes": self.notes}
 
 

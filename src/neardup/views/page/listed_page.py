@@ -102,26 +102,31 @@ def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
 
 
 def _figures(results: Results) -> Figures | None:
-    """Return the counts of each file of test items, or of clusters that Spark made."""
-    record = results.record
-    if files := record.get("test_files", []):
-        heads = ["file", "items", "found", "", "documents", "matches"]
-        rows = [
-            [
-                file["file"],
-                file["test_items"],
-                file["test_items_found"],
-                NumberCell(share(file["test_items_found"], file["test_items"])),
-                file["documents"],
-                file["matches"],
-            ]
-            for file in files
+    """Return charts of similarities, matches, or clusters that Spark made; none of nothing."""
+    shown: list[Bars | SmallTable]
+    if results.record["command"] == "decontaminate":
+        shown = [*_of_files(results.record.get("test_files", [])), *_of_matches(results)]
+        return Figures("Where it was found", "Found", shown) if shown else None
+    shown = [*_similarities(results), *(_sizes(results) if "engine" in results.record else ())]
+    return Figures("Found", "Found", shown) if shown else None
+
+
+def _of_files(files: Sequence[dict[str, Any]]) -> Iterator[SmallTable]:
+    """Yield the counts of each file of test items."""
+    heads = ["file", "items", "found", "", "documents", "matches"]
+    rows = [
+        [
+            file["file"],
+            file["test_items"],
+            file["test_items_found"],
+            NumberCell(share(file["test_items_found"], file["test_items"])),
+            file["documents"],
+            file["matches"],
         ]
-        table = SmallTable("By file of test items", "", heads, rows, broad=True)
-        shown = [table, *_of_matches(results)]
-        return Figures("Where it was found", "Found", shown)
-    bars = [*_similarities(results), *(_sizes(results) if "engine" in record else ())]
-    return Figures("Found", "Found", bars) if bars else None
+        for file in files
+    ]
+    if rows:
+        yield SmallTable("By file of test items", "", heads, rows, broad=True)
 
 
 def _of_matches(results: Results) -> Iterator[Bars]:
@@ -146,8 +151,9 @@ def _similarities(results: Results) -> Iterator[Bars]:
     """Yield how similar removed documents are to those they are duplicates of."""
     similarity = results.array("similarity")
     parts = {"Similarity": np.isfinite(similarity)}
-    if "in_old" in results.table("clusters").column_names:
-        old = np.asarray(pc.fill_null(results.table("clusters").column("in_old"), False))
+    clusters: Any = results.table("clusters")
+    if "in_old" in clusters.column_names:
+        old = np.asarray(clusters.column("in_old").fill_null(False))
         names = "Similarity to the old corpus", "Similarity within the batch"
         parts = dict(zip(names, (old, parts["Similarity"] & ~old), strict=True))
     for title, of in parts.items():

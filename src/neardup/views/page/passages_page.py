@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from neardup.copied_passages.passage_results import PassageResults
 from neardup.errors import InputError
@@ -16,7 +15,14 @@ from neardup.frame.run import Run
 from neardup.inspect.one_document import ShownDocument, is_of_source, parts_of, public, show
 from neardup.values.readable import counted, day, percent, share
 from neardup.views import how_done
-from neardup.views.copied_shares import GroupShare, of_groups, of_months, of_years, pseudonyms
+from neardup.views.copied_shares import (
+    GroupShare,
+    columns_of,
+    of_groups,
+    of_months,
+    of_years,
+    pseudonyms,
+)
 from neardup.views.page.page_model import (
     Bars,
     Figures,
@@ -110,25 +116,25 @@ def _earlier(record: dict[str, Any]) -> str:
 
 
 def _values(results: PassageResults, docs: np.ndarray) -> dict[str, dict[int, str]]:
-    """Return the value of each document in the column that was asked for, by that column.
-
-    Nothing where there was none.
-    """
+    """Return the value of each document in each of the columns that were asked for."""
     by, ascending = results.record["spec"]["by"], np.sort(docs).astype(np.int64)
-    if by is None:
+    if not by:
         return {}
-    names = pseudonyms(results.record)
 
-    def read(partition: Any, rows: np.ndarray, count: int) -> list[Any]:
-        column = partition.read((by,)).columns.column(by).cast(pa.large_string())
-        found: list[Any] = pc.take(column, pa.array(rows)).to_pylist()
-        return found
+    def read(partition: Any, rows: np.ndarray, count: int) -> pa.Table:
+        taken: Any = pa.array(rows)
+        columns: pa.Table = partition.read(tuple(by)).columns.select(by).take(taken)
+        return columns.cast(pa.schema([(name, pa.large_string()) for name in by]))
 
-    found = [one for part in results.storage.corpus().at(ascending).visit(read) for one in part]
+    found = pa.concat_tables(results.storage.corpus().at(ascending).visit(read))
     if len(found) != len(ascending):
         raise InputError("the input has changed since the run", results.storage.again)
-    shown = (names.get(value, "other") for value in found)
-    return {by: dict(zip(ascending.tolist(), shown, strict=True))}
+    return {
+        name: dict(zip(ascending.tolist(), (of.get(it, "other") for it in column), strict=True))
+        for name, of, column in zip(
+            by, pseudonyms(results.record), found.to_pydict().values(), strict=True
+        )
+    }
 
 
 def _shares(counts: dict[str, Any]) -> list[tuple[str, int]]:
@@ -166,7 +172,7 @@ def _figures(record: dict[str, Any], shares: np.ndarray, least: int) -> Iterator
     most = max(1, record["counts"]["documents"])
     rows = [(label, f"{count:,}", count / most) for label, count in _histogram(shares)]
     yield Bars("Documents by copied share", "How much of their words is copied.", rows)
-    grouped = (("year", of_years(record, least)), (record["spec"]["by"], of_groups(record, least)))
+    grouped = (("year", of_years(record, least)), (columns_of(record), of_groups(record, least)))
     for label, groups in grouped:
         if groups:
             says = "Share of their words that is copied, and how many documents there are."
