@@ -193,12 +193,12 @@ def _write(request: Request, made: Made, state: RunState, staged: Path) -> None:
         stage = clock.stage(f"write {_STAGES[step]}", int(corpus.ends.max(initial=0)))
         with stage as advance:
             replace(corpus, state=state, step=step).write(staged / step, advance)
-    beside = request.writing.tables == "csv"
+    with_csv = request.writing.tables == "csv"
 
     def write(name: str, each: Callable[..., Any] = map) -> None:
         table, path = made.tables[name], staged / f"{name}.parquet"
         parts = table.parts(each)
-        write_tables(path, parts, "parquet", table.schema, table.varied, beside=beside)
+        write_tables(path, parts, "parquet", table.schema, table.varied, with_csv=with_csv)
 
     with clock.stage("write tables"):
         first = list(made.tables) if made.largest is None else [made.largest]

@@ -311,7 +311,7 @@ def write_tables(
     format: str = "parquet",
     schema: pa.Schema | None = None,
     varied: tuple[str, ...] = (),
-    beside: bool = False,
+    with_csv: bool = False,
 ) -> None:
     """Write tables of one schema as one file, for its owner.
 
@@ -321,7 +321,7 @@ def write_tables(
         format: Parquet, CSV, TSV or JSON lines.
         schema: Of all tables.
         varied: Columns whose values hardly repeat: Parquet does not try a dictionary.
-        beside: Write CSV for spreadsheets too, see `without_formulas`.
+        with_csv: Write CSV for spreadsheets too, see `without_formulas`.
     """
     from neardup.io.formats.csv_tables import DELIMITERS, csv_header
 
@@ -337,7 +337,7 @@ def write_tables(
 
     with ExitStack() as writing:
         writer = writing.enter_context(opened(path, format))
-        sheet = writing.enter_context(opened(path.with_suffix(".csv"), "csv")) if beside else None
+        sheet = writing.enter_context(opened(path.with_suffix(".csv"), "csv")) if with_csv else None
         for table in every:
             writer.write(writer.prepare(table))
             if sheet is not None:

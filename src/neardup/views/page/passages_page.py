@@ -118,7 +118,7 @@ def _earlier(record: dict[str, Any]) -> str:
 def _values(results: PassageResults, docs: np.ndarray) -> dict[str, dict[int, str]]:
     """Return the value of each document in each of the columns that were asked for."""
     by, ascending = results.record["spec"]["by"], np.sort(docs).astype(np.int64)
-    if not by:
+    if not by or not len(docs):
         return {}
 
     def read(partition: Any, rows: np.ndarray, count: int) -> pa.Table:
@@ -167,17 +167,19 @@ def _numbers(record: dict[str, Any]) -> Iterator[Row]:
 
 def _figures(record: dict[str, Any], shares: np.ndarray, least: int) -> Iterator[Bars | LineChart]:
     months = of_months(record)
-    if len(months) > 1:
+    if sum(one.documents >= least for one in months) > 1:
         yield _line(months, least)
     most = max(1, record["counts"]["documents"])
     rows = [(label, f"{count:,}", count / most) for label, count in _histogram(shares)]
     yield Bars("Documents by copied share", "How much of their words is copied.", rows)
     grouped = (("year", of_years(record, least)), (columns_of(record), of_groups(record, least)))
     for label, groups in grouped:
-        if groups:
+        if len(groups) > 1:
             says = "Share of their words that is copied, and how many documents there are."
             highest = max(1e-9, *(one.share for one in groups))
-            bars = [(name(one.label), _of_group(one), one.share / highest) for one in groups]
+            labels = (name(one.label, _SHORT_ID) for one in groups)
+            parts = ((_of_group(one), one.share / highest) for one in groups)
+            bars = [(label, *part) for label, part in zip(labels, parts, strict=True)]
             yield Bars(f"Copied by {label}", says, bars)
 
 
