@@ -50,7 +50,8 @@ def test_as_a_local_output(store: Store, notes: Path, tmp_path: Path, command: C
     assert "exists" in command("dedup", url, "-o", out).error
     more = ("--overwrite", "--tables", "csv", "--format", "csv", "--compression", "gzip")
     assert command("dedup", url, "-o", out, *more).code == 0
-    assert sorted(store.files("same")) == ["clean/part-00000.csv.gz", "clusters.csv", "run.json"]
+    tables = ["clusters.csv", "clusters.parquet"]
+    assert sorted(store.files("same")) == ["clean/part-00000.csv.gz", *tables, "run.json"]
 
 
 @pytest.mark.long
