@@ -15,7 +15,7 @@ import pytest
 
 import neardup
 from bench.notes import SynthSpec, write
-from common import Tune
+from common import Tune, core
 from neardup import plan
 from neardup.api.running import DedupRequest
 from neardup.errors import ColumnError, SpecError
@@ -188,7 +188,7 @@ CORPORA: dict[str, Callable[[int], list[str]]] = {
 
 
 @pytest.mark.parametrize("part", ["all", "a part", "the beginning"])
-@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("corpus", core(CORPORA, "shuffled", "sorted"))
 def test_the_truth_is_within_the_range(
     corpus: str, part: str, kernels: None, tmp_path: Path, tune: Tune
 ) -> None:

@@ -16,6 +16,7 @@ from entry_samples import BIBTEX, ENDNOTE, FILES, NBIB, RIS, VCARD
 from io_samples import opened, texts_of, zst
 
 import neardup
+from common import Command
 from neardup.errors import FormatError
 
 #: Columns of texts, where those of the format do not do.
@@ -316,7 +317,7 @@ LEFT_OUT = [
     ("name", "text", "good", "said"), LEFT_OUT, ids=[each[0] for each in LEFT_OUT]
 )
 def test_bad_entries_are_left_out(
-    tmp_path: Path, name: str, text: str, good: list[str], said: list[str]
+    tmp_path: Path, name: str, text: str, good: list[str], said: list[str], command: Command
 ) -> None:
     path, out = tmp_path / name, tmp_path / "out"
     path.write_text(text)
@@ -330,12 +331,12 @@ def test_bad_entries_are_left_out(
     assert run.summary["notes"] == [f"{path}: {each}; left out" for each in said]
     # No byte more than the entries have.
     assert (out / f"clean/part-00000{path.suffix}").read_text() == "".join(good)
-    command = [sys.executable, "-m", "neardup", "dedup", str(path), "--shingle", "word:1"]
-    command += ["-o", str(tmp_path / "again")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "--skip-bad leaves such records out and counts them" in done.stderr
-    done = subprocess.run([*command, "--skip-bad"], capture_output=True, text=True)
+    words = ["dedup", str(path), "--shingle", "word:1", "-o", str(tmp_path / "again")]
+    answer = command(*words)
+    assert answer.code == 1
+    assert "--skip-bad leaves such records out and counts them" in answer.err
+    words = [sys.executable, "-m", "neardup", *words, "--skip-bad"]
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0 and "lost" not in done.stdout + done.stderr
 
 
