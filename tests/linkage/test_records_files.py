@@ -126,6 +126,7 @@ def test_columns_of_other_names(tmp_path: Path, command: Command) -> None:
         neardup.link(first, fields={"given": []})
 
 
+@pytest.mark.long
 def test_one_of_three_files_is_empty(tmp_path: Path, parts: list[pa.Table]) -> None:
     import pyarrow.csv as pcsv
 

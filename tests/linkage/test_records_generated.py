@@ -12,6 +12,7 @@ import pytest
 from made_records import NAMES, made_persons, true_pairs
 
 import neardup
+from common import core
 
 Pairs = set[tuple[Any, Any]]
 Table = dict[str, list[str]]
@@ -142,7 +143,7 @@ def test_two_kinds_of_records_in_two_files(seed: int) -> None:
     assert neardup.link(first, second, fields=fields).pairs.num_rows == 0
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.05, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("share", core((0.0, 0.02, 0.05, 0.1, 0.2, 0.4), 0.05))
 def test_a_placeholder_is_a_missing_value(share: float) -> None:
     table, truth = made_persons(2000, seed=3)
     columns, rng = table.to_pydict(), np.random.default_rng(0)
@@ -196,6 +197,7 @@ def test_a_field_that_is_mostly_empty_makes_no_groups() -> None:
     assert f1(run, true_pairs(truth)) > plain - 0.02
 
 
+@pytest.mark.long
 def test_many_fields_of_few_values_in_a_large_file() -> None:
     draw = random.Random(1)
     many = [1 / k for k in range(1, 400)]
@@ -270,6 +272,7 @@ def test_fields_that_must_agree() -> None:
             neardup.link(columns, id="id", fields=PERSON, must_agree=wrong_one)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fields", [NAMES[:3], NAMES[:4], NAMES])
 def test_two_thirds_of_a_file_are_decided_like_all(fields: list[str]) -> None:
     table, truth = made_persons(2400, seed=8)
@@ -281,6 +284,7 @@ def test_two_thirds_of_a_file_are_decided_like_all(fields: list[str]) -> None:
         assert abs(f1(part, true_pairs(of)) - every) < 0.05
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("groups", "most"), [(1, 10), (5, 13)])
 def test_a_field_whose_values_share_common_words_is_blocked(groups: int, most: int) -> None:
     """It has few candidates a record; in a part of its values, common words are not common."""

@@ -9,6 +9,7 @@ import pyarrow.csv as pcsv
 import pytest
 
 import neardup
+from common import core
 
 DATA = Path(os.environ.get("NEARDUP_DATA") or Path(__file__).parents[3] / "shared/data")
 PERSON = "given_name surname street_number address_1 address_2 suburb postcode state date_of_birth"
@@ -33,7 +34,7 @@ SETS = {
 
 
 @pytest.mark.skipif(not (DATA / "cora").is_dir(), reason=f"no public records in {DATA}")
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", core(SETS, next(iter(SETS))))
 def test_one_default_for_all(name: str) -> None:
     fields, f1, completeness, reduction = SETS[name]
     name = name.partition(":")[0]
