@@ -218,23 +218,33 @@ def test_bad_files(tmp_path: Path) -> None:
     assert run.summary["counts"]["kept"] == 1
 
 
-@pytest.mark.parametrize("name", ["dedup", "passages", "decontaminate", "against"])
-def test_sheets_need_memory(name: str, tmp_path: Path, command: Command) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("dedup {a} -o {out}", "dedup {a} --against {b} -o {out}", "passages {a} -o {out}"),
+        *("dedup {b} --against {a} -o {out}", "passages {b} --against {a} -o {out}"),
+        *("plan {a}", "plan {a} --passages 5", "link {a} --fields text -o {out}"),
+        *("link {b} {a} --fields text -o {out}", "blocks {a} --fields text -o {out}.csv"),
+        "decontaminate {a} --against {b} -o {out}",
+        "decontaminate {b} --against {a} -o {out}",
+    ],
+)
+def test_sheets_need_memory(words: str, tmp_path: Path, command: Command) -> None:
     """It is refused before it is decoded, and works with as much as the message says."""
-    path, other, out = book(tmp_path / "a.xlsx", [["text"], ["a b"]]), tmp_path / "b.csv", "out"
+    path, other = book(tmp_path / "a.xlsx", [["text"], ["a b"]]), tmp_path / "b.csv"
     made = openpyxl.load_workbook(path)
     made["Data"].cell(160_000, 20, "far")
     made.save(path)
     other.write_text("text\nc d\n")
-    words: list[Any] = ["dedup" if name == "against" else name, path, "-o", tmp_path / out]
-    words += ["--against", other] if name in ("decontaminate", "against") else []
-    done = command(*words, "--memory", "300MB")
-    assert done.code == 2
+    given = words.format(a=path, b=other, out=tmp_path / "out").split()
+    done = command(*given, "--memory", "300MB")
+    assert done.code == 2, done.err
     said = re.search(
         r"at least (\d+) MB are needed \(estimated: a sheet is decoded at once", done.err
     )
-    assert said and done.lines[1] == "hint: allow more memory, or save the table as CSV"
-    assert command(*words, "--memory", f"{said[1]}MB", "--quiet").code == 0
+    assert said, done.err
+    assert done.lines[1] == "hint: allow more memory, or save the table as CSV"
+    assert command(*given, "--memory", f"{said[1]}MB").code == 0
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

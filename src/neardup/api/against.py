@@ -255,15 +255,15 @@ def against(
             with clock.stage("begin"):
                 before = opened_old(old, opened) if asked is None else None
                 settings = asked or before.spec  # type: ignore[union-attr]
-                items = settings.shingle.unit == "item"
-                how, columns = how_read(reading, items), needed_columns(settings, None)
-                corpus = InputCorpus.open(new, how, columns, state, memory=resources.bytes)
+                more = {"items": settings.shingle.unit == "item", "memory": resources.bytes}
+                how, columns = how_read(reading, **more), needed_columns(settings, None)
+                corpus = InputCorpus.open(new, how, columns, state)
                 check_output(corpus.source, writing.format)
                 if writing.removed:
                     check_added(corpus, writing.format, _ADDED)
                 first = None
                 if plain:
-                    how = how_read(reading_old, items)
+                    how = how_read(reading_old, **more)
                     first = open_corpus(old, how, settings.within, state)
             either = before if first is None else first
             assert either is not None

@@ -30,14 +30,13 @@ from neardup.frame.run import Run
 from neardup.io.opening import accepted, given_paths
 from neardup.io.outputs import check_output
 from neardup.options.arguments import expanded, of_specs
-from neardup.options.how_read import how_read
+from neardup.options.how_read import HowRead, how_read
 from neardup.options.option_groups import (
     CallOptions,
     CorpusOptions,
     OldOptions,
     OutputOptions,
     PageFormOptions,
-    Reading,
     ResumeOptions,
     TableFormatOptions,
     another,
@@ -363,8 +362,10 @@ def passages(
     columns = tuple(dict.fromkeys((*spec.columns, *groups)))
 
     def steps(state: RunState | None) -> Steps:
-        old = _old(against, another(reading, options, "old_", *_AS_NEW), spec, state)
-        new = InputCorpus.open(source, reading, columns, state, memory=resources.bytes)
+        memory = resources.bytes
+        how_old = how_read(another(reading, options, "old_", *_AS_NEW), memory=memory)
+        old = _old(against, how_old, spec, state)
+        new = InputCorpus.open(source, how_read(reading, memory=memory), columns, state)
         inputs = Inputs(new, old)
         opened, added = inputs.new.source, ADDED if annotate else None
         check_output(opened, writing.format, added, compression=writing.compression)
@@ -400,14 +401,14 @@ def _clean_of(against: object) -> object:
 
 
 def _old(
-    against: object, reading: Reading, spec: PassageSpec, state: RunState | None
+    against: object, reading: HowRead, spec: PassageSpec, state: RunState | None
 ) -> InputCorpus | None:
     """Open the corpus that comes first."""
     if against is None:
         return None
     columns = tuple(name for name in (spec.within, spec.across) if name)
     with naming("old_"):
-        how = how_read(reading).of_another(against)
+        how = reading.of_another(against)
         return InputCorpus.open(against, how, columns, state, "old-inputs")
 
 

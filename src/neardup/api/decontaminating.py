@@ -240,14 +240,16 @@ def decontaminate(
     how_items = another(reading, options, "test_", "text")
 
     def steps(state: RunState | None) -> Steps:
-        corpus = InputCorpus.open(train, reading, state=state, memory=resources.bytes)
+        memory = resources.bytes
+        corpus = InputCorpus.open(train, how_read(reading, memory=memory), state=state)
         check_output(corpus.source, writing.format)
         if cut:
             check_changer(corpus.source, writing.format)
         if writing.removed:
             check_added(corpus, writing.format, CLOSEST)
         with naming("test_"):
-            how = how_read(how_items).of_another(against, "delimiter", "sheet", "header_row")
+            how = how_read(how_items, memory=memory)
+            how = how.of_another(against, "delimiter", "sheet", "header_row")
             items = InputCorpus.open(against, how, state=state, name="test-inputs")
         return ContainSteps(corpus, items, asked, mask, resources, writing)
 

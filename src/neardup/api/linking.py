@@ -28,7 +28,7 @@ from neardup.linkage.outputs.link_files import BlocksFile
 from neardup.linkage.outputs.link_made import LINK, made_of
 from neardup.linkage.record_files import RecordSource
 from neardup.options.arguments import expanded, of_specs
-from neardup.options.how_read import OpenInput
+from neardup.options.how_read import OpenInput, how_read
 from neardup.options.option_groups import (
     OutputOptions,
     Reading,
@@ -182,7 +182,7 @@ def link(
             "with `against`, records are linked with the settings of the index",
             "leave out all settings but `id`, `map`, `labels`, and how files are read",
         )
-    given = _given(inputs, reading, map)
+    given = _given(inputs, reading, resources, map)
     spec = spec.for_files(len(given.given)) if against is None else spec
     made: list[_LinkSteps] = []
 
@@ -206,11 +206,14 @@ def _fields(fields: Fields | None, preset: str | None) -> tuple[Field, ...]:
     return preset_fields(preset, found) if preset in PRESETS else found
 
 
-def _given(inputs: tuple[object, ...], reading: Reading, map: ColumnMap) -> RecordSource:
+def _given(
+    inputs: tuple[object, ...], reading: Reading, resources: Resources, map: ColumnMap
+) -> RecordSource:
     """Take the inputs; none of them is a list of them."""
     if not inputs:
         raise ArgumentError("no file of records is given", "give one, or several")
-    return RecordSource(tuple(input for input in inputs if input is not None), reading, map)
+    how = how_read(reading, memory=resources.bytes)
+    return RecordSource(tuple(input for input in inputs if input is not None), how, map)
 
 
 @dataclass
@@ -370,7 +373,7 @@ def blocks(
     target = None
     if writing.out is not None:
         target = BlocksFile.of(writing.out, inputs, writing.overwrite)
-    given = _given(inputs, options["reading"], map)
+    given = _given(inputs, options["reading"], resources, map)
     given, spec = opened(given, spec.for_files(len(given.given)))
     with show_progress(resources.progress) as listener:
         clock = Clock(listener)

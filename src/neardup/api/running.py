@@ -46,9 +46,9 @@ class DedupRequest:
 
     def job(self, state: RunState | None = None) -> Job:
         """Open the source, and return the job."""
-        how = how_read(self.reading, self.spec.shingle.unit == "item")
-        columns, memory = needed_columns(self.spec, None), self.resources.bytes
-        found = OpenInput.open(self.source, how, columns, state, memory=memory)
+        items, memory = self.spec.shingle.unit == "item", self.resources.bytes
+        how = how_read(self.reading, items=items, memory=memory)
+        found = OpenInput.open(self.source, how, needed_columns(self.spec, None), state)
         check_writing(self.writing, found.source)
         return Job(found, self.spec, self.resources, self.clock, state, self.writing.as_dict())
 

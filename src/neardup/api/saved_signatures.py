@@ -90,7 +90,7 @@ def save_signatures(
     made = shingle_spec(shingle)
     check_integer("`num_hashes`", num_hashes, 1, _MOST)
     recipe = Recipe(made, Spec(scheme=scheme).scheme, seed, num_hashes, 1)
-    reading = how_read(options["reading"], made.unit == "item")
+    reading = how_read(options["reading"], items=made.unit == "item")
     given, overwrite = GivenPath.of(out), options["writing"].overwrite
     opened, _ = reading.open_sized(source)
     with given.in_messages():

@@ -362,7 +362,7 @@ class RemoteIndex:
 
     def _asked(self, texts: object, reading: Reading, group: object) -> Iterator[Batch]:
         asked = [texts] if is_one(texts, self._items) else texts
-        how = how_read(reading, self._items)
+        how = how_read(reading, items=self._items)
         return batches_of(asked, None, how, None, self.spec.within, group)
 
     def _parts(self, batches: Iterable[Batch]) -> Iterator[Batch]:

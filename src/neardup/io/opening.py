@@ -88,6 +88,9 @@ def open_source(
             copied(file, copy_folder / f"input-{number}") if file.size is None else file
             for number, file in enumerate(files)
         ]
+    sheets = [file for file in files if file.format == "excel"]
+    if sheets and columns.memory is not None:
+        _of("excel").check_memory(sheets, columns.memory)
     return FileSource(files, columns, partition_bytes)
 
 
@@ -190,10 +193,6 @@ class FileSource(Source):
         self._used: set[int] = set()
         self._layouts: dict[int, Layout] = {}
         self._hive: dict[int, dict[str, str | None]] = {}
-
-    def check_memory(self, memory: int) -> None:
-        if sheets := [file for file in self.files if file.format == "excel"]:
-            _of("excel").check_memory(sheets, memory)
 
     def partitions(self, file: int | None = None) -> Iterator[Partition]:
         numbers = range(len(self.files)) if file is None else range(file, file + 1)

@@ -96,6 +96,7 @@ class Columns:
     sheet: str | None = None  # of Excel and LibreOffice; the first one without it
     header_row: int | None = None  # of such a sheet, from 1; the first with a cell without it
     items: bool = False  # texts are baskets: lists of items, see `neardup.sketch.baskets`
+    memory: int | None = None  # bytes for tables that are decoded at once; None for no limit
 
     def __post_init__(self) -> None:
         if len(set(self.text)) < len(self.text):
@@ -340,13 +341,6 @@ class Source(ABC):
         if self.files and self.files[0].size is None:
             return None
         return self.layout(0 if self.files else -1).schema
-
-    def check_memory(self, memory: int) -> None:  # noqa: B027
-        """Refuse tables that are decoded at once and need more than some bytes of memory.
-
-        Raises:
-            SpecError: They do.
-        """
 
     def check_unchanged(self) -> None:
         every = dict.fromkeys(file.archive or file for file in self.files)

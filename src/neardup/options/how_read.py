@@ -40,10 +40,12 @@ class HowRead(Reading):
     Attributes:
         partition_bytes: About the bytes of a partition.
         items: Whether texts are lists of items.
+        memory: Bytes that a call may use, for tables that are decoded at once; None for no limit.
     """
 
     partition_bytes: int = field(default_factory=lambda: TUNING.partition_bytes)
     items: bool = False
+    memory: int | None = None
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
@@ -73,16 +75,29 @@ class HowRead(Reading):
         return replace(self, **none)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it in JSON values."""
-        return {**asdict(self), "text": list(self.text)}
+        """Return all of it that results depend on, in JSON values; not the memory."""
+        found = {**asdict(self), "text": list(self.text)}
+        del found["memory"]
+        return found
 
     def open(
-        self, source: object, extra: tuple[str, ...] = (), copy_folder: Path | None = None
+        self,
+        source: object,
+        extra: tuple[str, ...] = (),
+        copy_folder: Path | None = None,
+        texts: bool = True,
     ) -> Source:
-        """Open a source; ``extra`` are other columns that the first pass reads."""
+        """Open a source, see `open_source`.
+
+        Args:
+            source: It.
+            extra: Other columns that the first pass reads.
+            copy_folder: Pipes are copied into it.
+            texts: Whether the columns of texts and ids are read.
+        """
         columns = Columns(
-            tuple(self.text),
-            self.id,
+            tuple(self.text) if texts else (),
+            self.id if texts else None,
             self.encoding_errors,
             extra,
             parse_size(self.max_document, "max_document"),
@@ -91,6 +106,7 @@ class HowRead(Reading):
             self.sheet,
             self.header_row,
             self.items,
+            self.memory,
         )
         characters = Characters(self.delimiter, self.escape, self.encoding)
         how = self.input_format, characters, self.partition_bytes, copy_folder
@@ -110,10 +126,10 @@ class HowRead(Reading):
         return FileSource(opened.files, opened.columns, size), sized
 
 
-def how_read(reading: Reading, items: bool | None = None) -> HowRead:
-    """Return how a source is read; ``items`` says whether texts are lists of items."""
+def how_read(reading: Reading, **more: Any) -> HowRead:
+    """Return how a source is read; ``more`` are fields of it that users do not name."""
     found = reading if isinstance(reading, HowRead) else HowRead(**vars(reading))
-    return found if items is None else replace(found, items=items)
+    return replace(found, **more)
 
 
 @dataclass
@@ -138,7 +154,6 @@ class OpenInput:
         extra: tuple[str, ...] = (),
         state: RunState | None = None,
         name: str = "inputs",
-        memory: int | None = None,
     ) -> Self:
         """Open an input, as `neardup.dedup` does.
 
@@ -148,7 +163,6 @@ class OpenInput:
             extra: Other columns that are read.
             state: Of a run that can be resumed: pipes are copied into it.
             name: Name of the folder there.
-            memory: Bytes that the call may use; None for no limit.
 
         Raises:
             InputError: It can't be used; the subclasses say why.
@@ -156,8 +170,6 @@ class OpenInput:
         given = accepted(given)
         folder = None if state is None else state.scratch_folder(name)
         source, sized = how_read(reading).open_sized(given, extra, folder)
-        if memory is not None:
-            source.check_memory(memory)
         return cls(source, how_given(given, sized), extra)
 
     @property

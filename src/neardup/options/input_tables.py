@@ -7,9 +7,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from neardup.io.formats.json_text import common_schema, joined_tables
-from neardup.io.opening import Characters, open_source
-from neardup.io.source import Columns, Skipped, Source
-from neardup.memory_plan import parse_size
+from neardup.io.source import Skipped, Source
+from neardup.options.how_read import how_read
 from neardup.options.option_groups import Reading
 
 
@@ -39,13 +38,7 @@ def open_table(
         needed: Columns that it must have, or paths to them.
         folder: Pipes are copied into it.
     """
-    asked, columns = how or Reading(), Columns((), extra=tuple(needed))
-    if how is not None:
-        size = parse_size(how.max_document, "max_document")
-        limits = columns.extra, size, how.skip_large, how.skip_bad, how.sheet, how.header_row
-        columns = Columns((), None, how.encoding_errors, *limits)
-    characters = Characters(asked.delimiter, asked.escape, asked.encoding)
-    return open_source(source, columns, asked.input_format, characters, copy_folder=folder)
+    return how_read(how or Reading()).open(source, tuple(needed), folder, texts=False)
 
 
 def read_counted(

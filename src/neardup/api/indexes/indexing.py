@@ -77,7 +77,8 @@ _OF_SEVERAL = ("id", "input_format", "delimiter")
 
 def with_text(reading: Reading, text: str | Sequence[str], items: bool) -> HowRead:
     """Return how documents are read, with another column of texts if one was given."""
-    return how_read(dataclasses.replace(reading, text=text) if is_given(text) else reading, items)
+    asked = dataclasses.replace(reading, text=text) if is_given(text) else reading
+    return how_read(asked, items=items)
 
 
 class Index:
@@ -423,7 +424,7 @@ class Index:
 
     def _asked(self, texts: object, reading: Reading, group: object = None) -> Iterable[Batch]:
         asked = [texts] if is_one(texts, self._items) else texts
-        how = how_read(reading, self._items)
+        how = how_read(reading, items=self._items)
         return batches_of(asked, None, how, None, self._within, group)
 
     @overload

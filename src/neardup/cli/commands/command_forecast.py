@@ -76,13 +76,15 @@ def _plan_passages(
     from neardup.corpora.corpus import InputCorpus
     from neardup.deduplication.clock import Clock
     from neardup.forecast.passage_plan import PassageLimits, plan_passages
+    from neardup.options.how_read import how_read
     from neardup.views.text.plan_text import render_passages
 
     names = ("order_by", "within", "stem", *FORMS)
     asked = {name: options[name] for name in names} | {"across": across}
     spec = PassageSpec(words, **asked)
     request = o.request_of(inputs, options, Clock())
-    corpus = InputCorpus.open(request.source, request.reading, spec.columns)
+    how = how_read(request.reading, memory=request.resources.bytes)
+    corpus = InputCorpus.open(request.source, how, spec.columns)
     limits = PassageLimits(request.resources.bytes, request.resources.threads)
     found = plan_passages(corpus, spec, limits)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else render_passages(found))

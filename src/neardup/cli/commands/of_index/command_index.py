@@ -219,7 +219,7 @@ def _print_answers(
 
     done = 0
     with _documents(folder, readonly=True) as found:
-        how = how_read(reading, found.recipe.shingle.unit == "item")
+        how = how_read(reading, items=found.recipe.shingle.unit == "item")
         clock = Clock(lambda event: click.echo(event.note, err=True) if event.note else None)
         paths, within = [Path(name) for name in inputs], found.recipe.within
         for batch in batches_of(paths, None, how, clock, within):
