@@ -36,13 +36,6 @@ def array_of(
     return pa.Array.from_buffers(kind, length, [valid, pa.py_buffer(values.data)])
 
 
-def count_true(flags: ArrowArray) -> int:
-    """Return how many of some booleans are true; `true_count` of Arrow 14 ends the process."""
-    import pyarrow.compute as pc
-
-    return int(cast(Any, pc.sum)(flags).as_py() or 0)
-
-
 def integers_of(values: Iterable[int]) -> ArrowArray:
     """Return a few integers as int64; Arrow's own conversion of lists imports pandas."""
     return _listed(pa.int64(), array("q", values))

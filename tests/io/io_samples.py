@@ -56,8 +56,7 @@ FILES = [
     "file.feather",
 ]
 FRAMES = ["table", "batch", "sliced", "dataset", "dictionary", "pandas", "polars", "hf"]
-FRAMES += ["lazy", "dict", "reader", "list", "iterator"]
-FRAMES += ["view"] if hasattr(pa, "string_view") else []
+FRAMES += ["lazy", "dict", "reader", "list", "iterator", "view"]
 
 
 def lines(rows: Sequence[dict[str, Any]] = ROWS) -> bytes:

@@ -27,8 +27,8 @@ TEXT = "the quick brown fox jumps over the lazy dog and runs on"
 #: Of equal texts in each path, the last has the lowest rank.
 ROWS: list[dict[str, Any]] = [
     {
-        "meta": {"text": TEXT, "key": "a", "deep": {"more": {"rank": 3}}},
-        "chat": [{"role": "u", "content": TEXT}, {"role": "a", "content": None}],
+        "meta": {"deep": {"more": {"rank": 3}}, "key": "a", "text": TEXT},
+        "chat": [{"content": TEXT, "role": "u"}, {"content": None, "role": "a"}],
         "tags": ["x", TEXT],
     },
     {
@@ -200,12 +200,12 @@ def test_texts_in_structs_are_cut(kernels: None, tmp_path: Path, format: str) ->
 
 #: Path, what is said of it, and the remedy.
 REFUSED = [
-    ("meta.txt", "no column 'meta.txt': 'meta' has 'text', 'key', 'deep'", "'meta.text'"),
+    ("meta.txt", "no column 'meta.txt': 'meta' has 'deep', 'key', 'text'", "'meta.text'"),
     ("meta.deep.rank", "'meta.deep' has 'more'", ""),
     ("chat.content", "'chat' has lists", "`text`='chat[].content'"),
     ("chat", "column 'chat' ", "`text`='chat[].content'"),
     ("meta", "column 'meta' ", "`text`='meta.text'"),
-    ("chat[].contents", "'chat[]' has 'role', 'content'", "'chat[].content'"),
+    ("chat[].contents", "'chat[]' has 'content', 'role'", "'chat[].content'"),
     ("meta[]", "'meta' has no lists", ""),
     ("meta.text.x", "'meta.text' has values of type str", ""),
     ("other.text", "no column 'other.text'; there are meta, chat, tags", ""),

@@ -38,7 +38,6 @@ def write(path: Path, table: pa.Table, **options: Any) -> Path:
     return path
 
 
-VIEWS = ["string_view"] if hasattr(pa, "string_view") else []
 endings = pytest.mark.parametrize("ending", [".parquet", ".arrow"])
 
 
@@ -63,7 +62,7 @@ def test_columns(tmp_path: Path, ending: str) -> None:
 
 
 @endings
-@pytest.mark.parametrize("type", ["large_string", "dictionary", "null", *VIEWS])
+@pytest.mark.parametrize("type", ["large_string", "dictionary", "null", "string_view"])
 def test_types_of_text(tmp_path: Path, ending: str, type: str) -> None:
     array = pa.array(["a", None, "long " * 10])
     if type == "dictionary":
@@ -81,7 +80,6 @@ def test_types_of_text(tmp_path: Path, ending: str, type: str) -> None:
 
 
 @endings
-@pytest.mark.skipif(not VIEWS, reason="no views in this Arrow")
 def test_views_are_written_as_views(tmp_path: Path, ending: str) -> None:
     """Where the format is that of the input; elsewhere they are strings."""
     view, raw = pa.string_view(), pa.binary_view()
@@ -367,7 +365,7 @@ def test_hugging_face_with_indices_and_streams() -> None:
 
 def test_text_offsets_of_slices_with_nulls() -> None:
     array = pa.array(["skip", None, "漢字", "x", None])
-    for kind in (pa.string(), pa.large_string(), *(getattr(pa, view)() for view in VIEWS)):
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
         (part,) = opened(pa.table({"text": array.cast(kind)}).slice(1, 3)).partitions()
         text = part.read().text
         offsets = np.frombuffer(text.buffers()[1], np.int64)[: len(text) + 1]

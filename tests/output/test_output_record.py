@@ -207,6 +207,8 @@ def _check_named(error: InputError, keys: Keys, what: str) -> None:
     key = next(key for key in reversed(keys) if isinstance(key, str))
     if what == "text" and keys == ("command",):
         key = "seventeen"
+    if what == "huge":
+        key = "a number is too large"
     assert "run.json" in str(error) and str(key).replace("_", " ") in str(error).replace(
         "_", " "
     ), (keys, what, error)
@@ -224,7 +226,7 @@ NO_RECORDS = {
     b'{"command": NaN}': "NaN is no number",
     b'{"command": -Infinity}': "-Infinity is no number",
     b'{"command": 1e999}': "a number is too large",
-    b'{"command": %s}' % (b"9" * 5000): "a number of too many digits",
+    b'{"command": %s}' % (b"9" * 5000): "a number is too large",
     b'{"command": "dedup"}': "at files: missing",
     b'{"command": "dedup", "files": {"../notes.jsonl": null}}': "at files",
     b'{"command": "dedup", "files": {"clean": ["../../notes.jsonl"]}}': "at files.clean",

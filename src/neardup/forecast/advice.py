@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import count_true
 from neardup.deduplication.local import Outcome
 from neardup.sketch.bands import advice_on_bands
 from neardup.sketch.ignoring import HYPHEN
@@ -63,7 +62,7 @@ def advice(
         yield Advice("long shingle", text, reached)
     if not (items or spec.shingle.raw or spec.shingle.join_hyphens):
         found: Any = pc.match_substring_regex(texts, HYPHEN)
-        cut = count_true(found) / max(1, len(texts))
+        cut = found.true_count / max(1, len(texts))
         if cut > _CUT:
             text = f"in {_percent(cut)} of the texts a hyphen cuts a word at a line end, and the "
             text += "halves are compared as two words; `join_hyphens` joins them"

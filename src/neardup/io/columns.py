@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from neardup.arrays import (
-    count_true,
     first_value,
     is_binary,
     is_text,
@@ -322,7 +321,7 @@ def with_replacement(texts: pa.LargeStringArray) -> int:
     """
     import pyarrow.compute as pc
 
-    return count_true(cast(Any, pc.match_substring)(texts, "\ufffd"))
+    return int(cast(Any, pc.match_substring)(texts, "\ufffd").true_count)
 
 
 def string_scalar(value: str) -> Any:

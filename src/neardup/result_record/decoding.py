@@ -33,6 +33,7 @@ def parsed(data: bytes, name: str, again: str = "run the command again") -> Any:
             object_pairs_hook=_once,
             parse_constant=_refuse,
             parse_float=_finite,
+            parse_int=_of_a_float,
         )
     except json.JSONDecodeError as error:
         where = (
@@ -45,8 +46,6 @@ def parsed(data: bytes, name: str, again: str = "run the command again") -> Any:
         reason = "nested too deeply"
     except _RefusedError as error:
         reason = str(error)
-    except ValueError:  # more digits than Python converts
-        reason = "a number of too many digits"
     raise InputError(f"{name} is damaged: {reason}", again)
 
 
@@ -67,6 +66,11 @@ def _finite(digits: str) -> float:
     if math.isinf(value := float(digits)):
         raise _RefusedError("a number is too large")
     return value
+
+
+def _of_a_float(digits: str) -> int:
+    _finite(digits)  # msgspec fails with other errors than its own at larger ones, before 0.22
+    return int(digits)
 
 
 def _short(key: str) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neardup.arrays import count_true, first_value, is_text, strings_of
+from neardup.arrays import first_value, is_text, strings_of
 from neardup.errors import EncodingError, InputError
 from neardup.kernels.text.canonical import MEMORY, alphabet
 from neardup.kernels.text.code_points import CANONICAL, characters
@@ -157,7 +157,7 @@ def _changed(text: pa.LargeStringArray, change: Callable[[Any], Any]) -> pa.Larg
     known: Any = pc.string_is_ascii(text)
     # A value that replaces null is converted by Arrow, which imports pandas.
     ascii = pc.fill_null(known, True) if known.null_count else known
-    if count_true(ascii) == len(text):
+    if ascii.true_count == len(text):
         return text
     other: Any = pc.invert(ascii)
     changed = change(text.filter(other))

@@ -1,6 +1,5 @@
 """Parquet by row groups: small ones together, large ones in slices that are decoded in order."""
 
-import inspect
 import re
 import threading
 from collections.abc import Hashable, Iterator, Sequence
@@ -45,9 +44,8 @@ _DELTA = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
 _DIFFERENCES = "DELTA_BYTE_ARRAY"
 _MEASURED_ROWS = 64  # decoded at a time, where nothing says how long they are
 _INDICES = 1 << 22  # into a dictionary, read at a time
-#: Arrow has dictionaries only of strings with offsets of 32 bits. Older versions can't be asked.
-_IS_ASKED = "binary_type" in inspect.signature(pq.ParquetFile).parameters
-_NO_DICTIONARIES: dict[str, Any] = {"binary_type": pa.large_binary()} if _IS_ASKED else {}
+#: Arrow has dictionaries only of strings with offsets of 32 bits.
+_NO_DICTIONARIES: dict[str, Any] = {"binary_type": pa.large_binary()}
 _CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "LZ4": "lz4", "LZ4_RAW": "lz4"}
 
 #: Columns that are decoded; None for all.
