@@ -14,6 +14,7 @@ import pytest
 from io_samples import opened, rows_of, texts_of
 
 import neardup
+from common import WRITES_VIEWS
 from fuzz import parquet_files as files
 from neardup.errors import ColumnError, EncodingError, FormatError
 
@@ -169,7 +170,10 @@ def test_repeated_values_of_the_type_dictionary_have_their_real_size(tmp_path: P
         assert sum(sizes) > 70_000_000 and max(sizes) < 4 << 20
 
 
-@pytest.mark.parametrize("kind", ["binary", "large_binary", "binary_view", "dictionary"])
+@pytest.mark.parametrize(
+    "kind",
+    ["binary", "large_binary", pytest.param("binary_view", marks=WRITES_VIEWS), "dictionary"],
+)
 def test_texts_that_are_noted_as_bytes(tmp_path: Path, kind: str) -> None:
     """Some writers do not note that a column has strings."""
     texts = [*("ä text of eight words with one that differs " + w for w in "abab"), None, ""]

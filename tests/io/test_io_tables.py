@@ -17,7 +17,7 @@ import pytest
 from io_samples import frame, opened, rows_of, texts_of
 
 import neardup
-from common import Tune
+from common import WRITES_VIEWS, Tune
 from neardup.errors import ColumnError, EncodingError, FormatError, InputError
 from neardup.io.formats import parquet
 from neardup.tuning import TUNING
@@ -80,6 +80,7 @@ def test_types_of_text(tmp_path: Path, ending: str, type: str) -> None:
 
 
 @endings
+@WRITES_VIEWS
 def test_views_are_written_as_views(tmp_path: Path, ending: str) -> None:
     """Where the format is that of the input; elsewhere they are strings."""
     view, raw = pa.string_view(), pa.binary_view()
