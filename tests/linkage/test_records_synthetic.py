@@ -16,6 +16,8 @@ import neardup
 from common import Command
 from neardup.linkage.columns.presets import work_kind
 
+pytestmark = pytest.mark.long
+
 Pairs = set[tuple[str, str]]
 
 
@@ -40,7 +42,6 @@ def files_of(output: Path) -> list[Path]:
     return [output, output.with_suffix(".bib"), output.with_suffix(".csv")]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("size", "seed"), [(300, 4), (900, 0)])
 def test_citations_of_three_databases(
     tmp_path: Path, command: Command, size: int, seed: int

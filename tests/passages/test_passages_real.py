@@ -22,6 +22,8 @@ from neardup.sketch.texts import as_text
 from neardup.sketch.tokenising import Tokeniser, batches
 from neardup.spec import ShingleSpec
 
+pytestmark = pytest.mark.long
+
 DATA = Path(os.environ.get("NEARDUP_DATA") or Path(__file__).parents[3] / "shared" / "data")
 SETS: tuple[str, ...] = ("textreuse_samples", "mtsamples", "mts_dialog")
 SMALL: tuple[str, ...] = ("mts_dialog",)

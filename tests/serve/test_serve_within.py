@@ -120,6 +120,7 @@ def test_bodies(service: Service) -> None:
     assert post("add", documents=documents, group="x")[0] == 422
 
 
+@pytest.mark.long
 def test_streams(rows: pa.Table, service: Service) -> None:
     lines = [{**row, "text": row["text"] or ""} for row in rows.to_pylist()]
     body = "".join(json.dumps(row) + "\n" for row in lines).encode()
@@ -135,6 +136,7 @@ def test_streams(rows: pa.Table, service: Service) -> None:
         assert status == 422 and "group" in found["detail"]
 
 
+@pytest.mark.long
 def test_an_index_without_groups(tmp_path: Path) -> None:
     Index.create(tmp_path / "i").close()
     with serving(tmp_path / "i") as service:

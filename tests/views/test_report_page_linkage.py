@@ -14,6 +14,8 @@ from page_visit import Visit
 
 import neardup
 
+pytestmark = pytest.mark.long
+
 FIELDS = ["name", "town"]
 TOWNS = ("zebrafield", "oldbridge", "newmarket")
 
@@ -39,7 +41,6 @@ def page(run: neardup.LinkRun, tmp_path_factory: pytest.TempPathFactory) -> Path
     return run.report(tmp_path_factory.mktemp("page") / "linkage.html")
 
 
-@pytest.mark.long
 def test_pairs_are_judged_and_saved_as_labels(
     visit: Callable[..., Visit], page: Path, tmp_path: Path
 ) -> None:
@@ -71,7 +72,6 @@ def test_pairs_are_judged_and_saved_as_labels(
     assert "2 pairs judged: 1 same" in one.page.locator("#review").inner_text()
 
 
-@pytest.mark.long
 def test_the_last_pair_is_not_followed_by_a_cluster(
     visit: Callable[..., Visit], page: Path
 ) -> None:
@@ -97,7 +97,6 @@ def test_clusters_are_searched_by_values(visit: Callable[..., Visit], page: Path
     assert one.page.locator("#detail .judge").count() == 0
 
 
-@pytest.mark.long
 def test_hostile_values_are_text(visit: Callable[..., Visit], page: Path) -> None:
     one = visit(page)
     for row in one.rows.all():
@@ -107,7 +106,6 @@ def test_hostile_values_are_text(visit: Callable[..., Visit], page: Path) -> Non
     assert "\u202e" not in one.page.locator("body").inner_text()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("width", "media"), [(390, "screen"), (1280, "screen"), (703, "print")])
 def test_nothing_is_wider_than_the_page(
     visit: Callable[..., Visit], page: Path, width: int, media: str
@@ -121,7 +119,6 @@ def test_nothing_is_wider_than_the_page(
         assert one.page.locator(".example table").count() == 10
 
 
-@pytest.mark.long
 def test_without_values(visit: Callable[..., Visit], run: neardup.LinkRun, tmp_path: Path) -> None:
     path = run.report(tmp_path / "bare.html", texts=False)
     assert "zebrafield" not in path.read_text(encoding="utf-8")
