@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference_sets
 import reference_unions as reference
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from made_edges import SLOW, Sets, families, lowest_within, packed, sets_of_few
 
@@ -45,6 +45,7 @@ def made(
     st.booleans(),
     st.integers(0, 2**32),
 )
+@example([[]] * 8, 0.3, 0.0, False, 79)  # pairs that had one slot where they are remembered
 @settings(max_examples=30 if SLOW else tries(50, 200), deadline=None)
 def test_the_definition_on_small_sets(
     sets: Sets, edge: float, tree: float, again: bool, seed: int

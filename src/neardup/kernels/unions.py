@@ -178,7 +178,7 @@ def _compare(x, y, sets, lowest, compared, counts):
     """Return the similarity of two documents, -1 below ``lowest``; computed once, mostly."""
     pair = np.uint64(min(x, y)) << np.uint64(32) | np.uint64(max(x, y))
     mask = compared.pairs.shape[0] - 1
-    first = np.int64(pair * TOKEN_MULTIPLIER >> np.uint64(24)) & mask
+    first = np.int64(pair * TOKEN_MULTIPLIER >> np.uint64(40)) & mask
     slot = first
     for step in range(_PROBES):
         slot = (first + step) & mask
