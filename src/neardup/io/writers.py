@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from neardup.errors import DependencyError, FormatError
 from neardup.file_formats import FORMATS
@@ -346,6 +345,8 @@ def write_tables(
 
 def without_formulas(table: pa.Table) -> pa.Table:
     """Return a table with an apostrophe before texts that spreadsheets would compute."""
+    import pyarrow.compute as pc
+
     for k, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
             column: Any = table.column(k)
