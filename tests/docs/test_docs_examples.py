@@ -34,8 +34,8 @@ LONG = {"docs/formats.md", "docs/remote.md", "docs/tutorial.md"}
 LONG |= {
     f"docs/howto/{stem}.md"
     for stem in (
-        *("citations", "cookbook", "copy-forward", "dataframes", "deploy", "groups", "old-corpus"),
-        *("publish", "records", "shingles", "stream", "thresholds"),
+        *("citations", "committee", "cookbook", "copy-forward", "dataframes", "deploy", "groups"),
+        *("old-corpus", "publish", "records", "shingles", "stream", "thresholds"),
     )
 }
 QUICK = [page for page in RUNNABLE if name(page) not in LONG]

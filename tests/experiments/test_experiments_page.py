@@ -144,6 +144,7 @@ def test_all_runs_end_to_end(
     assert not [*out.glob("*.svg"), *out.glob("*.png")] and "](fig" not in text
 
 
+@pytest.mark.long
 def test_some_experiments_run_as_a_command(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "experiments", "limits", "sources", "--quick", "--out", "out"]
     paths = os.pathsep.join(filter(None, [str(PAPER.parents[1]), os.environ.get("PYTHONPATH")]))

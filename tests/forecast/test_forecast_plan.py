@@ -188,7 +188,7 @@ CORPORA: dict[str, Callable[[int], list[str]]] = {
 
 
 @pytest.mark.parametrize("part", ["all", "a part", "the beginning"])
-@pytest.mark.parametrize("corpus", core(CORPORA, "shuffled", "sorted"))
+@pytest.mark.parametrize("corpus", core(CORPORA, "sorted"))
 def test_the_truth_is_within_the_range(
     corpus: str, part: str, kernels: None, tmp_path: Path, tune: Tune
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from made_records import NAMES, made_persons
 
 import neardup
-from common import Command, tries
+from common import Command, core, tries
 
 Mark = tuple[str, str, bool]
 
@@ -126,7 +126,7 @@ def test_records_of_a_cluster_follow_a_mark(table: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("seed", range(tries(2, 6)))
-@pytest.mark.parametrize("cluster", ["average", "complete"])
+@pytest.mark.parametrize("cluster", core(["average", "complete"], "complete"))
 def test_each_mark_has_its_answer_always(seed: int, cluster: str, table: pa.Table) -> None:
     """Random marks, most of which contradict evidence and one another's clusters."""
     random = np.random.default_rng(seed)

@@ -84,6 +84,7 @@ def test_a_client(rows: pa.Table, remote: RemoteIndex) -> None:
             index.query(rows.drop(["group"]))
 
 
+@pytest.mark.long
 def test_bodies(service: Service) -> None:
     def post(name: str, **body: Any) -> Any:
         status, found = service.post(name, body)

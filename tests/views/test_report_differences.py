@@ -250,6 +250,7 @@ def test_long_notes_take_seconds(kinds: int) -> None:
     assert time.perf_counter() - begin < 30
 
 
+@pytest.mark.long
 def test_templates_of_many_texts_are_quick() -> None:
     draw = random.Random(6)
     texts = [
