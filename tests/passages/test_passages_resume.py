@@ -156,7 +156,7 @@ def test_what_is_not_resumed(forge: Forge, tmp_path: Path) -> None:
     with RunState.open(out / ".run") as state:
         state.manifest = {**state.manifest, "stored_form": 1}
     older = forge.run(*command(path, out, ()), "--resume").check(1).error
-    assert "stored_form was 1 and is 6" in older
+    assert "stored_form was 1 and is " in older
     forge.run(*command(path, out, ()), "--overwrite").check()
     before = outputs(out)
     forge.run(*command(path, out, ()), "--resume").check()  # all is done
