@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -286,6 +287,20 @@ def test_first_line_names_the_delimiter(tmp_path: Path, first: str) -> None:
     dedup(path, id="id", out=tmp_path / "more", annotate=True)
     more = (tmp_path / "more" / "clean" / "part-00000.csv").read_bytes().decode().splitlines()
     assert more[1].startswith("id;text;cluster;")
+
+
+def test_a_file_with_the_usual_delimiter_is_read_by_that(tmp_path: Path) -> None:
+    """Of files that are read together some have the delimiter that is named, some the usual one."""
+    half = len(TEXTS) // 2
+    for name, delimiter, rows in (("a.csv", ";", TEXTS[:half]), ("b.csv", ",", TEXTS[half:])):
+        table = pandas.DataFrame({"id": [f"{name}{k}" for k in range(len(rows))], "text": rows})
+        table.to_csv(tmp_path / name, index=False, sep=delimiter)
+    files = [tmp_path / name for name in ("a.csv", "b.csv")]
+    assert texts(dedup(files, delimiter=";", id="id")) == [TEXTS[0], *TEXTS[2:]]
+    with pytest.raises(NeardupError, match=r"b\.csv: no column 'no'; the only column is"):
+        dedup(files[1], delimiter=";", text="no")
+    files[1].write_text('"text, whole"\na b c d e f\n', encoding="utf-8")
+    assert dedup(files[1], delimiter=";", text="text, whole").summary["counts"]["documents"] == 1
 
 
 def test_escapes(tmp_path: Path) -> None:

@@ -145,6 +145,30 @@ def test_files_of_two_formats_become_one(ris: Path, tmp_path: Path, format: str)
     assert run.merged().num_rows == 5
 
 
+def test_files_of_two_delimiters_are_merged_with_one(tmp_path: Path) -> None:
+    """Whether an option names it, or the first line of a file."""
+    rows = [["id", "name"], ["1", "Anna Miller"], ["2", "Bob Smith"], ["3", "Rob Jones"]]
+    for name, delimiter, first in (("a.csv", ";", ""), ("b.csv", ",", ""), ("c.csv", ";", "sep=;")):
+        text = io.StringIO(f"{first}\n" if first else "")
+        text.seek(0, io.SEEK_END)
+        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
+        (tmp_path / name).write_text(text.getvalue())
+    for one, other, options in (
+        ("a", "b", {"delimiter": ";"}),
+        ("b", "a", {"delimiter": ";"}),
+        ("b", "c", {}),
+        ("c", "b", {}),
+    ):
+        files, out = [tmp_path / f"{name}.csv" for name in (one, other)], tmp_path / one / other
+        labels = [(str(k), str(k), k == 1) for k in (1, 2, 3)]
+        neardup.link(*files, fields="name", id="id", labels=labels, out=out, **options)  # type: ignore[arg-type]
+        lines = (out / "merged" / "part-00000.csv").read_text().splitlines()
+        assert lines[0] == ("sep=;" if one == "c" else lines[0])
+        by = "," if one == "b" else ";"
+        found = [row[:2] for row in csv.reader(lines, delimiter=by)]
+        assert [row for row in found if row[-1]] == [*rows, *rows[2:]]
+
+
 def test_csv_and_json_lines_stay_as_they_are(tmp_path: Path) -> None:
     rows = [["id", "name", "n"], ["1", 'A "x", B', "1"], ["2", "Peter Huber", "007"]]
     rows += [["3", 'A "x", B', ""], ["4", "Maria Lopez", ""]]

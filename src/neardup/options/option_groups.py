@@ -40,6 +40,7 @@ class Reading:
         id: Column with your ids, each once, or a path; positions without it.
         input_format: Format of all files; by the ending of each without it.
         delimiter: Of CSV files, such as ``";"``; a comma, or a tab for TSV, by default.
+            A file whose header has only the usual one is read with that.
         escape: Character of CSV files before a quote, or before itself, that is text in a quoted
             field, such as a backslash; a quote in a field is doubled without it.
         sheet: Sheet of Excel or LibreOffice; the first one by default.

@@ -86,6 +86,11 @@ class BytePartition(Partition):
         self._spans: list[tuple[int, int]] | None = None  # of records that can't be read
         self._bad: list[BadRecord] = []  # the first of them
 
+    @property
+    def described(self) -> SourceFile:
+        """The file, as its first bytes say how it is to be read."""
+        return self._file
+
     @abstractmethod
     def found(self, raw: Raw) -> np.ndarray:
         """int32[n, 3]: start, offset for insertions, and end of each record, large ones too."""

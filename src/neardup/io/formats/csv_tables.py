@@ -57,11 +57,6 @@ class CsvPartition(BytePartition):
         super().__init__(index, file, columns, extent, 0 if extent.start else len(header.raw))
         self._header = header
 
-    @property
-    def described(self) -> SourceFile:
-        """The file, with its delimiter if its first line names one."""
-        return self._file
-
     def limit(self) -> RecordLimit:
         return _limit(self._file, self._columns)
 
@@ -206,6 +201,8 @@ def cut(
             if named := _SEPARATOR.match(begin, skip):
                 skip = named.end()
                 file = replace(file, delimiter=file.delimiter or named[2].decode())
+            elif _is_usual(file, begin[skip:], columns.required):
+                file = replace(file, delimiter="")
         rest = Raw(raw.data[skip:], raw.size - skip)
         scan = _scan(rest, file, final)
         known = header or len(scan.bounds)
@@ -230,6 +227,18 @@ def cut(
     for extent in cut_stream(file, partition_bytes, last_end, limit):
         if header:
             yield CsvPartition(index, file, columns, extent, header[0])
+
+
+def _is_usual(file: SourceFile, begin: bytes, needed: Sequence[str]) -> bool:
+    """Whether a header has not the delimiter that is given, but columns by that of its format.
+
+    Of several files that are read together some have one, some the other.
+    """
+    usual, line = DELIMITERS[file.format], re.split(rb"[\r\n]", begin, maxsplit=1)[0]
+    if not file.delimiter or file.delimiter.encode() in line or usual.encode() not in line:
+        return False
+    text = line.decode(errors="replace")
+    return {*needed} <= {*next(csv.reader([text], delimiter=usual))}
 
 
 def _read_header(file: SourceFile, raw: bytes, record: bytes) -> _Header:

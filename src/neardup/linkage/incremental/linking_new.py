@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from neardup.arrays import array_of
 from neardup.cluster.edges import Edges
-from neardup.errors import hint_instead, ids_left_out
+from neardup.errors import InputError, hint_instead, ids_left_out
 from neardup.index.answers import id_values
 from neardup.index.incoming import ids_as_stored
 from neardup.index.storing.bodies import Id
@@ -164,14 +164,25 @@ def _settle(store: RecordStore, pool: Pool) -> set[Id]:
 
     Returns:
         Ids of these records.
+
+    Raises:
+        InputError: Clusters still contradict marks after as many rounds as there are marks, and
+            one; each round settles at least one in all that was tried.
     """
     moved = set[Id]()
-    while (found := misplaced(store)).ids:
+    for _ in range(len(store.marks) + 1):
+        if not (found := misplaced(store)).ids:
+            return moved
         ids = id_values(found.ids, store.core.catalogue.state().ids)
         records = Records(("the index",), (ids,), found.columns, (len(found.ids),), id=store.id)
         remove_stored(store, found.ids)
         _inserted(store, _prepared(store, records, pool), found.ids, pool, learns=False)
         moved |= {*found.ids}
+    if misplaced(store).ids:
+        raise InputError(
+            "clusters of the index can't be made to agree with its marks, which stay as they were",
+            "link all records with these `labels`, into another index",
+        )
     return moved
 
 

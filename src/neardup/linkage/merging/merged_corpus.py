@@ -203,7 +203,7 @@ class MergedCorpus(CleanCorpus):
         partition, layout = selected.partition, self._layout
         if not isinstance(partition, BytePartition):
             return False
-        file = self.reader.source.files[partition.file]
+        file = partition.described
         if file.format != layout.format:
             return False
         if layout.format not in DELIMITERS:
