@@ -181,15 +181,14 @@ class ShingleSpec:
         words = self.unit == "word"
         if self.stem is not None:
             _known("stemmer", self.stem, STEMMERS)
-            _check(words, "stem requires words as shingles, and they are characters")
+            _check(words, f"stem requires words as shingles, and they are {self.unit_name}s")
         for name in ("raw", "alphanumeric"):
             what = f"{name} requires characters as shingles, and they are words"
             _check(not (getattr(self, name) and words), what)
         _known("value of signs", self.signs, SIGNS)
         _check(
             words or self.signs == "short",
-            f"`signs` is for words as shingles, and they are {self.unit_name}s: all of their "
-            "characters are compared",
+            f"`signs` is for words as shingles, and they are {self.unit_name}s, signs included",
             "leave it out",
         )
         if items:
