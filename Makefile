@@ -191,7 +191,7 @@ audit: $(VENV)/.checks
 browser: $(VENV)/.test
 	@$(BIN)/python tools/browser.py install
 
-# The experiments of the paper, and the pages in docs/paper, in about 81 minutes by their runs.json.
+# The experiments of the paper, and the pages in docs/paper, in about 47 minutes by their runs.json.
 # It starts a Cassandra and stops it, as far as one can be had; see `make cassandra`.
 experiments: $(VENV)/.experiments
 	$(BIN)/python -m experiments

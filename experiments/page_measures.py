@@ -302,6 +302,7 @@ def _in_shape(found: Found | None) -> str:
         return ""
     known, published = found["known"], paper.CORPUS
     scale = known["documents"] / published["notes"]
+    share = "as many notes as the paper has" if scale == 1 else f"{scale:.3g} of the paper's notes"
     hours = published["first_hours"] + published["second_hours"]
     lines = [
         ("time", f"{hours} h", "seconds", " s"),
@@ -340,7 +341,7 @@ def _in_shape(found: Found | None) -> str:
 {known["clusters"]:,} of near-duplicates with up to {known["largest"]:,} notes, and
 {known["equal_groups"]:,} groups of equal notes with up to {known["largest_equal"]:,}. The paper has
 no sizes but the largest; the others follow a power law by which 10 million notes have 341 million
-pairs in clusters. These are {known["bytes"] / 1e9:.1f} GB, {scale:.3g} of the paper's notes, with
+pairs in clusters. These are {known["bytes"] / 1e9:.1f} GB, {share}, with
 `--cluster disjoint-sets --pairs count`, two cores and 4 GB (`bench/paper_shape.py`, neardup
 {found["version"]}):
 
