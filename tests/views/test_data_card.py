@@ -195,3 +195,53 @@ def test_no_documents_and_no_clean_corpus(kernels: None) -> None:
     assert "| all | 0 | 0 | 0 | 0 | 0 | 0 |" in data_card(neardup.dedup([]))
     run = neardup.dedup(["one text", "one text", "another"])
     assert "| all | 3 | 2 | 5 | 3 |" in data_card(run)
+
+
+@pytest.mark.parametrize("old", ["index", "run", "files"])
+def test_an_old_corpus_is_in_the_command(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch, old: str
+) -> None:
+    """It makes the same corpus, in the directory of the first run."""
+    monkeypatch.chdir(tmp_path)
+    texts = [" ".join(f"w{k}x{j}" for j in range(20)) for k in range(6)]
+    write_lines(Path("the old.jsonl"), [{"key": f"o{k}", "body": texts[k]} for k in range(3)])
+    write_lines(Path("new.jsonl"), [{"n": k, "text": texts[k]} for k in range(1, 6)])
+    how = ("--old-text", "body", "--old-id", "key", "--threshold", "0.9")
+    name: tuple[str, ...] = ("the old.jsonl", *how)
+    if old != "files":
+        name = ("the old",)
+        asked = ("the old.jsonl", "--text", "body", "--id", "key")
+        if old == "index":
+            assert command("index", "create", *name, "--threshold", "0.9").code == 0
+            assert command("index", "add", *name, *asked).code == 0
+        else:
+            assert command("dedup", *asked, "--threshold", "0.9", "-o", *name).code == 0
+    new = ("new.jsonl", "--id", "n", "-o")
+    assert command("dedup", *new, "first", "--old-only", "--against", *name).code == 0
+    run = neardup.open("first")
+    line = shlex.split(json.loads(data_card(run, format="json"))["steps"][0]["line"])
+    assert line[line.index("--against") + 1] == name[0] and "--old-only" in line
+    assert command(*line[1:-1], "again").code == 0
+    again = neardup.open("again")
+    assert again.summary["spec"] == run.summary["spec"] and again.matches.equals(run.matches)
+    assert run.matches.num_rows == 2
+    if old == "files":
+        assert command("passages", *new, "copied", "--words", "5", "--against", *name[:5]).code == 0
+        line = shlex.split(
+            json.loads(data_card(neardup.open("copied"), format="json"))["steps"][0]["line"]
+        )
+        assert command(*line[1:-1], "more").code == 0
+        first, more = neardup.open("copied"), neardup.open("more")
+        assert more.passages.equals(first.passages) and first.passages.num_rows == 2
+
+
+def test_a_corpus_without_a_name_is_said_to_have_none(kernels: None) -> None:
+    texts = ["one two three four five six seven"]
+    for run, name in (
+        (neardup.against(texts, texts), "OLD"),
+        (neardup.passages(texts, against=texts, words=5), "OLD"),
+        (neardup.decontaminate(texts, texts), "TEST"),
+    ):
+        card = data_card(run)
+        assert f"--against {name} " in card and f"* {name} in the command has no name" in card
+        assert "* INPUT in the command has no name" in card

@@ -46,6 +46,8 @@ _MORE = "n>1B"
 _VALUES = 100
 _OTHER = "other"
 _SUMS = ("documents", "words", "bytes")
+#: What stands in a command for a corpus without a name.
+_NAMELESS = ("INPUT", "OLD", "TEST")
 _READING = {name: value for name, value in asdict(Reading()).items() if name != "private_ids"}
 
 
@@ -196,6 +198,12 @@ def _step(run: Run[Any]) -> dict[str, Any]:
             removed[name] = counts[name]
     if "equal_words" in counts:
         removed["near"] = removed["documents"] - counts["same"] - counts["equal_words"]
+    line = _line(record, str(run._storage.name))
+    notes = [
+        f"{name} in the command has no name: it was in memory, a pipe, or several files"
+        for name in _NAMELESS
+        if name in line.split()
+    ]
     return {
         "command": record["command"],
         "name": name_of(run),
@@ -207,8 +215,8 @@ def _step(run: Run[Any]) -> dict[str, Any]:
         "settings": record.get("settings") or {**record["spec"], **record.get("cut", {})},
         "recipe_digest": record.get("recipe_digest"),
         "versions": record["versions"],
-        "line": _line(record, str(run._storage.name)),
-        "notes": run.notes,
+        "line": line,
+        "notes": [*run.notes, *notes],
     }
 
 
@@ -232,7 +240,8 @@ def _line(record: Mapping[str, Any], out: str) -> str:
     words = ["neardup", name, *map(shlex.quote, source.get("given", ["INPUT"]))]
     words += _options({name: source.get(name) for name in _READING}, _READING)
     if command == "passages":
-        words += ["--against OLD"] if record["against"] else []
+        if record["counts"]["old_documents"]:
+            words += _old(record["against"], source, source.get("input_format"))
         defaults = asdict(PassageSpec()) | asdict(CutSpec()) | {"by": None}
         words += _options({**record["spec"], **record["cut"]}, defaults)
     elif command == "decontaminate":
@@ -248,13 +257,28 @@ def _line(record: Mapping[str, Any], out: str) -> str:
             settings |= {"passage": int(settings["shingle"].partition(":")[2])}
             settings |= {name: defaults[name] for name in ("by", "threshold", "shingle")}
         words += _options(settings, {**asdict(ShingleSpec()), **defaults})
+    elif command == "dedup --against" and record["old"]["kind"] != "corpus":  # its settings apply
+        path = (record["old"]["path"] or "OLD").removeprefix(f"{source.get('directory')}{os.sep}")
+        words += ["--against", shlex.quote(path), *["--old-only"] * record["old_only"]]
     else:
         if command == "dedup --against":
-            words += ["--against", "OLD"]
+            words += _old(record["old"]["source"], source, None)
+            words += ["--old-only"] * record["old_only"]
         if record["spec"]["shingle"] != Spec().as_dict()["shingle"]:
             words.append(shingle_options(Spec.from_dict(dict(record["spec"])).shingle))
         words += _options({**record["spec"], "shingle": None}, Spec().as_dict())
     return " ".join([*words, "-o", shlex.quote(out)])
+
+
+def _old(old: Mapping[str, Any] | None, new: Mapping[str, Any], format: str | None) -> list[str]:
+    """Return the options for an old corpus of files; it is read as the new one by default."""
+    given: list[str] = old["given"] if old else []
+    words = ["--against", shlex.quote(given[0]) if len(given) == 1 else "OLD"]
+    if old:
+        read = {name: old[name] for name in ("text", "id", "delimiter", "input_format")}
+        other = {"text": ["text"], **new, "input_format": format}
+        words += (f"--old-{one.removeprefix('--')}" for one in _options(read, other))
+    return words
 
 
 def _options(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
