@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ from common import Command
 from neardup.errors import OutputError, SpecError
 
 People = tuple[pa.Table, pa.Table]
+
+
+#: Heads of two records side by side.
+FIELDS = ["field", "first", "second", "similarity", "bits"]
 
 
 @pytest.fixture
@@ -104,12 +109,15 @@ def test_clusters_and_two_records(linked: neardup.LinkRun) -> None:
     assert len(members) == sizes[0] and members[0]["id"] == first["id"]
     assert list(members[0]) == ["source", "id", *(one.partition(":")[0] for one in NAMES)]
     a, b = members[0], members[1]
-    fields = linked.compare(a["id"], b["id"]).to_pylist()
+    fields = linked.compare(a["id"], b["id"])
+    assert str(fields) == repr(fields) and str(fields).splitlines()[0].split() == FIELDS
     named = [line for line in fields if line["field"] in a]
     assert [line["a"] for line in named] == [str(a[line["field"]]) for line in named]
     assert [line["b"] for line in named] == [str(b[line["field"]]) for line in named]
-    explained = linked.explain(a["id"], b["id"])["fields"]
-    assert [line["bits"] for line in fields] == [line["bits"] for line in explained]
+    explained = linked.explain(a["id"], b["id"])
+    assert [line["bits"] for line in fields] == [line["bits"] for line in explained["fields"]]
+    for shown in (fields, explained, linked.explain(a["id"])):
+        assert f"<pre>{escape(str(shown))}</pre>" in shown._repr_html_()
     for wrong in (lambda: linked.cluster("nobody"), lambda: linked.compare(a["id"], a["id"])):
         with pytest.raises(neardup.NeardupError):
             wrong()

@@ -53,6 +53,15 @@ class DecontaminateRun(Run[Literal["matches", "cuts"]]):
     tables: ClassVar[Mapping[str, str]] = {"matches": "", "cuts": "give `cut` and `out`"}
     advice = "the table of matches has a row for each"
 
+    def __repr__(self) -> str:
+        counts = self.summary["counts"]
+        where = "" if self.path is None else f" in {self.path}"
+        return (
+            f"<DecontaminateRun{where}: {counts['documents']:,} documents, "
+            f"{counts['contaminated']:,} with one of {counts['test_items']:,} test items, "
+            f"{counts['matches']:,} matches>"
+        )
+
     @property
     def matches(self) -> pa.Table:
         """A row for each training document and test item that match.

@@ -24,6 +24,12 @@ class LinkExplanation(Shown, dict[str, Any]):
     shown_as = "link", "explain"
 
 
+class LinkComparison(Shown, list[dict[str, Any]]):
+    """The fields of two records next to each other, in a row each."""
+
+    shown_as = "link", "compare"
+
+
 class RecordExplanation(Shown, dict[str, Any]):
     """A record of a linkage, with its cluster and its candidates, most likely first."""
 

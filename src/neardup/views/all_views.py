@@ -67,9 +67,15 @@ VIEWS: dict[tuple[str, str], View] = {
     ),
     ("dedup", "cluster"): View(cluster_text.render, cards.of_cluster),
     ("passages", "explain"): View(passage_text.render, cards.in_lines(passage_text.render)),
-    ("link", "explain"): View(link_text.render_pair),
-    ("link", "record"): View(link_text.render_record),
-    ("link", "evaluate"): View(link_text.render_evaluation),
+    **{
+        ("link", kind): View(text, cards.in_lines(text))
+        for kind, text in (
+            ("explain", link_text.render_pair),
+            ("compare", link_text.render_fields),
+            ("record", link_text.render_record),
+            ("evaluate", link_text.render_evaluation),
+        )
+    },
     ("compare", "texts"): View(str, cards.of_comparison, {"shares": cards.chart_of_comparison}),
     ("tune", "bands"): View(tune_text.shown, cards.in_lines(tune_text.shown), charts.OF_TUNING),
     ("bands", "choice"): View(str, cards.in_lines(str), charts.OF_BANDS),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pandas
 
     from neardup.api.indexes.record_index import RecordIndex
+    from neardup.inspect.link_answers import LinkComparison
     from neardup.linkage.merging.merged_corpus import MergedCorpus
 
 _TRUTH_HINT = "give the truth as a table with two columns of ids, or a list of pairs of ids"
@@ -325,7 +326,7 @@ class LinkRun(Run[LinkTable]):
         """
         return tables.records_of(self._linked, _record_in_any(self._linked, id))
 
-    def compare(self, a: object, b: object) -> pa.Table:
+    def compare(self, a: object, b: object) -> LinkComparison:
         """Return two records next to each other, a row for each field; `explain` has the sum.
 
         Args:
@@ -333,20 +334,21 @@ class LinkRun(Run[LinkTable]):
             b: Id of another record; of two files, of the second.
 
         Returns:
-            ``field``; ``a`` and ``b``, its values; ``similarity`` float64, null where one is
-            missing; and ``bits``, its match weight.
+            A list of rows, each a dict: ``field``; ``a`` and ``b``, its values; ``similarity``,
+            None where one is missing; and ``bits``, its match weight.
 
         Raises:
             InputError: There is no record with that id.
             SpecError: The two are the same record.
         """
-        lines = self.explain(a, b)["fields"]
-        values = [line.get("values", (None, None)) for line in lines]
-        columns: dict[str, Any] = {"field": [line["field"] for line in lines]}
-        columns |= {"a": [first for first, _ in values], "b": [second for _, second in values]}
-        columns |= {name: [line.get(name) for line in lines] for name in ("similarity", "bits")}
-        types = [pa.large_string()] * 3 + [pa.float64()] * 2
-        return pa.table(columns, pa.schema(list(zip(columns, types, strict=True))))
+        from neardup.inspect.link_answers import LinkComparison
+
+        rows = LinkComparison()
+        for line in self.explain(a, b)["fields"]:
+            first, second = line.get("values", (None, None))  # none of the rank
+            row = {"field": line["field"], "a": first, "b": second}
+            rows.append(row | {name: line.get(name) for name in ("similarity", "bits")})
+        return rows
 
     def weights(self) -> pa.Table:
         """Return what agreements count: a row for each view, field and class of similarity.

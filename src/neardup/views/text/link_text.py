@@ -204,6 +204,17 @@ def render_pair(found: dict[str, Any]) -> str:
     return f"{table}\n\n{labelled(_verdict(found), WIDTH)}"
 
 
+def render_fields(rows: list[dict[str, Any]]) -> str:
+    """Return the fields of two records next to each other."""
+    head = ["field", "first", "second", "similarity", "bits"]
+    lines = []
+    for row in rows:
+        similarity = "" if row["similarity"] is None else f"{row['similarity']:.2f}"
+        values = ("" if row[side] is None else _cut(row[side]) for side in "ab")
+        lines.append([name(row["field"]), *values, similarity, _bits(row["bits"])])
+    return aligned(head, lines, 3)
+
+
 def _line_of(line: dict[str, Any]) -> list[str]:
     if "similarity" not in line:  # whether they are each other's best
         return [name(line["field"]), "", "", "", _bits(line["bits"])]
