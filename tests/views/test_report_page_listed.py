@@ -193,3 +193,30 @@ def test_a_folder_of_spark_says_what_needs_its_texts(tmp_path: Path) -> None:
             ask()
     with pytest.raises(neardup.SpecError, match="`show` and `by`"):
         run.report(tmp_path / "x.html", by="site")
+
+
+def test_nothing_that_was_found_is_said_in_a_sentence(tmp_path: Path, kernels: None) -> None:
+    texts, other = [" ".join(WORDS)], [" ".join(f"v{k}" for k in range(60))]
+    runs = [
+        (neardup.decontaminate(texts, other), "None of 1 document has a test item, or a passage"),
+        (neardup.against(texts, other), "None of 1 document is a near-duplicate of another one"),
+        (neardup.passages(texts), "None of 60 words was copied from an earlier document in a run"),
+    ]
+    for number, (run, says) in enumerate(runs):
+        page = run.report(tmp_path / f"{number}.html").read_text(encoding="utf-8")
+        assert says in page and ">Examples<" not in page
+    read = neardup.decontaminate(
+        write(tmp_path / "c.jsonl", texts), write(tmp_path / "a.jsonl", other)
+    )
+    page = read.report(tmp_path / "read.html").read_text(encoding="utf-8")
+    assert "1 documents were read from c.jsonl. 1 test items were read from a.jsonl." in page
+    assert repr(read) == "<DecontaminateRun: 1 documents, 0 with one of 1 test items, 0 matches>"
+
+
+def test_what_is_left_out_is_said_with_its_option(tmp_path: Path, kernels: None) -> None:
+    people = [{"name": f"person{k} {k * k}bell{'s' * copy}"} for k in range(30) for copy in (0, 1)]
+    linked = neardup.link(people, fields="name")
+    texts = [" ".join([*(f"{word}x{k // 2}" for word in WORDS), str(k)]) for k in range(30)]
+    for run in (linked, neardup.dedup(texts), neardup.passages(texts)):
+        page = run.report(tmp_path / f"{run.command}.html", max_items=4).read_text(encoding="utf-8")
+        assert "--max-items shows more" in page, run.command

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -66,8 +66,9 @@ def _finding(record: Mapping[str, Any]) -> str:
 def of_matches(record: Mapping[str, Any]) -> Iterator[Step]:
     """Yield how test items were found in documents."""
     counts, spec = record["counts"], record["settings"]
-    documents = f"{counts['documents']:,} documents and {counts['test_items']:,} test items"
-    yield _reading(record, documents)
+    reading = _reading(record, f"{counts['documents']:,} documents")
+    items = f"{reading.says} {counts['test_items']:,} test items were read"
+    yield reading._replace(says=f"{items}{_from(record['test_source']['given'])}.")
     yield _words(spec)
     what = run_words.runs(ShingleSpec(spec["shingle"]))
     says = f"A document matches if it has a complete item, or from a share of {spec['threshold']:g}"
@@ -99,7 +100,7 @@ def of_batch(record: Mapping[str, Any]) -> Iterator[Step]:
     if "old_documents" in counts:
         says = f"The {counts['old_documents']:,} documents of the old corpus come first: a document"
         says += " is removed if it is similar to one of them, or to a kept one of the batch."
-        yield Step("Keeping", says, "--against OLD")
+        yield Step("Keeping", says)
     else:
         yield run_words.keeping(spec)
     yield of_versions(record)
@@ -137,12 +138,15 @@ def _reading(record: Mapping[str, Any], what: str) -> Step:
     source = record["source"]
     if not source:
         return Step("Reading", f"{what} were read.")
-    names = [PurePath(path).name or str(path) for path in source["given"]]
+    options = _options({**source, "text": ",".join(source["text"])}, "text", "id")
+    return Step("Reading", f"{what} were read{_from(source['given'])}.", options)
+
+
+def _from(given: Sequence[str]) -> str:
+    """Return the names of some files, the first three of them; nothing of a frame."""
+    names = [PurePath(path).name or str(path) for path in given]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    says = f"{what} were read from {', '.join(names[:3])}{more}."
-    return Step(
-        "Reading", says, _options({**source, "text": ",".join(source["text"])}, "text", "id")
-    )
+    return f" from {', '.join(names[:3])}{more}" if names else ""
 
 
 def _words(spec: Mapping[str, Any]) -> Step:

@@ -178,7 +178,7 @@ def _lead(found: Survey, clusters: Clusters, judged: bool, size: int) -> str:
         says = "The only cluster is listed"
     if clusters.texts and clusters.brief:
         says += f", {len(clusters.entries):,} of them with texts: the largest, and those with the "
-        says += "lowest similarity"
+        says += "lowest similarity; --max-items shows more"
     documents = len(found.members)
     of = "all" if clusters.listed == documents else f"{clusters.listed:,} of the"
     says += f". Search covers the ids of {of} {documents:,} documents in clusters"

@@ -2,19 +2,30 @@
 
 const EXAMPLES = 10;
 
-/** Characters of each text of an example: two of them fit on a sheet. */
+/** Characters of each text of an example, and of two that are side by side: two fit on a sheet. */
 const ON_PAPER = 1200;
+const SIDE_BY_SIDE = 750;
+
+/** Characters that a text takes, whose lines have some forty. */
+function sizeOf(text) {
+  return text.length + 40 * (text.split("\n").length - 1);
+}
+
+/** The first words of a text, of so many characters. */
+function beginning(text, length) {
+  return text.length <= length ? text : text.slice(0, length).replace(/\S{1,30}$/, "");
+}
 
 /** The first parts of two texts, as far as there is room, and whether there are more. */
 function firstParts(parts, context) {
   const shown = [];
-  let left = ON_PAPER;
+  let left = SIDE_BY_SIDE;
   for (const { equal, a, b } of parts) {
     if (left <= 0) return [shown, true];
     // Of equal words only those around differences are shown; a word has some eight characters.
-    const size = equal ? Math.min(a.length, 16 * context) : Math.max(a.length, b.length);
+    const size = equal ? Math.min(sizeOf(a), 16 * context) : Math.max(sizeOf(a), sizeOf(b));
     const cut = !equal && size > left;
-    shown.push(cut ? { equal, a: a.slice(0, left), b: b.slice(0, left) } : { equal, a, b });
+    shown.push(cut ? { equal, a: beginning(a, left), b: beginning(b, left) } : { equal, a, b });
     if (cut) return [shown, true];
     left -= size;
   }

@@ -37,8 +37,8 @@ from neardup.views.view import PageOptions, Row
 if TYPE_CHECKING:
     from neardup.api.finished.link_runs import LinkRun
 
-#: Pairs that are shown, at least and at most; clusters, and records of a cluster.
-_LEAST, _MOST, _CLUSTERS, _RECORDS = 20, 500, 300, 20
+#: Pairs that are shown at least, and records of a cluster at most.
+_LEAST, _RECORDS = 20, 20
 _GROUPS = ("Doubtful pairs", "Groups of the same")
 #: Fields that filter the list, and values of each, at most.
 _FILTERS, _FILTERED = 4, 30
@@ -70,8 +70,8 @@ def link_page(run: LinkRun, options: PageOptions) -> Page:
             "link the records with other ids, or by positions",
         )
     counts, names = summary["counts"], linked.blocked.records.names
-    doubtful, pairs = _doubtful(linked, min(options.most, _MOST), texts)
-    clusters, several, grouped = clusters_shown(linked, texts)
+    doubtful, pairs = _doubtful(linked, -(-options.most // 2), texts)
+    clusters, several, grouped = clusters_shown(linked, options.most - len(pairs), texts)
     fields = spec.names if texts else ()
     items = [_pair(pair, doubt) for doubt, pair in enumerate(pairs)]
     items += [_cluster(one, fields, counts["sources"] > 1) for one in clusters]
@@ -137,7 +137,9 @@ def _numbers(counts: dict[str, Any], grouped: int, doubtful: int) -> Iterator[Ro
     if counts["against"] is not None:
         against = f"against {counts['against']:,} of an index"
     yield Row("Records", f"{counts['records']:,}", against)
-    says = f"of {counted(grouped, 'record')}; the largest has {counts['largest']:,}"
+    says = "of two or more records"
+    if grouped:
+        says = f"of {counted(grouped, 'record')}; the largest has {counts['largest']:,}"
     yield Row("Groups of the same", f"{counts['clusters']:,}", says, "near")
     yield Row("Different", f"{counts['entities']:,}", "if each group counts once")
     says = "of which a person should say whether they are the same"
@@ -216,13 +218,14 @@ def _listing(
     lead += "same or as different, and save the marks as labels.csv, which neardup link takes with "
     lead += "--labels. "
     if doubtful > shown:
-        lead += f"{shown:,} of {doubtful:,} doubtful pairs are listed. "
-    lead += "Below them are "
-    lead += (
-        f"all {several:,} groups."
-        if clusters == several
-        else f"the {clusters:,} largest of {several:,} groups."
-    )
+        lead += f"{shown:,} of {doubtful:,} doubtful pairs are listed; --max-items shows more. "
+    if clusters < several:
+        lead += f"Below them are the {clusters:,} largest of {several:,} groups; --max-items shows "
+        lead += "more."
+    elif several:
+        lead += (
+            f"Below them {'is the only group' if several == 1 else f'are all {several:,} groups'}."
+        )
     return Listing(
         title="Pairs and groups",
         one="entry",
@@ -312,7 +315,7 @@ def _cluster(cluster: dict[str, Any], fields: Sequence[str], sources: bool) -> I
     heading = f"{size:,} records like {ids[0]}"
     detail = ComparedFields(heading, about, heads, rows)
     text = " ".join(members[0]["cells"])
-    sort = {"doubt": _MOST + 1, "size": -size, "similarity": 2}
+    sort = {"doubt": 1 << 30, "size": -size, "similarity": 2}
     says = [f"{size:,} records"]
     cells = zip(*(line["cells"] for line in members), strict=True)
     of = dict(zip(fields, map(list, cells), strict=True))
@@ -341,8 +344,10 @@ def field_weights_shown(linked: Linked) -> list[dict[str, Any]]:
     ]
 
 
-def clusters_shown(linked: Linked, texts: bool = True) -> tuple[list[dict[str, Any]], int, int]:
-    """Return the largest clusters with the values of their records.
+def clusters_shown(
+    linked: Linked, most: int, texts: bool = True
+) -> tuple[list[dict[str, Any]], int, int]:
+    """Return so many of the largest clusters with the values of their records.
 
     And how many clusters of several records there are, and how many records they have.
     """
@@ -353,7 +358,7 @@ def clusters_shown(linked: Linked, texts: bool = True) -> tuple[list[dict[str, A
     starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
     sizes = np.diff(np.append(starts, len(order)))
     several = np.flatnonzero(sizes > 1)
-    picked = several[np.lexsort((starts[several], -sizes[several]))][:_CLUSTERS]
+    picked = several[np.lexsort((starts[several], -sizes[several]))][:most]
     shown = []
     for k in picked.tolist():
         rows = order[starts[k] : starts[k] + min(sizes[k], _RECORDS)]

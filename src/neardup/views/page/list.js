@@ -188,8 +188,18 @@ class List {
     this.open = k;
     const label = k === null ? null : String(this.library.items[k].at);
     for (const item of this.parts.rows.children) {
-      if (item.firstChild.dataset.item === label) item.firstChild.setAttribute("aria-current", "true");
-      else item.firstChild.removeAttribute("aria-current");
+      if (item.firstChild.dataset.item === label) {
+        item.firstChild.setAttribute("aria-current", "true");
+        this.scrollTo(item);
+      } else item.firstChild.removeAttribute("aria-current");
     }
+  }
+
+  /** Scroll the list, but not the page, to a row. */
+  scrollTo(item) {
+    const { rows } = this.parts;
+    const [row, box] = [item, rows].map((element) => element.getBoundingClientRect());
+    if (row.top < box.top) rows.scrollTop -= box.top - row.top;
+    else if (row.bottom > box.bottom) rows.scrollTop += row.bottom - box.bottom;
   }
 }

@@ -85,10 +85,15 @@ def listed_page(run: Run[Any], options: PageOptions) -> Page:
 
 def _verdict(counts: dict[str, Any], command: str) -> str:
     removed, total = counts["removed"], counts["documents"]
+    none = f"None of {counted(total, 'document')}"
     if command == "decontaminate":
         found = counts["contaminated"]
+        if not found:
+            return f"{none} has a test item, or a passage of one."
         of = f"{found:,} of {counted(total, 'document')} ({share(found, total)})"
         return f"{of} {'has' if found == 1 else 'have'} a test item, or a passage of one."
+    if not removed:
+        return f"{none} is a near-duplicate of another one; all are kept."
     of = f"{removed:,} of {counted(total, 'document')} ({share(removed, total)})"
     says = f"{of} {'is' if removed == 1 else 'are'} removed, as near-duplicates of others"
     if "similar_to_old" not in counts:

@@ -94,10 +94,11 @@ def _verdict(record: dict[str, Any]) -> str:
     """Return the result as a sentence that needs no other."""
     counts, spec = record["counts"], record["spec"]
     part = share(counts["copied_words"], counts["words"])
-    says = f"{part} of {counts['words']:,} words were copied from {_earlier(record)}"
+    run = f"a run of {spec['words']} words or more"
+    says = f"{part} of {counts['words']:,} words were copied from {_earlier(record)}: they are in "
+    says += f"{run} that occurs there."
     if not counts["copied_words"]:
-        says = f"None of {counts['words']:,} words was copied from {_earlier(record)}"
-    says += f": they are in a run of {spec['words']} words or more that occurs there."
+        says = f"None of {counts['words']:,} words was copied from {_earlier(record)} in {run}."
     if common := counts["boilerplate_words"]:
         says += f" {share(common, counts['words'])} are boilerplate, which "
         says += f"{spec['boilerplate']:,} documents or more have."
@@ -222,7 +223,7 @@ def _templates(
 
 
 def _listing(items: list[Item], total: int, texts: bool, columns: list[str]) -> Listing:
-    lead = f"All documents with copied words: {total:,}."
+    lead = f"All documents with copied words: {total:,}." if total else "There are none."
     if len(items) < total:
         lead = f"The {len(items):,} documents with the most copied words, of {total:,}; "
         lead += "--max-items shows more."
@@ -242,7 +243,7 @@ def _listing(items: list[Item], total: int, texts: bool, columns: list[str]) -> 
             ("input", "As in the input"),
         ],
         columns=columns,
-        examples="Those with the most copied words.",
+        examples="Those with the most copied words." if items else "",
     )
 
 

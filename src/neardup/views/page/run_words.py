@@ -136,8 +136,9 @@ def steps(run: dict[str, Any]) -> Iterator[Step]:
         says += f"{bands['rows']} rows of their signatures: short summaries, which agree the more "
         says += "often the more similar two texts are. A pair with a similarity of "
         says += f"{threshold} is found with probability {percent(bands['predicted_recall'])}. "
-    says += f"{run['counts']['pairs_compared']:,} pairs were compared exactly; no estimate decided "
-    yield Step("Finding", says + "anything.", band_options(bands))
+    pairs = run["counts"]["pairs_compared"]
+    says += f"{counted(pairs, 'pair')} {'was' if pairs == 1 else 'were'} compared exactly; "
+    yield Step("Finding", f"{says}no estimate decided anything.", band_options(bands))
     yield keeping(spec)
     options = f"--cluster {spec.cluster}"
     if spec.cluster in BOUNDED:
