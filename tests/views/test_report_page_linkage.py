@@ -177,3 +177,24 @@ def test_a_pair_takes_a_third_of_a_sheet(
         "[...document.querySelectorAll('.example')].map((e) => e.getBoundingClientRect().height)"
     )
     assert heights and max(heights) < 1017 / 3  # of A4 without its margins
+
+
+def test_a_group_with_many_columns_fits_on_paper(
+    visit: Callable[..., Visit], tmp_path: Path
+) -> None:
+    fields = [f"{name}_{k}" for k in range(7) for name in ("telephone", "day")]
+    rows = [
+        {"id": f"record-{k}", **{field: f"w{k // 3}x{field[-1]}" for field in fields}}
+        for k in range(60)
+    ]
+    rows[0]["day_0"] = f"https://example.org/{'x' * 90}"
+    made = neardup.link(rows, id="id", fields=fields, progress=False)
+    one = visit(made.report(tmp_path / "wide.html"), viewport={"width": 703, "height": 1000})
+    one.page.emulate_media(media="print")
+    groups = one.page.locator(".example", has_text="Their first 10 columns.")
+    assert groups.first.locator("thead th").count() == 10
+    assert one.page.evaluate("document.documentElement.scrollWidth") <= 703
+    lines = groups.first.locator("thead th").evaluate_all(
+        "all => all.map((e) => e.getBoundingClientRect().height)"
+    )
+    assert max(lines) < 50  # two lines: names are broken after low lines only

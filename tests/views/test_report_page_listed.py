@@ -219,4 +219,4 @@ def test_what_is_left_out_is_said_with_its_option(tmp_path: Path, kernels: None)
     texts = [" ".join([*(f"{word}x{k // 2}" for word in WORDS), str(k)]) for k in range(30)]
     for run in (linked, neardup.dedup(texts), neardup.passages(texts)):
         page = run.report(tmp_path / f"{run.command}.html", max_items=4).read_text(encoding="utf-8")
-        assert "--max-items shows more" in page, run.command
+        assert "--max-items</span> shows more" in page, run.command

@@ -132,6 +132,11 @@ def test_long_texts_are_left_out_from_some_length_on(
     example = one.page.locator(".example")
     assert "The rest of both texts is left out on paper." in example.inner_text()
     assert 1200 < len(example.inner_text()) < 4000 and one.said == []
+    # Two of them fit on a sheet of 1017 pixels, and the sheet may end after each.
+    assert example.bounding_box()["height"] < 508
+    ends = "(e) => getComputedStyle(e).breakAfter"
+    assert one.page.locator(".rest").evaluate(ends) == "auto"
+    assert one.page.locator(".example h3").evaluate(ends) == "avoid"
     # On the screen it is complete.
     one.page.emulate_media(media="screen")
     assert len(one.page.locator("#items").inner_text()) > 8000

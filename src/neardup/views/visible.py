@@ -7,6 +7,7 @@ values, and its policy lets the browser load nothing and run only our scripts.
 
 import base64
 import hashlib
+import html
 import math
 import re
 from collections.abc import Sequence
@@ -88,7 +89,7 @@ def html_page(path: str, styles: Sequence[str], scripts: Sequence[str] = (), **v
         loader=jinja2.FunctionLoader(_asset),
     )
     environment.filters |= {"log1p": math.log1p, "number": "{:,}".format, "unbroken": _unbroken}
-    environment.filters |= {"share": percent, "path": _path}
+    environment.filters |= {"share": percent, "path": _path, "options": _options}
     values |= {"policy": "; ".join(policy), "style": style, "script": script}
     return environment.get_template(path).render(values)
 
@@ -112,6 +113,11 @@ def _path(line: Any) -> str:
                 found.append("h0.01")
         drawn = share is not None
     return "".join(found)
+
+
+def _options(text: str) -> str:
+    """Return a text as HTML, in which the name of an option is not broken."""
+    return re.sub(r"--[a-z-]+", r'<span class="option">\g<0></span>', html.escape(visible(text)))
 
 
 def _unbroken(text: str) -> str:

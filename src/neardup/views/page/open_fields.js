@@ -1,11 +1,18 @@
 // Values of two records next to each other, or those of many below each other.
 
-// Records of a group on paper, and characters of each value.
+// Records of a group on paper, their columns, and characters of each value.
 const ROWS = 5;
+const COLUMNS = 10;
 const IN_CELL = 110;
 
-// Characters of a value that is not broken, such as a year.
-const SHORT = 12;
+// A longer word, such as an address, is broken.
+const LONG_WORD = /[^\s_-]{13}/;
+
+/** The name of a column, which is broken after low lines. */
+function columnName(head) {
+  if (head.length > 40) return onDemand(head, 40);
+  return quoted(head.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]));
+}
 
 class OpenFields extends Opened {
   get pair() {
@@ -14,21 +21,22 @@ class OpenFields extends Opened {
   }
 
   body(onPaper) {
-    const { about, heads, numbers, soft } = this.item;
+    const { about, numbers, soft } = this.item;
+    const heads = onPaper ? this.item.heads.slice(0, COLUMNS) : this.item.heads;
     const every = this.item.rows;
     // Three of them take a sheet: sums and further records are left out, long values cut.
-    const rows = onPaper ? every.slice(0, soft ? -soft : ROWS).map((row) => row.map((cell) => shortened(cell, IN_CELL))) : every;
-    const number = (column, cell) => (numbers.includes(column) ? "number" : cell.length <= SHORT ? "short" : null);
+    const rows = onPaper ? every.slice(0, soft ? -soft : ROWS).map((row) => row.slice(0, COLUMNS).map((cell) => shortened(cell, IN_CELL))) : every;
+    const number = (column, cell) => (numbers.includes(column) ? "number" : LONG_WORD.test(cell) ? null : "words");
     const cells = (row) => row.map((cell, column) => make(column ? "td" : "th", { class: number(column, cell), scope: column ? null : "row" }, quoted(cell)));
     const table = tableOf(
       "grid",
-      heads.map((head, column) => make("th", { scope: "col", class: number(column, head) }, onDemand(head, 40))),
+      heads.map((head, column) => make("th", { scope: "col", class: number(column, head) }, columnName(head))),
       rows.map((row, k) => make("tr", { class: k >= rows.length - soft ? "quiet" : null }, cells(row))),
     );
     const controls = onPaper ? null : this.judging();
     if (controls) this.showJudged();
-    const cut = onPaper && !soft && every.length > ROWS;
-    const says = make("p", { class: "quiet" }, cut ? `The first ${ROWS} of them.` : about);
-    return [says, controls && make("div", { class: "controls line" }, controls), make("div", { class: "scroll fields", tabindex: "0", role: "region", "aria-label": "Values" }, table)];
+    let says = onPaper && !soft && every.length > ROWS ? `The first ${ROWS} of them.` : about;
+    if (heads.length < this.item.heads.length) says += ` Their first ${COLUMNS} columns.`;
+    return [make("p", { class: "quiet" }, says), controls && make("div", { class: "controls line" }, controls), make("div", { class: "scroll fields", tabindex: "0", role: "region", "aria-label": "Values" }, table)];
   }
 }
