@@ -125,7 +125,7 @@ def test_ids_of_records_are_in_no_page(command: Command, tmp_path: Path) -> None
         index = tmp_path / "people"
         done = command(*line, *(["--index", index] if len(files) == 1 else []))
         assert done.code == 0, done.err
-        assert PATIENT not in page.read_text() + done.err and '"row 1"' in page.read_text()
+        assert PATIENT not in page.read_text() + done.err and 'row 1"' in page.read_text()
         assert PATIENT in str(pq.read_table(out / "pairs.parquet").column("id_a")[0])
         run = neardup.open(out)
         again = run.report(tmp_path / "again.html", overwrite=True)

@@ -86,7 +86,7 @@ def test_ids_of_several_files() -> None:
     marked = neardup.link(one, two, one, fields="name", id="id", labels=labels)
     assert ("a:1", "b:3") not in pairs_of(marked)
     positions = neardup.link(one, two, one, fields="name", decide_at=0.5)
-    assert positions.clusters["id"].to_pylist() == [*range(6)]
+    assert positions.clusters["id"].to_pylist() == ["a:0", "a:1", "b:0", "b:1", "c:0", "c:1"]
     assert letters(703)[25:28] == ["z", "aa", "ab"] and letters(703)[-1] == "aaa"
 
 
@@ -152,7 +152,8 @@ def test_many_files(tmp_path: Path) -> None:
     for k, path in enumerate(paths):
         path.write_text(f"name,born\n{names[k % 200]},{1800 + 7 * (k % 200)}-01-01\n")
     run = neardup.link(*paths, fields="name,born:digits", one_to_one=True)
-    assert pairs_of(run) == {(k, k + 200) for k in range(200)}
+    called = letters(400)
+    assert pairs_of(run) == {(f"{called[k]}:0", f"{called[k + 200]}:0") for k in range(200)}
     assert run.clusters["source"][26].as_py() == "aa"
 
 

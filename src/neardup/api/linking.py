@@ -102,9 +102,9 @@ def link(
         inputs: Files, of any formats: paths, tables of pyarrow, frames of pandas or Polars, or
             dicts of lists; several as arguments of their own. Of two files pairs are across the two
             only, and ids of one may be those of the other. Of three and more, or with
-            ``across_files_only=False``, pairs are within and across them: positions go on from file
-            to file, and where two files have the same id, all are ``FILE:ID``, with the letters
-            that ``source`` has in `LinkRun.clusters`.
+            ``across_files_only=False``, pairs are within and across them: positions, and ids if two
+            files have the same one, are ``FILE:ID``, with the letters that ``source`` has in
+            `LinkRun.clusters`.
         fields: Columns that are compared: their names, ``"NAME:COMPARE"``, or `neardup.Field`
             objects; or a dict from these names to one name of a column, or to several, of which
             each file has one.
@@ -116,8 +116,10 @@ def link(
             inserted. All other settings are those of the index.
         labels: Pairs that are known: a file, a table, or a list of two ids and whether they match.
             Their answers stay, whatever evidence says. From 50 on, of both kinds, the weights are
-            fitted to them. With ``against`` they may name records of the index, too, which keeps
-            them: see `RecordIndex.mark`.
+            fitted to them. Marks of a page and of `LinkRun.doubtful` are for a linkage with other
+            settings, too: across two files with the same ids, they are ``FILE:ID``. With
+            ``against`` they may name records of the index, too, which keeps them: see
+            `RecordIndex.mark`.
         merged: Write the merged records, one for each cluster, to the folder ``merged/`` of
             ``out``, and the table ``merges``; see `LinkRun.merged`.
         memory: Memory that may be used, in bytes or as text such as ``"4GB"``. Candidates that do

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +64,7 @@ class Records:
         names: Of the files, for messages.
         ids: Ids of the records; of two files whose pairs are across them, those of each. Of
             several files, ids that are in two of them are ``FILE:ID``, with the letters of the
-            file; positions go on from file to file.
+            file, as are positions.
         columns: large_string[records] for each field, in the order of the fields.
         sizes: Records of each file.
         across: Whether pairs are across the files only.
@@ -110,7 +111,13 @@ class Records:
         """Names of the records of each source on pages and in messages: ids, or ``row 17``."""
         if not self.private_ids:
             return self.ids
-        return tuple(rows_as_ids(len(ids)).combine_chunks() for ids in self.ids)
+        rows = [rows_as_ids(size).combine_chunks() for size in self.sizes]
+        return tuple(rows) if len(self.ids) > 1 else (_joined_ids(rows),)
+
+    @cached_property
+    def marked_ids(self) -> Column:
+        """Names by which records are marked: each is there once, whatever pairs are looked for."""
+        return _joined_ids(self.public_ids)
 
 
 class RecordSource(NamedTuple):
@@ -223,7 +230,7 @@ def read_records(
         if sum(sizes) > 2**31 - 2:
             raise InputError(f"{sum(sizes):,} records; expected at most {2**31 - 2:,}")
     across = len(sizes) > 1 and bool(spec.across_files_only)
-    of_files = tuple(ids) if across and len(ids) == 2 else (_joined_ids(ids, reading.id),)
+    of_files = tuple(ids) if across and len(ids) == 2 else (_joined_ids(ids),)
     every = tuple(map(pa.concat_arrays, columns))
     return Records(
         tuple(names),
@@ -261,12 +268,10 @@ def _texts(values: pa.LargeStringArray) -> list[str]:
     return found
 
 
-def _joined_ids(ids: list[Column], id: str | None) -> Column:
+def _joined_ids(ids: Sequence[Column]) -> Column:
     """Return the ids of several files as one column in which each is there once."""
     if len(ids) == 1:
         return ids[0]
-    if id is None:
-        return array_of(np.arange(sum(map(len, ids))))
     same = all(part.type == ids[0].type for part in ids)
     joined: Any = pa.concat_arrays(
         [part.cast(ids[0].type if same else pa.large_string()) for part in ids]

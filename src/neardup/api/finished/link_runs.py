@@ -296,8 +296,9 @@ class LinkRun(Run[LinkTable]):
             limit: Candidates at most.
 
         Returns:
-            Columns as those of `pairs_with_records`. With a column ``duplicate``, true or false, it
-            is for ``labels``.
+            Columns as those of `pairs_with_records`; ids that two files have, and positions of
+            several files, are ``FILE:ID``. With a column ``duplicate``, true or false, it is for
+            ``labels``, whatever the other settings.
 
         Raises:
             SpecError: ``limit`` is below 1, or the linkage was against an index.
@@ -555,22 +556,26 @@ def _record_in_any(linked: Linked, id: object) -> int:
 
 
 def _record_of(linked: Linked, id: object, source: int) -> int:
-    """Return the number of a record by its id, or by text that spells it."""
+    """Return the number of a record by its id or name, or by text that spells it."""
     records = linked.blocked.records
-    ids = records.ids[source]
-    if records.private_ids and str(id).startswith("row "):
-        ids = records.public_ids[source]
-    row = -1
+    before = records.sizes[0] if source else 0
+    for ids in (records.ids[source], records.public_ids[source]):
+        if (row := _row_of(ids, id)) >= 0:
+            return row + before
+    if (row := _row_of(records.marked_ids, id)) >= 0:
+        return row
+    hint = "the id of the first file comes first" if len(records.ids) > 1 else ""
+    if records.id is None:
+        hint = f"ids are positions, from 0; {hint}".removesuffix("; ")
+    which = "that id" if records.private_ids else f"the id {str(id)[:100]!r}"
+    raise InputError(f"{records.names[source]}: no record has {which}", hint)
+
+
+def _row_of(ids: Any, id: object) -> int:
+    """Return the row of an id, or of text that spells it; -1 for none."""
     with suppress(pa.ArrowException, TypeError, ValueError):
         number = not isinstance(id, str) and pa.types.is_large_string(ids.type)
         given: Any = str(id) if number else id
         sought: Any = pa.scalar(given)
-        row = ids.index(sought.cast(ids.type)).as_py()
-    if row < 0:
-        hint = "the id of the first file comes first" if len(records.ids) > 1 else ""
-        if records.id is None:
-            hint = f"ids are positions, from 0; {hint}".removesuffix("; ")
-        shown = repr(str(id)[:100])
-        which = "that id" if records.private_ids else f"the id {shown}"
-        raise InputError(f"{records.names[source]}: no record has {which}", hint)
-    return int(row) + (records.sizes[0] if source else 0)
+        return int(ids.index(sought.cast(ids.type)).as_py())
+    return -1

@@ -520,7 +520,8 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
     catalogue = Catalogue(path, Options())
     catalogue.create(about)
     store = RecordStore(folder, catalogue)
-    ids = checked_ids(records.ids[0])
+    # Positions go on with each increment.
+    ids = checked_ids(range(len(records)) if records.id is None else records.ids[0])
     with store.core.writing(), Pool() as pool:
         for statement in _TABLES:
             catalogue.execute(statement)

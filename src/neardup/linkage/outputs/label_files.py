@@ -21,9 +21,10 @@ from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
 _COLUMNS = "labels have the columns id_a, id_b and duplicate, which is true or false"
 _FILE = f"{_COLUMNS}; a file is read by its ending, CSV with commas or semicolons, in UTF-8"
 _UNKNOWN = (
-    "rows are counted without the header; leave out those with other ids; across two files, "
-    "id_a is of the first"
+    "rows are counted without the header; leave out those with other ids; records of several files "
+    "that have positions, or the same ids, are a:17 and b:4, with the letters of the files"
 )
+_ACROSS = "leave these out, or link within the files too"
 
 
 def read_labels(given: Any, records: Records) -> Labels:
@@ -31,7 +32,8 @@ def read_labels(given: Any, records: Records) -> Labels:
 
     Args:
         given: A file or a table with the columns ``id_a``, ``id_b`` and ``duplicate``, or a list of
-            an id, another one, and a bool. Of two files, the first id is of the first.
+            an id, another one, and a bool. Ids are `Records.marked_ids`; of two files with their
+            own ids, the first id may be that in the first file, and the second that in the second.
         records: The records.
 
     Raises:
@@ -48,22 +50,19 @@ def read_labels(given: Any, records: Records) -> Labels:
         columns = list(zip(*rows, strict=True)) or [(), (), ()]
         given = pa.table(dict(zip(("id_a", "id_b", "duplicate"), map(list, columns), strict=True)))
     try:
-        try:
-            known = _read(records.ids, given)
-        except UnknownIdError:
-            if not records.private_ids:
-                raise
-            # Pairs that were marked on a page have the rows instead.
-            known = _read(records.public_ids, given)
+        a, b, match = _found(records, given)
     except ColumnError as error:
         raise ColumnError(_of_labels(error), error.hint) from error
     except UnknownIdError as error:
         raise UnknownIdError(_of_labels(error), _UNKNOWN) from error
-    a, b = known.docs, known.others
     if len(records.ids) > 1:
-        b = b + records.sizes[0]
-    marked = np.column_stack([np.minimum(a, b), np.maximum(a, b), known.right])
-    marked = marked[(a != b) | ~known.right]  # that a record is itself says nothing
+        of = records.file
+        within = np.flatnonzero(of[a] == of[b])
+        if len(within):
+            said = f"`labels` have {len(within):,} pairs of two records of one file, but pairs are "
+            raise InputError(f"{said}across files only", _ACROSS)
+    marked = np.column_stack([np.minimum(a, b), np.maximum(a, b), match])
+    marked = marked[(a != b) | (match == 0)]  # that a record is itself says nothing
     a, b, match = np.unique(marked, axis=0).T
     labels = Labels(a, b, match > 0)
     require_consistent(labels, [id for part in records.public_ids for id in part.to_pylist()])
@@ -81,6 +80,30 @@ def require_consistent(labels: Labels, ids: Sequence[Any]) -> None:
         said = f"{x} is {y}, and {y} is {z}, by other marks, and {x} and {z} are marked as none"
     error = InputError(f"`labels` contradict each other: {said}", "take back one of these marks")
     raise error.private("`labels` contradict each other")
+
+
+def _found(records: Records, given: Any) -> np.ndarray:
+    """Return int64[3, marks]: both records of each mark, and whether they match."""
+    # Pages and tables of doubtful pairs have the last ones, people may write the first ones.
+    named = [records.ids, records.public_ids, (records.marked_ids,)]
+    unknown, found = list[UnknownIdError](), list[np.ndarray]()
+    for ids in named if len(records.ids) > 1 or records.private_ids else named[:1]:
+        try:
+            known = _read(ids, given)
+        except UnknownIdError as error:
+            unknown.append(error)
+        else:
+            if (known.others < 0).any():
+                raise InputError("`labels` have a row without its second id", _COLUMNS)
+            second = known.others + (records.sizes[0] if len(ids) > 1 else 0)
+            found.append(np.stack([known.docs, second, known.right]))
+    if not found:
+        raise unknown[0]
+    if any((other != found[0]).any() for other in found):
+        raise InputError(
+            "`labels` are of other records by ids than by FILE:ID or rows", "give other ids"
+        )
+    return found[0]
 
 
 def _read(ids: Sequence[Any], given: Any) -> GroundTruth:

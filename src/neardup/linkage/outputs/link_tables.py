@@ -181,16 +181,23 @@ def pairs_with_records(linked: Linked, rows: np.ndarray | None = None) -> pa.Tab
 
     Args:
         linked: The linkage.
-        rows: int64[]: which candidates.
+        rows: int64[]: which candidates, to be marked.
 
-    Columns: ``id_a``, ``id_b``, rows where ids are private; ``score``; then ``FIELD_a`` and
-    ``FIELD_b``; for a field named ``id``, ``id_field_a`` and ``id_field_b``.
+    Columns: ``id_a``, ``id_b``, rows where ids are private, `Records.marked_ids` of candidates;
+    ``score``; then ``FIELD_a`` and ``FIELD_b``; for a field named ``id``, ``id_field_a`` and
+    ``id_field_b``.
     """
     blocked, found = linked.blocked, linked.blocked.candidates
-    rows = linked.pairs if rows is None else rows
+    if rows is None:
+        rows = linked.pairs
+        a = ids_of(blocked, found.a[rows], second=False, public=True)
+        b = ids_of(blocked, found.b[rows], second=True, public=True)
+    else:
+        ids = blocked.records.marked_ids
+        a, b = (ids.take(array_of(docs[rows])) for docs in (found.a, found.b))
     columns: dict[str, Any] = {
-        "id_a": ids_of(blocked, found.a[rows], second=False, public=True),
-        "id_b": ids_of(blocked, found.b[rows], second=True, public=True),
+        "id_a": a,
+        "id_b": b,
         "score": array_of(probability(linked.decision.log_odds[rows])),
     }
     for name, values in zip(blocked.spec.names, blocked.records.columns, strict=True):

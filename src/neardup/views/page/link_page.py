@@ -14,7 +14,7 @@ from neardup.arrays import array_of
 from neardup.errors import SpecError
 from neardup.linkage.explaining import explain_pair
 from neardup.linkage.link_steps import Blocked, Linked
-from neardup.linkage.outputs.link_tables import cluster_table, ids_of, weight_table
+from neardup.linkage.outputs.link_tables import cluster_table, weight_table
 from neardup.values.readable import counted, day, percent
 from neardup.views import how_done
 from neardup.views.page.page_charts import counted_bars
@@ -394,9 +394,7 @@ def _doubtful(linked: Linked, most: int, texts: bool) -> tuple[int, list[dict[st
 
 def _explained(linked: Linked, a: int, b: int, texts: bool) -> dict[str, Any]:
     blocked = linked.blocked
-    ids = [
-        str(ids_of(blocked, np.array([doc]), second)[0]) for doc, second in ((a, False), (b, True))
-    ]
+    ids = [str(blocked.records.marked_ids[doc]) for doc in (a, b)]
     if blocked.records.private_ids:
         ids = [_row(blocked, doc - blocked.new) for doc in (a, b)]
     return {**explain_pair(linked, a, b, texts), "pair": list(zip((a, b), ids, strict=True))}
@@ -406,5 +404,4 @@ def _row(blocked: Blocked, row: int) -> str:
     """Return the name of a record whose id is private: its row in its file, or in the index."""
     if row < 0:
         return "a record of the index"
-    several, first = len(blocked.records.ids) > 1, blocked.records.sizes[0]
-    return f"row {row - first if several and row >= first else row}"
+    return str(blocked.records.marked_ids[row])

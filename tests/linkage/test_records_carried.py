@@ -1,0 +1,92 @@
+"""Marks of pairs of several files, in a linkage with other settings."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from made_records import NAMES, made_persons
+
+import neardup
+from common import core
+from neardup.errors import InputError, UnknownIdError
+
+#: Numbers of both records of a mark, and both names.
+Named = dict[tuple[int, int], tuple[Any, Any]]
+#: Columns of the ids, and whether they are private.
+IDS = [(None, False), ("id", False), ("row", False), ("row", True)]
+
+
+@pytest.fixture(scope="module")
+def files() -> list[pa.Table]:
+    """Three files: ``id`` is there once, ``row`` is in each of them."""
+    table, _ = made_persons(450, seed=2, near=0.4)
+    parts = [table.slice(0, 150), table.slice(150, 160), table.slice(310)]
+    return [one.append_column("row", pa.array(np.arange(len(one)) * 3)) for one in parts]
+
+
+def by_page(run: neardup.LinkRun, folder: Path) -> Named:
+    """Pairs that a page has for marking."""
+    page = run.report(folder / "page.html", overwrite=True).read_text(encoding="utf-8")
+    data = page.partition('id="data">')[2].partition("</script>")[0]
+    pairs = [one["pair"] for one in json.loads(data)["items"] if one["pair"]]
+    return {(a, b): (x, y) for (a, x), (b, y) in pairs}
+
+
+def by_table(run: neardup.LinkRun, folder: Path) -> Named:
+    """Doubtful pairs, of a linkage that was saved."""
+    saved = run.save(folder / "run", overwrite=True)
+    found, every = saved.doubtful(limit=30), run._linked.blocked.candidates
+    rows = np.argsort(np.abs(run._linked.decision.margin(run.decide_at)), kind="stable")[:30]
+    numbers = zip(every.a[rows].tolist(), every.b[rows].tolist(), strict=True)
+    names = zip(found["id_a"].to_pylist(), found["id_b"].to_pylist(), strict=True)
+    return dict(zip(numbers, names, strict=True))
+
+
+@pytest.mark.parametrize("count", core([2, 3], 2))
+@pytest.mark.parametrize("ids", core(IDS, IDS[0]))
+def test_marks_are_of_the_same_records(
+    files: list[pa.Table], tmp_path: Path, ids: tuple[str | None, bool], count: int
+) -> None:
+    how: dict[str, Any] = {"fields": NAMES[:3], "id": ids[0], "private_ids": ids[1]}
+    link = functools.partial(neardup.link, *files[:count], **how)
+    for across in (True, False):
+        run = link(across_files_only=across)
+        of = run._linked.blocked.records.file
+        for pairs in (by_page(run, tmp_path), by_table(run, tmp_path)):
+            crossing = {two: name for two, name in pairs.items() if of[two[0]] != of[two[1]]}
+            assert len(crossing) >= 10 and (crossing == pairs) is across
+            for other in (True, False):
+                marked = crossing if other else pairs
+                rows = [f"{a},{b},{str(not k).lower()}" for k, (a, b) in enumerate(marked.values())]
+                labels = tmp_path / "labels.csv"
+                labels.write_text("\n".join(["id_a,id_b,duplicate", *rows, ""]))
+                found = link(labels=labels, across_files_only=other)._linked.decision.labels
+                assert found is not None and not found.match[1:].all()
+                assert {*zip(found.a.tolist(), found.b.tolist(), strict=True)} == {*marked}
+
+
+def test_marks_that_are_of_other_records(files: list[pa.Table]) -> None:
+    """None is read as those of other records without a word."""
+    link = functools.partial(neardup.link, *files[:2], fields=NAMES[:3])
+    marks = [(5, 7, True)]
+    assert link(labels=marks)._linked.decision.labels.a.tolist() == [5]
+    for id in (None, "row"):
+        with pytest.raises(UnknownIdError, match="no record with the id") as wrong:
+            link(labels=[(6, 9, True)], across_files_only=False, id=id)
+        assert "are a:17 and b:4" in wrong.value.hint
+    with pytest.raises(InputError, match="1 pairs of two records of one file"):
+        link(labels=[("b:1", "b:2", True)])
+    with pytest.raises(InputError, match="a row without its second id"):
+        link(labels=[(5, 7, True), (6, None, False)])
+    one = {"id": ["x", "a:x"], "name": ["Anna Schmidt", "Otto Maier"]}
+    two = {"id": ["x", "b:x"], "name": ["Anna Schmitt", "Otto Maier"]}
+    with pytest.raises(InputError, match="of other records by ids than by FILE:ID"):
+        neardup.link(one, two, fields="name", id="id", labels=[("a:x", "b:x", True)])
+    run = neardup.link(one, two, fields="name", id="id", decide_at=0.5)
+    assert run.explain("a:a:x", "b:b:x")["match"] and run.explain("a:x", "b:x")["match"]
