@@ -82,6 +82,28 @@ def test_marks_of_new_and_old_records_by_the_command(
         check(index, [*marks[:2], (old[10], old[20], False), marks[3]])
 
 
+def test_doubtful_pairs_of_an_increment(table: pa.Table, tmp_path: Path, command: Command) -> None:
+    """The folder lists them as the run does, and the index takes the marks."""
+    index, out = tmp_path / "index", tmp_path / "out"
+    neardup.link(table.slice(0, 250), id="id", fields=NAMES[:3]).index(index).close()
+    run = neardup.link(table.slice(250), against=index, out=out)
+    found = neardup.open(out)
+    assert isinstance(found, neardup.LinkRun)
+    assert found.pairs_with_records().equals(run.pairs_with_records())
+    assert command("pairs", out, "--doubtful", "--limit", 9).out.count("\n") == 10
+    row, of = found.doubtful(limit=1).to_pylist()[0], {one["id"]: one for one in table.to_pylist()}
+    name = NAMES[0].partition(":")[0]
+    assert [row[f"{name}_{k}"] for k in "ab"] == [of[row[f"id_{k}"]][name] or "" for k in "ab"]
+    mark = (row["id_a"], row["id_b"], row["score"] < 0.5)
+    assert command("index", "mark", index, written(tmp_path / "labels.csv", [mark])).code == 0
+    with neardup.RecordIndex.open(index) as opened:
+        check(opened, [mark])
+    others = table.slice(0, 2).set_column(0, "id", pa.array(["x", "y"]))
+    private = neardup.link(others, against=index, private_ids=True)
+    with pytest.raises(neardup.SpecError, match="without their ids"):
+        private.doubtful()
+
+
 def test_marks_that_are_no_marks(table: pa.Table, tmp_path: Path, command: Command) -> None:
     run = neardup.link(table, id="id", fields=NAMES)
     ids = table["id"].to_pylist()

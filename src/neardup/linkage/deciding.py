@@ -74,10 +74,7 @@ class MatchDecision:
 
     def margin(self, decide_at: float) -> np.ndarray:
         """Return float64[candidates]: log odds above those of a score; infinite if known."""
-        known = np.abs(self.log_odds) >= KNOWN
-        return np.asarray(
-            np.where(known, np.copysign(np.inf, self.log_odds), self.log_odds - logit(decide_at))
-        )
+        return margin(self.log_odds, decide_at)
 
     def answered(self, spec: LinkSpec, found: Candidates, labels: Labels | None) -> MatchDecision:
         """Return the same with the answers that are known, whatever the records share.
@@ -94,6 +91,12 @@ class MatchDecision:
             log_odds = np.where(answers == 0, self.log_odds, answers * KNOWN)
             return replace(self, log_odds=log_odds, labels=labels)
         return replace(self, labels=labels)
+
+
+def margin(log_odds: np.ndarray, decide_at: float) -> np.ndarray:
+    """Return float64[]: log odds above those of a score; infinite if the answer is known."""
+    known = np.abs(log_odds) >= KNOWN
+    return np.asarray(np.where(known, np.copysign(np.inf, log_odds), log_odds - logit(decide_at)))
 
 
 def by_known_weights(

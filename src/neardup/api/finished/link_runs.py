@@ -20,12 +20,13 @@ from neardup.frame.execute import execute
 from neardup.frame.run import Run
 from neardup.frame.storage import FolderStorage
 from neardup.io.remote import local_target
+from neardup.linkage.deciding import margin
 from neardup.linkage.decision.threshold import Threshold
 from neardup.linkage.link_steps import Blocked, Linked, decide_again
 from neardup.linkage.outputs import link_tables as tables
 from neardup.linkage.outputs.link_made import LINK, saving
 from neardup.linkage.outputs.link_summary import blocks_of
-from neardup.linkage.outputs.link_tables import NAMES
+from neardup.linkage.outputs.link_tables import NAMES, ScoredRecords
 from neardup.options.arguments import expanded
 from neardup.options.input_tables import open_table, read_counted
 from neardup.options.option_groups import FileOptions, PageFormOptions, Writing
@@ -176,6 +177,15 @@ class LinkRun(Run[LinkTable]):
         found: Linked = self._storage.made
         return found
 
+    @property
+    def _scored(self) -> ScoredRecords:
+        """Records and scores; a folder has them, also that of a linkage against an index."""
+        if self._storage.made is None:
+            from neardup.linkage.outputs.link_opening import open_scored
+
+            return open_scored(self._storage)
+        return ScoredRecords.of(self._linked)
+
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         if name == "merges" and not self._storage.has(name):
             found: pa.Table
@@ -184,6 +194,8 @@ class LinkRun(Run[LinkTable]):
         elif name == "merges" or (self._storage.made is None and self._storage.has(name)):
             found = self._storage.table(name)
             found = found.drop_columns([one for one in tables.STORED if one in found.column_names])
+        elif name == "pairs_with_records":
+            found = tables.pairs_with_records(self._scored)
         else:
             found = tables.MADE[name](self._linked)
         return found if columns is None else found.select(list(columns))
@@ -298,15 +310,20 @@ class LinkRun(Run[LinkTable]):
         Returns:
             Columns as those of `pairs_with_records`; ids that two files have, and positions of
             several files, are ``FILE:ID``. With a column ``duplicate``, true or false, it is for
-            ``labels``, whatever the other settings.
+            ``labels``, whatever the other settings; of a linkage against an index, for
+            `RecordIndex.mark`.
 
         Raises:
-            SpecError: ``limit`` is below 1, or the linkage was against an index.
+            SpecError: ``limit`` is below 1, or the linkage was against an index with private ids.
         """
         check_integer("`limit`", limit, 1, 1 << 31)
-        margin = np.abs(self._linked.decision.margin(self.decide_at))
-        order = np.argsort(margin, kind="stable")[:limit]
-        return tables.pairs_with_records(self._linked, order[np.isfinite(margin[order])])
+        found = self._scored
+        if found.records.private_ids and self.summary["counts"]["against"] is not None:
+            what = "records of an index can't be marked without their ids, which are private"
+            raise SpecError(what, "link without `private_ids`")
+        above = np.abs(margin(found.log_odds, self.decide_at))
+        order = np.argsort(above, kind="stable")[:limit]
+        return tables.pairs_with_records(found, order[np.isfinite(above[order])])
 
     def clusters_by_size(self) -> pa.Table:
         """Return a row for each cluster of two records or more, the largest first.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ from neardup.linkage.field_similarity import Pairs, compared_of
 from neardup.linkage.fields import LinkSpec
 from neardup.linkage.link_steps import Blocked, Linked
 from neardup.linkage.merging.merge_spec import MergeSpec
+from neardup.linkage.outputs.link_tables import ScoredRecords
 from neardup.linkage.record_files import Records
 from neardup.memory_plan import available_memory
 from neardup.sketch.bands import Bands
@@ -42,8 +45,28 @@ def open_links(storage: Storage) -> Linked:
             "neardup explain, evaluate and index relink work on the index; the folder has the "
             "clusters and pairs of the records that were given",
         )
-    try:
+    with _damage(storage):
         return _linked(storage)
+
+
+def open_scored(storage: Storage) -> ScoredRecords:
+    """Return records and scores of a linkage, which may be against an index.
+
+    Raises:
+        InputError: Its tables are damaged, or gone.
+    """
+    with _damage(storage), Pool(1, empty=Scratch(available_memory(None)).empty) as pool:
+        spec = LinkSpec.from_dict(storage.record["spec"])
+        found = _stored(storage, storage.record["counts"]["candidates"], spec, pool)
+        records, pairs = _records(storage, spec), np.flatnonzero(found.match)
+        return ScoredRecords(records, spec.names, found.a, found.b, found.log_odds, pairs)
+
+
+@contextmanager
+def _damage(storage: Storage) -> Iterator[None]:
+    """Raise FormatError where tables of a folder do not fit."""
+    try:
+        yield
     except InputError:
         raise
     except (ValueError, KeyError, IndexError, TypeError, pa.ArrowException) as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -85,18 +85,18 @@ def decided(found: Blocked | Linked) -> DecidedPairs:
     return DecidedPairs(*known, log_odds, match, found.clusters, spec.decide_at, file)
 
 
-def ids_of(blocked: Blocked, docs: np.ndarray, second: bool, public: bool = False) -> Any:
+def ids_of(records: Records, docs: np.ndarray, second: bool, public: bool = False) -> Any:
     """Return the ids of records, or their rows.
 
     Args:
-        blocked: The records.
+        records: The records.
         docs: int64[]: their numbers.
         second: They are of the second file, where two have their own ids.
         public: Rows instead, where ids are private.
     """
-    ids = blocked.records.public_ids if public else blocked.records.ids
+    ids = records.public_ids if public else records.ids
     if second and len(ids) > 1:
-        return ids[1].take(array_of(docs - blocked.records.sizes[0]))
+        return ids[1].take(array_of(docs - records.sizes[0]))
     return ids[0].take(array_of(docs))
 
 
@@ -106,8 +106,8 @@ def candidate_table(blocked: Blocked, rows: slice = slice(None)) -> pa.Table:
     counts = {"records": len(blocked.records) - blocked.new, "sources": len(blocked.records.ids)}
     table = pa.Table.from_arrays(
         [
-            ids_of(blocked, found.a[rows], second=False),
-            ids_of(blocked, found.b[rows], second=True),
+            ids_of(blocked.records, found.a[rows], second=False),
+            ids_of(blocked.records, found.b[rows], second=True),
             array_of(found.similarity[rows]),
         ],
         ["id_a", "id_b", "similarity"],
@@ -147,8 +147,8 @@ def scored_table(linked: Linked, rows: np.ndarray | slice) -> pa.Table:
     found, spec = blocked.candidates, blocked.spec
     by_field = compared.by_field[rows]
     columns = {
-        "id_a": ids_of(blocked, found.a[rows], second=False),
-        "id_b": ids_of(blocked, found.b[rows], second=True),
+        "id_a": ids_of(blocked.records, found.a[rows], second=False),
+        "id_b": ids_of(blocked.records, found.b[rows], second=True),
         "score": array_of(probability(linked.decision.log_odds[rows])),
         "log_odds": array_of(linked.decision.log_odds[rows]),
         "similarity": array_of(compared.similarity[rows]),
@@ -176,31 +176,53 @@ def record_table(blocked: Blocked) -> pa.Table:
     return pa.Table.from_arrays(columns, ["source", "id", *values])
 
 
-def pairs_with_records(linked: Linked, rows: np.ndarray | None = None) -> pa.Table:
+class ScoredRecords(NamedTuple):
+    """Records and scores of a linkage, without what explains these.
+
+    Attributes:
+        records: The records.
+        names: Names of the fields.
+        a: int32[candidates]: first records.
+        b: int32[candidates]: second records.
+        log_odds: float64[candidates]: of a match.
+        pairs: int64[pairs]: candidates that are one record.
+    """
+
+    records: Records
+    names: Sequence[str]
+    a: np.ndarray
+    b: np.ndarray
+    log_odds: np.ndarray
+    pairs: np.ndarray
+
+    @classmethod
+    def of(cls, linked: Linked) -> ScoredRecords:
+        blocked, found = linked.blocked, linked.blocked.candidates
+        odds = linked.decision.log_odds
+        return cls(blocked.records, blocked.spec.names, found.a, found.b, odds, linked.pairs)
+
+
+def pairs_with_records(found: ScoredRecords, rows: np.ndarray | None = None) -> pa.Table:
     """Return the pairs that are one record, or other candidates, with the values of both.
 
     Args:
-        linked: The linkage.
+        found: The linkage.
         rows: int64[]: which candidates, to be marked.
 
     Columns: ``id_a``, ``id_b``, rows where ids are private, `Records.marked_ids` of candidates;
     ``score``; then ``FIELD_a`` and ``FIELD_b``; for a field named ``id``, ``id_field_a`` and
     ``id_field_b``.
     """
-    blocked, found = linked.blocked, linked.blocked.candidates
-    if rows is None:
-        rows = linked.pairs
-        a = ids_of(blocked, found.a[rows], second=False, public=True)
-        b = ids_of(blocked, found.b[rows], second=True, public=True)
-    else:
-        ids = blocked.records.marked_ids
-        a, b = (ids.take(array_of(docs[rows])) for docs in (found.a, found.b))
-    columns: dict[str, Any] = {
-        "id_a": a,
-        "id_b": b,
-        "score": array_of(probability(linked.decision.log_odds[rows])),
-    }
-    for name, values in zip(blocked.spec.names, blocked.records.columns, strict=True):
+    rows, marked = (found.pairs, False) if rows is None else (rows, True)
+    columns: dict[str, Any] = {}
+    for side, docs in (("a", found.a), ("b", found.b)):
+        columns[f"id_{side}"] = (
+            found.records.marked_ids.take(array_of(docs[rows]))
+            if marked
+            else ids_of(found.records, docs[rows], side == "b", public=True)
+        )
+    columns["score"] = array_of(probability(found.log_odds[rows]))
+    for name, values in zip(found.names, found.records.columns, strict=True):
         # A field of that name would replace the ids.
         shown = "id_field" if name == "id" else name
         for side, docs in (("a", found.a), ("b", found.b)):
@@ -330,7 +352,7 @@ MADE: dict[str, Callable[[Linked], pa.Table]] = {
     "candidates": lambda linked: scored_table(linked, slice(None)),
     "clusters": cluster_table,
     "weights": weight_table,
-    "pairs_with_records": pairs_with_records,
+    "pairs_with_records": lambda linked: pairs_with_records(ScoredRecords.of(linked)),
 }
 #: Columns more that a folder has of the candidates, by which it is opened.
 STORED = ("row_a", "row_b", "match", "block_similarity", "marked")
