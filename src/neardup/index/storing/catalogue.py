@@ -27,7 +27,7 @@ from neardup.state.database import FileKind, sqlite_error
 from neardup.threads import FairLock
 
 KIND = FileKind(
-    0x6E646978, 6, OutputError, StoreError, "restore the index from a copy, or make it again"
+    0x6E646978, 8, OutputError, StoreError, "restore the index from a copy, or make it again"
 )
 #: Seconds that SQLite waits for another process, at most.
 _LONGEST = 2e6
@@ -61,7 +61,7 @@ CREATE TABLE copy_log (doc INTEGER PRIMARY KEY, entries BLOB NOT NULL, checksum 
 CREATE TABLE copy_segments (number INTEGER PRIMARY KEY, entries INTEGER NOT NULL,
     checksum INTEGER NOT NULL);
 """
-_COPY_VERSION = 7
+_COPY_VERSION = 9
 
 
 class Options(NamedTuple):
