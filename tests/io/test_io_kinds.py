@@ -299,6 +299,8 @@ def test_a_file_with_the_usual_delimiter_is_read_by_that(tmp_path: Path) -> None
     assert texts(dedup(files, delimiter=";", id="id")) == [TEXTS[0], *TEXTS[2:]]
     with pytest.raises(NeardupError, match=r"b\.csv: no column 'no'; the only column is"):
         dedup(files[1], delimiter=";", text="no")
+    files[1].write_text("sep=,\nid,text\n1,a b c d e f\n", encoding="utf-8")
+    assert dedup(files, delimiter=";", id="id").summary["counts"]["documents"] == half + 1
     files[1].write_text('"text, whole"\na b c d e f\n', encoding="utf-8")
     assert dedup(files[1], delimiter=";", text="text, whole").summary["counts"]["documents"] == 1
 

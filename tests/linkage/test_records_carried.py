@@ -80,8 +80,11 @@ def test_marks_that_are_of_other_records(files: list[pa.Table]) -> None:
         with pytest.raises(UnknownIdError, match="no record with the id") as wrong:
             link(labels=[(6, 9, True)], across_files_only=False, id=id)
         assert "are a:17 and b:4" in wrong.value.hint
-    with pytest.raises(InputError, match="1 pairs of two records of one file"):
+    with pytest.raises(InputError, match="1 pair of two records of one file"):
         link(labels=[("b:1", "b:2", True)])
+    for marks in ([("a:5", "b:7", True), (6, 9, False)], [(2**70, 7, True)]):
+        with pytest.raises(UnknownIdError, match="no record with the id"):
+            link(labels=marks)
     with pytest.raises(InputError, match="a row without its second id"):
         link(labels=[(5, 7, True), (6, None, False)])
     one = {"id": ["x", "a:x"], "name": ["Anna Schmidt", "Otto Maier"]}

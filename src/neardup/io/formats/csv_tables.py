@@ -200,7 +200,7 @@ def cut(
             skip = text_start(file.path, begin, b"\n")
             if named := _SEPARATOR.match(begin, skip):
                 skip = named.end()
-                file = replace(file, delimiter=file.delimiter or named[2].decode())
+                file = replace(file, delimiter=named[2].decode())
             elif _is_usual(file, begin[skip:], columns.required):
                 file = replace(file, delimiter="")
         rest = Raw(raw.data[skip:], raw.size - skip)

@@ -16,13 +16,15 @@ from neardup.linkage.decision.labels import Labels, contradiction
 from neardup.linkage.record_files import Records
 from neardup.options.option_groups import Reading
 from neardup.results.ground_truth import GroundTruth, KnownIds, read_truth
+from neardup.values.readable import counted
 
 #: Remedies: labels have no other names of columns, and no row is left out.
 _COLUMNS = "labels have the columns id_a, id_b and duplicate, which is true or false"
 _FILE = f"{_COLUMNS}; a file is read by its ending, CSV with commas or semicolons, in UTF-8"
-_UNKNOWN = (
-    "rows are counted without the header; leave out those with other ids; records of several files "
-    "that have positions, or the same ids, are a:17 and b:4, with the letters of the files"
+_UNKNOWN = "rows are counted without the header; leave out those with other ids"
+_SEVERAL = (
+    f"{_UNKNOWN}; records of several files that have positions, or the same ids, are a:17 and b:4, "
+    "with the letters of the files"
 )
 _ACROSS = "leave these out, or link within the files too"
 
@@ -47,20 +49,22 @@ def read_labels(given: Any, records: Records) -> Labels:
                 "`labels` has an item that is not two ids and a bool",
                 'for example [("p1", "p7", True), ("p2", "p9", False)]',
             )
-        columns = list(zip(*rows, strict=True)) or [(), (), ()]
-        given = pa.table(dict(zip(("id_a", "id_b", "duplicate"), map(list, columns), strict=True)))
+        a, b, match = list(zip(*rows, strict=True)) or [(), (), ()]
+        columns = (_one_type(a), _one_type(b), list(match))
+        given = pa.table(dict(zip(("id_a", "id_b", "duplicate"), columns, strict=True)))
     try:
         a, b, match = _found(records, given)
     except ColumnError as error:
         raise ColumnError(_of_labels(error), error.hint) from error
     except UnknownIdError as error:
-        raise UnknownIdError(_of_labels(error), _UNKNOWN) from error
+        hint = _SEVERAL if len(records.sizes) > 1 else _UNKNOWN
+        raise UnknownIdError(_of_labels(error), hint) from error
     if len(records.ids) > 1:
         of = records.file
         within = np.flatnonzero(of[a] == of[b])
         if len(within):
-            said = f"`labels` have {len(within):,} pairs of two records of one file, but pairs are "
-            raise InputError(f"{said}across files only", _ACROSS)
+            said = f"`labels` have {counted(len(within), 'pair')} of two records of one file, but "
+            raise InputError(f"{said}pairs are across files only", _ACROSS)
     marked = np.column_stack([np.minimum(a, b), np.maximum(a, b), match])
     marked = marked[(a != b) | (match == 0)]  # that a record is itself says nothing
     a, b, match = np.unique(marked, axis=0).T
@@ -80,6 +84,13 @@ def require_consistent(labels: Labels, ids: Sequence[Any]) -> None:
         said = f"{x} is {y}, and {y} is {z}, by other marks, and {x} and {z} are marked as none"
     error = InputError(f"`labels` contradict each other: {said}", "take back one of these marks")
     raise error.private("`labels` contradict each other")
+
+
+def _one_type(values: Sequence[Any]) -> list[Any]:
+    """Return values as they are, or as text where Arrow has no one type for them."""
+    if len({*map(type, values)}) == 1 and not any(isinstance(v, int) and v >> 63 for v in values):
+        return [*values]
+    return [None if value is None else str(value) for value in values]
 
 
 def _found(records: Records, given: Any) -> np.ndarray:
