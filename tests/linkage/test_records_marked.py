@@ -130,6 +130,25 @@ def test_marks_that_are_no_marks(table: pa.Table, tmp_path: Path, command: Comma
         check(index, [(ids[5], ids[6], True)])
 
 
+def test_marks_that_clusters_never_obey_end_in_an_error(
+    table: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However linking again goes on, it ends, and nothing of it stays."""
+    with neardup.link(table, fields=NAMES, id="id").index() as index:
+        before, (a, b) = index.clusters, table["id"].to_pylist()[:2]
+        one = index._store.fetch(np.array([0]))
+        rounds: list[int] = []
+
+        def misplaced(store: object) -> object:
+            rounds.append(1)
+            return one
+
+        monkeypatch.setattr("neardup.linkage.incremental.linking_new.misplaced", misplaced)
+        with pytest.raises(neardup.InputError, match="can't be made to agree with its marks"):
+            index.mark([(a, b, True)])
+        assert len(rounds) == 3 and index.clusters.equals(before) and index.check() == []
+
+
 def test_records_of_a_cluster_follow_a_mark(table: pa.Table) -> None:
     """Two clusters of three that are said to be one, then to be none again."""
     first, other = (table.slice(k, 1) for k in (0, 5))

@@ -166,8 +166,7 @@ def _settle(store: RecordStore, pool: Pool) -> set[Id]:
         Ids of these records.
 
     Raises:
-        InputError: Clusters still contradict marks after as many rounds as there are marks, and
-            one; each round settles at least one in all that was tried.
+        InputError: Clusters still contradict marks after one round more than there are marks.
     """
     moved = set[Id]()
     for _ in range(len(store.marks) + 1):

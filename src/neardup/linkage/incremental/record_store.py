@@ -520,7 +520,7 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
     catalogue = Catalogue(path, Options())
     catalogue.create(about)
     store = RecordStore(folder, catalogue)
-    # Positions go on with each increment.
+    # Records without ids are numbered; those that are added later get the next numbers.
     ids = checked_ids(range(len(records)) if records.id is None else records.ids[0])
     with store.core.writing(), Pool() as pool:
         for statement in _TABLES:
