@@ -18,22 +18,23 @@ class Parts(NamedTuple):
     on_spark: str = ""
 
 
-_SCHEMA = "neardup.result_record.schema"
+_RECORDS = "neardup.result_record"
+_OF_DEDUP, _OF_PASSAGES = f"{_RECORDS}.dedup_record", f"{_RECORDS}.passages_record"
 _DEDUP = "neardup.api.finished.runs:DedupRun"
 #: By the name in the record.
 COMMANDS = {
-    "dedup": Parts(_DEDUP, f"{_SCHEMA}:DedupRecord", f"{_SCHEMA}:SparkRecord"),
-    "recluster": Parts(_DEDUP, f"{_SCHEMA}:ReclusterRecord"),
-    "dedup --against": Parts("neardup.api.against:AgainstRun", f"{_SCHEMA}:AgainstRecord"),
+    "dedup": Parts(_DEDUP, f"{_OF_DEDUP}:DedupRecord", f"{_OF_DEDUP}:SparkRecord"),
+    "recluster": Parts(_DEDUP, f"{_OF_DEDUP}:ReclusterRecord"),
+    "dedup --against": Parts("neardup.api.against:AgainstRun", f"{_OF_DEDUP}:AgainstRecord"),
     "passages": Parts(
         "neardup.api.copying:PassagesRun",
-        f"{_SCHEMA}:PassageRecord",
-        f"{_SCHEMA}:SparkPassageRecord",
+        f"{_OF_PASSAGES}:PassageRecord",
+        f"{_OF_PASSAGES}:SparkPassageRecord",
     ),
     "decontaminate": Parts(
-        "neardup.api.decontaminating:DecontaminateRun", f"{_SCHEMA}:ContainRecord"
+        "neardup.api.decontaminating:DecontaminateRun", f"{_RECORDS}.contain_record:ContainRecord"
     ),
-    "link": Parts("neardup.api.finished.link_runs:LinkRun", f"{_SCHEMA}:LinkRecord"),
+    "link": Parts("neardup.api.finished.link_runs:LinkRun", f"{_RECORDS}.link_record:LinkRecord"),
 }
 
 

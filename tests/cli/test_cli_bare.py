@@ -23,6 +23,15 @@ def test_every_command_has_help_and_an_example(command: Command) -> None:
         assert not answer.lines
 
 
+def test_the_list_of_commands_has_a_whole_line_for_each(command: Command) -> None:
+    answer = command("--help")
+    lines = answer.out.partition("Commands:\n")[2].splitlines()
+    names = cli.list_commands(click.Context(cli))
+    assert [line.split()[0] for line in lines[: len(names)]] == names
+    assert all(line.endswith(".") and len(line) <= 80 for line in lines[: len(names)])
+    assert "..." not in "".join(lines)
+
+
 def test_the_first_steps(tmp_path: Path, command: Command) -> None:
     notes, out = tmp_path / "notes.jsonl", tmp_path / "out"
     assert command("synth", "-n", 300, "-o", notes).code == 0

@@ -11,7 +11,7 @@ import pytest
 
 import neardup
 from neardup.errors import SpecError
-from neardup.result_record.schema import SET_COUNTS
+from neardup.result_record.dedup_record import SET_COUNTS
 from neardup.testing import small_corpora
 from neardup.views.text.summary_text import rows
 

@@ -14,7 +14,7 @@ from remote_servers import BUCKET, Store, object_store
 
 import neardup
 from neardup.frame.storage import FolderStorage, MemoryStorage, PartsStorage, Storage
-from neardup.result_record.schema import SparkCounts, SparkRecord
+from neardup.result_record.dedup_record import SparkCounts, SparkRecord
 from neardup.testing import StorageContract
 
 pytestmark = pytest.mark.usefixtures("kernels")

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from neardup.views.visible import visible
+from neardup.values.visible import visible
 
 #: Charts for developers.
 CHARTS = [

@@ -15,7 +15,7 @@ from page_visit import Visit
 import neardup
 from common import Command
 from neardup.errors import InputError
-from neardup.result_record.schema import SparkCounts, SparkRecord
+from neardup.result_record.dedup_record import SparkCounts, SparkRecord
 
 pytestmark = pytest.mark.long
 

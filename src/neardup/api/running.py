@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from neardup.api.boilerplate import without_boilerplate
 from neardup.deduplication.beginning import drop_store
 from neardup.deduplication.clock import Clock
 from neardup.deduplication.documents.text_notes import IF_LINES, one_text
@@ -95,6 +94,8 @@ class DedupSteps(Steps):
                 "`boilerplate` is looked for before documents are sketched, and `run` has sketches",
                 "leave one of them out",
             )
+        from neardup.api.boilerplate import without_boilerplate
+
         job, reader = without_boilerplate(self.job, means)
         return made_of(run(job, reader), self.writing)
 

@@ -23,31 +23,32 @@ from neardup.errors import NeardupError, SpecError
 
 #: Why the system refuses to write to standard output.
 _REFUSED = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
-#: In which module each command is; it is imported when it is called or described.
+#: In which module each command is, which is imported when the command is called; and its line in
+#: the list of commands.
 _COMMANDS = {
-    "dedup": "command_dedup",
-    "plan": "command_forecast",
-    "audit": "command_result",
-    "explain": "command_inspect",
-    "evaluate": "command_result",
-    "report": "command_result",
-    "plot": "command_plot",
-    "recluster": "command_result",
-    "pairs": "command_inspect",
-    "compare": "command_inspect",
-    "tune": "command_forecast",
-    "sketch": "command_dedup",
-    "signatures": "command_dedup",
-    "spark": "command_spark",
-    "passages": "command_passages",
-    "link": "command_link",
-    "blocks": "command_link",
-    "index": "of_index.command_index",
-    "stream": "of_index.command_stream",
-    "serve": "of_index.command_serve",
-    "decontaminate": "command_decontaminate",
-    "synth": "command_synth",
-    "warmup": "command_warmup",
+    "dedup": ("command_dedup", "Find near-duplicates, and write a clean corpus."),
+    "plan": ("command_forecast", "Estimate duplicates, memory and disk before a run."),
+    "audit": ("command_result", "Measure the recall of a run on your own data."),
+    "explain": ("command_inspect", "Show why a document was removed or kept."),
+    "evaluate": ("command_result", "Compare a run with known duplicates."),
+    "report": ("command_result", "Write a result or an index as one page for a browser."),
+    "plot": ("command_plot", "Draw a chart of a result as a figure."),
+    "recluster": ("command_result", "Cluster a finished run again, with other settings."),
+    "pairs": ("command_inspect", "Write pairs with both texts as CSV, for a spreadsheet."),
+    "compare": ("command_inspect", "Show what two texts share, and where they differ."),
+    "tune": ("command_forecast", "Find bands and rows for points of the S-curve."),
+    "sketch": ("command_dedup", "Compute band keys on one of several machines."),
+    "signatures": ("command_dedup", "Write the MinHash signatures of a corpus."),
+    "spark": ("command_spark", "Do dedup, or passages, on Apache Spark."),
+    "passages": ("command_passages", "Find all copied passages and their sources."),
+    "link": ("command_link", "Find the records that are one, and merge them."),
+    "blocks": ("command_link", "Find pairs of records for a tool that scores them."),
+    "index": ("of_index.command_index", "Keep documents or records in a persistent index."),
+    "stream": ("of_index.command_stream", "Answer JSON lines, and add new ones to an index."),
+    "serve": ("of_index.command_serve", "Serve an index over HTTP."),
+    "decontaminate": ("command_decontaminate", "Find training documents with a test item."),
+    "synth": ("command_synth", "Generate notes or records, and their ground truth."),
+    "warmup": ("command_warmup", "Compile all kernels now, as for a container image."),
 }
 
 
@@ -58,8 +59,12 @@ class _Lazy(Suggesting):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        home = importlib.import_module(f"neardup.cli.commands.{_COMMANDS[cmd_name]}")
+        home = importlib.import_module(f"neardup.cli.commands.{_COMMANDS[cmd_name][0]}")
         return cast(click.Command, getattr(home, cmd_name))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
 _EXAMPLE, _HELP = "Example: neardup dedup notes.jsonl -o out", ["-h", "--help"]

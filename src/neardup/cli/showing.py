@@ -132,7 +132,7 @@ class Pager(NamedTuple):
         """Refuse, before any work, a page that can't or must not be written."""
         if self.html is not None:
             from neardup.output.outfile import check_file
-            from neardup.views.visible import need_jinja
+            from neardup.views.html_page import need_jinja
 
             need_jinja()
             check_file(self.html, inputs, self.overwrite, given)

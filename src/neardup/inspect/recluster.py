@@ -33,7 +33,7 @@ from neardup.io.remote import Url, located
 from neardup.io.source import Columns, Layout, Partition, Source
 from neardup.options.how_read import HowRead, OpenInput
 from neardup.options.option_groups import Resources, Writing
-from neardup.result_record.schema import SET_COUNTS
+from neardup.result_record.dedup_record import SET_COUNTS
 from neardup.results.made_of_run import DEDUP, check_writing, made_of
 from neardup.results.results import Results
 from neardup.sketch.bands import candidate_probability

@@ -88,7 +88,7 @@ def header_of(data: bytes, name: str) -> dict[str, Any]:
     Raises:
         InputError: It is damaged.
     """
-    from neardup.result_record.schema import RecordHeader
+    from neardup.result_record.record_parts import RecordHeader
 
     found = parsed(data, name)
     require(found, RecordHeader, name)

@@ -13,6 +13,7 @@ from neardup.errors import OutputError
 from neardup.output.outfile import check_file, write_file
 from neardup.views import cards, charts
 from neardup.views.compared import explained
+from neardup.views.html_page import need_jinja
 from neardup.views.page.dedup_page import dedup_page
 from neardup.views.page.index_page import index_page
 from neardup.views.page.link_page import link_page
@@ -30,7 +31,6 @@ from neardup.views.text import (
 )
 from neardup.views.text.methods_text import methods_of
 from neardup.views.view import PageOptions, View
-from neardup.views.visible import need_jinja
 
 #: Endings that no page has.
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".pdf", ".png", ".docx")

@@ -14,13 +14,13 @@ import numpy as np
 
 from neardup.values.readable import counted, percent
 from neardup.values.shown import Bar, Chart
+from neardup.values.visible import visible
 from neardup.views.compared import view
 from neardup.views.differences import Difference, Fold, differences, folded
 from neardup.views.page.link_page import odds_histogram
 from neardup.views.page.page_charts import by_similarity
 from neardup.views.text import audit_text, cluster_text, link_text, plan_text, summary_text
 from neardup.views.view import Row
-from neardup.views.visible import visible
 
 if TYPE_CHECKING:
     from neardup.api.finished.link_runs import LinkRun

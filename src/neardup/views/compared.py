@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from neardup.inspect.compare import Comparison
 from neardup.inspect.explain import CommonBuckets, Document, Explanation
 from neardup.values.readable import counted, percent
+from neardup.values.visible import name, visible
 from neardup.views.differences import Difference, Fold, differences, folded
+from neardup.views.html_page import html_page
 from neardup.views.view import Row
-from neardup.views.visible import html_page, name, visible
 
 _STYLES = [*(f"page/{name}.css" for name in ("base", "opened", "texts", "sides")), "compared.css"]
 _RED, _GREEN, _PLAIN = "\x1b[9;31m", "\x1b[4;32m", "\x1b[0m"

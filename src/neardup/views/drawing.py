@@ -6,7 +6,7 @@ from typing import Any
 
 from neardup.errors import DependencyError
 from neardup.values.shown import Chart, Curve, Curves, CurveSplit
-from neardup.views.visible import name
+from neardup.values.visible import name
 
 _COLOURS = ("#2a9d8f", "#e76f51", "#264653", "#8c4a78")
 #: Characters of a label, at most.

@@ -13,8 +13,8 @@ from neardup.errors import SpecError
 from neardup.options.option_groups import Writing
 from neardup.spec import FORMS, ShingleSpec
 from neardup.values.readable import aligned, percent
+from neardup.values.visible import visible
 from neardup.views.text import summary_text
-from neardup.views.visible import visible
 
 if TYPE_CHECKING:
     from neardup.api.decontaminating import DecontaminateRun

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from neardup.frame.run import Run
 from neardup.results.results import Results, rows_as_ids
 from neardup.values.readable import counted, day, share
+from neardup.values.visible import name
 from neardup.views import how_done
 from neardup.views.page.page_charts import by_similarity, counted_bars
 from neardup.views.page.page_model import (
@@ -31,7 +32,6 @@ from neardup.views.page.page_model import (
 from neardup.views.page.page_texts import shown_columns, values_of
 from neardup.views.text.summary_text import rows as summary_rows
 from neardup.views.view import PageOptions
-from neardup.views.visible import name
 
 #: Characters of an id that are in a page.
 _LONG_ID = 1000

@@ -14,6 +14,7 @@ from neardup.errors import InputError
 from neardup.frame.run import Run
 from neardup.inspect.one_document import ShownDocument, is_of_source, parts_of, public, show
 from neardup.values.readable import counted, day, percent, share
+from neardup.values.visible import name
 from neardup.views import how_done
 from neardup.views.copied_shares import (
     GroupShare,
@@ -36,7 +37,6 @@ from neardup.views.page.page_model import (
     by_columns,
 )
 from neardup.views.view import PageOptions, Row
-from neardup.views.visible import name
 
 #: Characters of a document that are shown.
 _LONGEST = 60_000

@@ -10,8 +10,8 @@ from neardup import __version__
 from neardup.memory_plan import show_size
 from neardup.options.option_groups import PageForm
 from neardup.values.readable import counted
+from neardup.views.html_page import html_page
 from neardup.views.page.page_model import Listing, Page
-from neardup.views.visible import html_page
 
 _STYLES = (
     "base",

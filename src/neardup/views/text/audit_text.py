@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from neardup.values.readable import aligned, counted, interval, labelled, percent
+from neardup.values.visible import name
 from neardup.views.view import Row
-from neardup.views.visible import name
 
 
 def render(audit: dict[str, Any], limit: int = 10) -> str:

@@ -2,9 +2,9 @@
 
 from neardup.inspect.one_cluster import Cluster, Member
 from neardup.values.readable import counted
+from neardup.values.visible import name, visible
 from neardup.views.compared import marked
 from neardup.views.differences import Difference, Fold, differences, folded
-from neardup.views.visible import name, visible
 
 #: Equal words that are shown before and after each difference.
 _CONTEXT = 20

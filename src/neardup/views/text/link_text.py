@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from neardup.values.readable import aligned, counted, labelled, percent
+from neardup.values.visible import name
 from neardup.views.text.evaluate_text import cluster_rows, score_row, scored
 from neardup.views.view import Row
-from neardup.views.visible import name
 
 WIDTH = 20
 #: Characters of a value that are shown.

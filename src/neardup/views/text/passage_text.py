@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from neardup.inspect.one_document import Part, PassageExplanation, is_of_source, parts_of
 from neardup.values.readable import counted, percent
-from neardup.views.visible import name, visible
+from neardup.values.visible import name, visible
 
 _YELLOW, _GREY, _PLAIN = "\x1b[30;43m", "\x1b[2m", "\x1b[0m"
 
