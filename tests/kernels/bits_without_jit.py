@@ -41,20 +41,14 @@ def classify(source: Any, at: int, target: Any, to: int, lower: Any) -> Any:
     small = (value >= ord("a")) & (value <= ord("z"))
     digit = (value >= ord("0")) & (value <= ord("9"))
     word = capital | small | digit | (value == ord("_"))
-    out = np.where(word, value + np.where(capital, np.uint8(lower), np.uint8(0)), 0)
-    out = np.where(value >= 128, 255, out).astype(np.uint8)
-    target[to : to + LANES] = out
-    return np.packbits(out != 0, bitorder="little").view(np.uint64)[0]
+    target[to : to + LANES] = value + np.where(capital, np.uint8(lower), np.uint8(0))
+    return np.packbits(word | (value >= 128), bitorder="little").view(np.uint64)[0]
 
 
-def sign_bytes(array: Any, index: Any) -> Any:
-    """Return a bit for each of 64 bytes that is a sign of ASCII, or may begin another one."""
-    value = array[index : index + LANES]
-    hits = [(value >= first) & (value < first + count) for first, count in bits._SIGNS]
-    second, third = (array[index + k : index + k + LANES] for k in (1, 2))
-    behind = (second == bits._BAHT[0]) & (third == bits._BAHT[1]) | np.isin(second, bits._SECOND)
-    hits.append((value == bits._OF_THREE) & behind)
-    return np.packbits(np.any(hits, axis=0), bitorder="little").view(np.uint64)[0]
+def within(array: Any, index: Any, first: Any, count: Any) -> Any:
+    """Return a bit for each of 64 bytes that is one of so many from the first on."""
+    hits = array[index : index + LANES] - np.uint8(first) < count
+    return np.packbits(hits, bitorder="little").view(np.uint64)[0]
 
 
 def mask32(array: Any, index: int, a: int, b: int, c: int, below: int) -> Any:
@@ -75,7 +69,7 @@ for operation in (
     popcount,
     high_product,
     classify,
-    sign_bytes,
+    within,
     mask32,
     copy32,
 ):

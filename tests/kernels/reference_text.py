@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
     "add_replacements",
+    "ascii_signs",
+    "at_most",
     "band_keys",
     "behind_line_end",
     "characters",
@@ -32,13 +34,15 @@ __all__ = [
     "sequence_hash",
     "shingle_tokens",
     "sign_affine",
-    "sign_bytes",
     "sign_oph",
     "sort_sets",
     "splitmix",
     "token",
     "trailing_zeros",
+    "true_signs",
     "with_signs",
+    "within",
+    "without_tokens",
     "without_words",
     "word_spans",
     "words",
@@ -108,13 +112,11 @@ def classify(data: bytes, lower: int) -> tuple[bytes, int]:
     """Sort bytes into what may be in a word and what separates words.
 
     Returns:
-        (in lower case: letters, digits, ``_``; 255 above 127; 0 otherwise; a bit for each not 0).
+        (all of them, capitals in lower case; a bit for each letter, digit, ``_``, and above 127).
     """
-    out = bytes(
-        255 if byte > 127 else 0 if byte not in _WORD_BYTES else byte + lower * (65 <= byte <= 90)
-        for byte in data
-    )
-    return out, sum(1 << place for place, byte in enumerate(out) if byte)
+    out = bytes(byte + lower * (65 <= byte <= 90) for byte in data)
+    in_word = (byte > 127 or byte in _WORD_BYTES for byte in data)
+    return out, sum(1 << place for place, there in enumerate(in_word) if there)
 
 
 def mix(h: int) -> int:
@@ -201,15 +203,18 @@ def token(text: str, keep_case: bool = False) -> str:
     return composed(kept, keep_case)
 
 
-def word_spans(text: str) -> list[tuple[int, int]]:
+def word_spans(text: str, signs: bool = False) -> list[tuple[int, int]]:
     """Where words are: runs of letters, marks, digits and ``_``, with what is not compared.
 
-    A letter of a script without spaces is a word by itself, with the marks that follow it.
+    A letter of a script without spaces is a word by itself, with the marks that follow it; so is a
+    sign if these are asked for.
     """
     spans: list[list[int]] = []
     inside, solo, i = False, False, 0
     while i < len(text):
         kind, end = _kind(text[i]), i + 1
+        if signs and _is_sign(text, i):
+            kind = _SOLO
         if kind == _IGNORED:
             end = end if solo else _joined(text, i) or end
         elif kind in (_SEPARATOR, _SPACE):
@@ -251,21 +256,6 @@ def hash_tokens(token: str) -> int:
     return mix(state ^ rest ^ len(data) * _TOKEN_LENGTH & _MASK)
 
 
-def sign_bytes(data: bytes) -> int:
-    """A bit for each byte but the last two that is a sign of ASCII, or may begin some other one.
-
-    Of those that begin with 0xE0 the second byte is looked at, or both.
-    """
-    every = [sign.encode() for sign in map(chr, range(0x80, 0x110000)) if _symbol(sign)]
-    seconds = {sign[:2] for sign in every if sign[0] == 0xE0} - {"\u0e3f".encode()[:2]}
-    leads = {sign[0] for sign in every} - {0xE0} | set(b"#$%&+-<=>@")
-    found = 0
-    for i, byte in enumerate(data[:-2]):
-        here = byte in leads or data[i : i + 2] in seconds or data[i : i + 3] == "\u0e3f".encode()
-        found |= here << i
-    return found
-
-
 def _symbol(char: str) -> bool:
     """Whether a character is a sign wherever it stands."""
     category, code = unicodedata.category(char), ord(char)
@@ -278,35 +268,63 @@ def _symbol(char: str) -> bool:
 def _is_sign(text: str, i: int) -> bool:
     if text[i] != "-":
         return _symbol(text[i])
-    before = [char for char in text[:i] if _kind(char) != _IGNORED]
+    before = [char for char in text[:i] if _kind(char) not in (_IGNORED, _MARK)]
     apart = not before or _kind(before[-1]) in (_SEPARATOR, _SPACE)
     return apart and unicodedata.category(text[i + 1 : i + 2] or " ") == "Nd"
 
 
-def _sign(text: str, i: int) -> str:
-    """A sign with the marks that compose with it."""
-    sign = unicodedata.normalize("NFC", text[i])[0]
-    for char in text[i + 1 :]:
-        if _kind(char) != _MARK:
-            break
-        both = unicodedata.normalize("NFC", sign + char)
-        sign = both if len(both) == 1 else sign
-    return sign
+def within(data: bytes, first: int, count: int) -> int:
+    """A bit for each byte that is one of so many from the first on."""
+    return sum(1 << i for i, byte in enumerate(data) if first <= byte < first + count)
+
+
+def ascii_signs(data: bytes) -> tuple[int, int]:
+    """A bit for each byte that is a sign of ASCII; and for each of these that has to be looked at.
+
+    What is behind the last byte is not seen.
+    """
+    found = looked_at = 0
+    for i, byte in enumerate(data):
+        behind = data[i + 1] if i + 1 < len(data) else 128
+        if byte in b"#$%&+<=>@" or (byte == ord("-") and (behind > 127 or chr(behind).isdigit())):
+            found |= 1 << i
+            looked_at |= (byte == ord("-") or behind > 127) << i
+    return found, looked_at
+
+
+def true_signs(text: str) -> tuple[int, int]:
+    """The signs of ASCII by themselves, and those before another character: a bit for each byte."""
+    signs = [0, 0]
+    for i, char in enumerate(text):
+        if char.isascii() and _is_sign(text, i):
+            behind = text[i + 1 : i + 2]
+            signs[not behind.isascii()] |= 1 << len(text[:i].encode())
+    return signs[0], signs[1]
+
+
+def at_most(rows: Sequence[Sequence[int]], most: int) -> list[list[int]]:
+    """Rows of at most so many tokens; the last of the most stands for the rest."""
+    found = []
+    for tokens in rows:
+        rest = len(tokens)
+        for each in tokens[most - 1 :]:
+            rest = mix(rest * _TOKEN_MULTIPLIER & _MASK ^ each)
+        found.append([*tokens] if len(tokens) <= most else [*tokens[: most - 1], rest])
+    return found
+
+
+def without_tokens(texts: Sequence[str], sizes: Sequence[int]) -> list[int]:
+    """Numbers of tokens, which are none where there is no word."""
+    return [size * bool(word_spans(text)) for text, size in zip(texts, sizes, strict=True)]
 
 
 def with_signs(
     text: str, keep_case: bool = False, most: int = 0, stem: Callable[[str], str] = str
 ) -> list[int]:
     """Tokens of words and signs in their order; the last of the most stands for the rest."""
-    found = [(first, stem(token(text[first:last], keep_case))) for first, last in word_spans(text)]
-    found += [(i, _sign(text, i)) for i in range(len(text)) if _is_sign(text, i)]
-    tokens = [hash_tokens(word) for _, word in sorted(found)]
-    if not most or len(tokens) <= most:
-        return tokens
-    rest = len(tokens)
-    for each in tokens[most - 1 :]:
-        rest = mix(rest * _TOKEN_MULTIPLIER & _MASK ^ each)
-    return [*tokens[: most - 1], rest]
+    found = [(token(text[a:b], keep_case), _is_sign(text, a)) for a, b in word_spans(text, True)]
+    tokens = [hash_tokens(word if sign else stem(word)) for word, sign in found]
+    return at_most([tokens], most)[0] if most else tokens
 
 
 def without_words(text: str, keep_case: bool = False) -> int:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from common import tries
 from neardup.kernels import bits
-from neardup.kernels.text import signs
+from neardup.kernels.compiling import kernel
+from neardup.kernels.text import few_words, signs
 from neardup.kernels.text.canonical import MEMORY, alphabet
 from neardup.sketch.texts import Ragged, as_text, text_buffers
 from neardup.sketch.tokenising import Tokeniser
@@ -68,17 +69,41 @@ def test_one_canonical_form(given: list[str]) -> None:
 
 @pytest.mark.jit_off
 @settings(max_examples=tries(30, 500), deadline=None)
-@given(texts, st.integers(0, 4))
-def test_with_signs(given: list[str], most: int) -> None:
+@given(texts, st.integers(1, 4), st.booleans())
+def test_words_and_signs(given: list[str], most: int, wanted: bool) -> None:
+    """Their tokens, and where they are; and a bound of their number."""
     tokeniser = Tokeniser(ShingleSpec())
     data, offsets = text_buffers(as_text(given))
-    words, spans = tokeniser.tokens(data, offsets, want_bytes=True)
-    out, starts = np.empty(int(offsets[-1]) + 1, np.uint64), np.empty_like(offsets)
-    how = alphabet(False), signs.sign_table(), *words, spans, most
-    count = signs.with_signs(data, offsets, *how, out, starts)
-    assert rows(Ragged(out[:count], starts)) == [
-        reference.with_signs(text, False, most) for text in given
-    ]
+    found, spans = tokeniser._words(data, offsets, signs=True, want_bytes=wanted)
+    assert rows(found) == [reference.with_signs(text) for text in given]
+    if wanted:
+        limits = spans.bytes.reshape(-1, 2)[: len(found.values)].tolist()
+        spelled = [text[a:b] for text in given for a, b in reference.word_spans(text, signs=True)]
+        assert [data[a:b].tobytes().decode() for a, b in limits] == spelled
+    before, sizes = rows(found), np.diff(found.offsets)
+    few_words.without_tokens(data, offsets, alphabet(False), sizes)
+    assert sizes.tolist() == reference.without_tokens(given, [len(row) for row in before])
+    count = few_words.at_most(*found, most)
+    assert rows(Ragged(found.values[:count], found.offsets)) == reference.at_most(before, most)
+
+
+@pytest.mark.jit_off
+@settings(max_examples=tries(60, 2000), deadline=None)
+@given(st.text(st.sampled_from(CHARACTERS + "--##55"), max_size=40))
+def test_signs_of_ascii(text: str) -> None:
+    encoded = text.encode()[:64].decode(errors="ignore")
+    data = np.frombuffer(encoded.encode().ljust(64), np.uint8)
+    bounds = np.int64(0), np.int64(len(encoded.encode()))
+    *looked_at, alone, before_others = _signs(data, bounds, alphabet(False, signs=True))
+    assert tuple(looked_at) == reference.ascii_signs(data.tobytes())
+    assert (alone, before_others) == reference.true_signs(encoded)
+
+
+@kernel
+def _signs(data, bounds, letters):  # type: ignore[no-untyped-def]
+    found, doubtful = signs.ascii_signs(data, 0)
+    alone, in_run = signs.true_signs(data, np.int64(0), bounds, letters, found, doubtful)
+    return found, doubtful, alone, in_run
 
 
 @pytest.mark.jit_off
@@ -87,7 +112,7 @@ def test_with_signs(given: list[str], most: int) -> None:
 def test_without_words(given: list[str]) -> None:
     out = np.empty(len(given), np.uint64)
     marks = np.empty(MEMORY, np.int64)
-    signs.without_words(*text_buffers(as_text(given)), alphabet(False), marks, out)
+    few_words.without_words(*text_buffers(as_text(given)), alphabet(False), marks, out)
     assert out.tolist() == [reference.without_words(text) for text in given]
 
 
@@ -102,35 +127,30 @@ def test_replace_rows() -> None:
         starts = [np.array([0, *accumulate(map(len, each))], np.int64) for each in all_rows]
         out, out_starts = np.empty(len(values[0]) + len(values[1]), np.uint64), starts[0].copy()
         which = np.array(sorted(others), np.int64)
-        signs.replace_rows(values[0], starts[0], which, values[1], starts[1], out, out_starts)
+        few_words.replace_rows(values[0], starts[0], which, values[1], starts[1], out, out_starts)
         found = rows(Ragged(out[: out_starts[-1]], out_starts))
         assert found == reference.replace_rows(given, others)
 
 
 def test_every_code_point() -> None:
     """The table agrees with that of Python, for what both know."""
-    table, pages = signs.sign_table(), alphabet(False).page
+    pages, *_, table = alphabet(False, signs=True)
     for code in [*range(0xD800), *range(0xE000, 0x20000)]:
         char = chr(code)
         if unicodedata.category(char) != "Cn":
             at = int(pages[code >> 8]) << 8 | code & 255
             digit = 2 * (unicodedata.category(char) == "Nd")
-            assert table[at] == (int(reference._symbol(char)) or digit), hex(code)
+            assert table[at] == (int(reference._symbol(char) or char == "-") or digit), hex(code)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_sign_bytes(seed: int) -> None:
-    data = np.random.default_rng(seed).integers(0, 256, 66, dtype=np.uint8)
-    text = "ก฿ุকৼ৲હ௹क".encode()
-    data[seed : seed + len(text)] = list(text)
-    assert _bytes(data) == reference.sign_bytes(data.tobytes())
+@pytest.mark.jit_off
+@pytest.mark.parametrize(("first", "count"), [(0x80, 0x80), (0x2D, 1), (0x23, 4), (0, 1)])
+def test_within(first: int, count: int) -> None:
+    data = np.random.default_rng(0).permutation(np.arange(256, dtype=np.uint8))
+    expected = reference.within(data[9:73].tobytes(), first, count)
+    assert _within(data, np.uint8(first), np.uint8(count)) == expected
 
 
-def _bytes(data: np.ndarray) -> int:
-    from numba import njit
-
-    @njit
-    def called(data: np.ndarray) -> int:
-        return bits.sign_bytes(data, 0)
-
-    return int(called(data))
+@kernel
+def _within(data: np.ndarray, first: np.uint8, count: np.uint8) -> int:
+    return bits.within(data, 9, first, count)  # type: ignore[no-any-return]

@@ -76,23 +76,12 @@ def popcount(typing: Any, value: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-#: Bytes that begin a sign, or may: the first and how many; those from 0xC2 on begin other ones too.
-#: Letters of Thai and of languages of India begin with `_OF_THREE`, and few signs do: these have
-#: one of some second bytes, or `_BAHT`, the bytes of one sign.
-_SIGNS = (
-    *((0x23, 4), (0x2B, 1), (0x2D, 1), (0x3C, 3), (0x40, 1)),
-    *((0xC2, 2), (0xCF, 1), (0xD6, 1), (0xD8, 1), (0xDF, 1), (0xE1, 2), (0xEA, 1), (0xEF, 2)),
-)
-_OF_THREE, _SECOND, _BAHT = 0xE0, (0xA7, 0xAB, 0xAF), (0xB8, 0xBF)
-
-
 @intrinsic
 def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any) -> Any:
     """Sort 64 bytes from ``at`` on into those that may be in a word and those that separate words.
 
-    ``target`` gets, from ``to`` on, the lower case of each ASCII letter (capitals plus ``lower``,
-    32 or 0), digit and ``_``, 255 for a byte above 127, and 0 for every other byte. Bit ``i`` of
-    the result is set where that is not 0.
+    ``target`` gets them from ``to`` on, capitals of ASCII in lower case (plus ``lower``, 32 or 0).
+    Bit ``i`` of the result is set for a letter or digit of ASCII, ``_``, and a byte above 127.
     """
     lanes = ir.VectorType(ir.IntType(8), LANES)
 
@@ -113,44 +102,25 @@ def classify(typing: Any, source: Any, at: Any, target: Any, to: Any, lower: Any
         underscore = builder.icmp_unsigned("==", value, same(ord("_")))
         word = builder.or_(letter, builder.or_(digit, underscore))
         high = builder.icmp_signed("<", value, same(0))
-        out = builder.select(word, lowered, builder.select(high, same(255), same(0)))
         write = _pointer(context, builder, sig.args[2], args[2], args[3], lanes)
-        builder.store(out, write, align=1)
+        builder.store(lowered, write, align=1)
         return builder.bitcast(builder.or_(word, high), ir.IntType(LANES))
 
     return types.uint64(source, types.int64, target, types.int64, types.uint8), generate
 
 
 @intrinsic
-def sign_bytes(typing: Any, array: Any, index: Any) -> Any:
-    """Return a bit for each of 64 bytes that is a sign of ASCII, or may begin another one.
-
-    These are ``#$%&+-<=>@``, and bytes above 127 that begin the UTF-8 of some sign. Two bytes
-    behind the 64 are read.
-    """
-    lanes = ir.VectorType(ir.IntType(8), LANES)
+def within(typing: Any, array: Any, index: Any, first: Any, count: Any) -> Any:
+    """Return a bit for each of 64 bytes that is one of so many from the first on."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        def load(behind: int) -> Any:
-            at = builder.add(args[1], ir.Constant(ir.IntType(64), behind))
-            read = _pointer(context, builder, sig.args[0], args[0], at, lanes)
-            return builder.load(read, align=1)
+        lanes = ir.VectorType(ir.IntType(8), LANES)
+        read = _pointer(context, builder, sig.args[0], args[0], args[1], lanes)
+        below = builder.sub(builder.load(read, align=1), _splat(builder, args[2], LANES))
+        hits = builder.icmp_unsigned("<", below, _splat(builder, args[3], LANES))
+        return builder.bitcast(hits, ir.IntType(LANES))
 
-        def equals(value: Any, byte: int) -> Any:
-            return builder.icmp_unsigned("==", value, ir.Constant(lanes, [byte] * LANES))
-
-        value, second = load(0), load(1)
-        found = builder.and_(equals(second, _BAHT[0]), equals(load(2), _BAHT[1]))
-        for byte in _SECOND:
-            found = builder.or_(found, equals(second, byte))
-        found = builder.and_(equals(value, _OF_THREE), found)
-        for first, count in _SIGNS:
-            below = builder.sub(value, ir.Constant(lanes, [first] * LANES))
-            hits = builder.icmp_unsigned("<", below, ir.Constant(lanes, [count] * LANES))
-            found = builder.or_(found, hits)
-        return builder.bitcast(found, ir.IntType(LANES))
-
-    return types.uint64(array, types.int64), generate
+    return types.uint64(array, types.int64, types.uint8, types.uint8), generate
 
 
 @intrinsic

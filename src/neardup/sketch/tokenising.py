@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from neardup.arrays import strings_of
 from neardup.kernels.bits import LANES
-from neardup.kernels.text import code_points, shingling, signs
+from neardup.kernels.text import code_points, few_words, shingling
 from neardup.kernels.text import tokens as kernels
-from neardup.kernels.text.canonical import MEMORY, alphabet
+from neardup.kernels.text.canonical import MEMORY, Alphabet, alphabet
 from neardup.sketch.document_groups import mix_groups, without_groups
 from neardup.sketch.ignoring import Ignored, join_hyphens
 from neardup.sketch.texts import (
@@ -146,7 +146,7 @@ class Tokeniser:
         self.spec = spec = shingle_spec(spec)
         self.grouped = grouped
         self.workspace = _Workspace(allocate)
-        self._alphabet, self._sign = alphabet(spec.keep_case), signs.sign_table()
+        self._alphabet = alphabet(spec.keep_case)
         self._lower = np.uint8(0 if spec.keep_case else 32)
         self._stemmer = Stemmer(spec.stem, spec.keep_case) if spec.stem else None
         self._ignored: Ignored | None = None
@@ -217,14 +217,14 @@ class Tokeniser:
             of_form = self._alphabet, form, marks
             count = code_points.characters(data, offsets, *of_form, tokens, starts)
             return Ragged(tokens[:count], starts), spans
-        signs_too = spec.signs == "all" and not (want_bytes or want_characters)
-        both = want_bytes or signs_too
-        words, spans = self._words(
-            data, offsets, spans, want_bytes=both, want_characters=want_characters
+        signs = spec.signs == "all" and not (want_bytes or want_characters)
+        return self._words(
+            data,
+            offsets,
+            signs=signs,
+            want_bytes=want_bytes,
+            want_characters=want_characters,
         )
-        if signs_too:
-            return self._with_signs(data, offsets, words, spans, 0), spans
-        return words, spans
 
     def documents(self, data: np.ndarray, offsets: np.ndarray) -> Ragged:
         """Return the tokens of documents that are compared with others, not searched in.
@@ -239,18 +239,18 @@ class Tokeniser:
         if spec.unit != "word":
             return self.tokens(data, offsets)[0]
         every = spec.signs == "all"
-        found, spans = self._words(data, offsets, self._no_spans(offsets), want_bytes=every)
+        found, _ = self._words(data, offsets, signs=every)
         sizes = found.offsets[1:] - found.offsets[:-1]
+        if every:  # a text of signs has tokens, and no word
+            few_words.without_tokens(data, offsets, self._alphabet, sizes)
         rows = np.flatnonzero(sizes < (spec.n if spec.signs == "short" else 1))
-        if every:
-            found = self._with_signs(data, offsets, found, spans, 0)
         if not len(rows):
             return found
         texts = [data[offsets[row] : offsets[row + 1]] for row in rows.tolist()]
         short = self._few_words(texts, sizes[rows] == 0)
         most = len(found.values) + len(short.values)
         values, starts = self.workspace.array("documents", np.uint64, most), found.offsets.copy()
-        signs.replace_rows(*found, rows, *short, values, starts)
+        few_words.replace_rows(*found, rows, *short, values, starts)
         return Ragged(values[: starts[-1]], starts)
 
     def _few_words(self, texts: list[np.ndarray], wordless: np.ndarray) -> Ragged:
@@ -260,31 +260,22 @@ class Tokeniser:
         data.flags.writeable = ends.flags.writeable = False  # one kernel for these and for Arrow's
         found = Ragged(np.empty(0, np.uint64), np.zeros(len(ends), np.int64))
         if not wordless.all():
-            words, spans = self._words(data, ends, self._no_spans(ends), "short ", want_bytes=True)
-            found = words
-            if self.spec.signs == "short":
-                found = self._with_signs(data, ends, words, spans, self.spec.n - 1)
+            signs, name = self.spec.signs == "short", "short "
+            found, _ = self._words(data, ends, name, signs=signs)
+            if signs:  # never as many tokens as a shingle has
+                count = few_words.at_most(*found, self.spec.n - 1)
+                found = Ragged(found.values[:count], found.offsets)
         if not wordless.any():
             return found
         tokens = np.empty(len(texts), np.uint64)
         marks = self.workspace.array("marks", np.int64, MEMORY)
-        signs.without_words(data, ends, self._alphabet, marks, tokens)
+        few_words.without_words(data, ends, self._alphabet, marks, tokens)
         rows = np.flatnonzero(wordless)
         tokens = tokens[rows]
         values, starts = np.empty(len(found.values) + len(rows), np.uint64), np.empty_like(ends)
         limits = np.cumsum([0, *(tokens != 0)], dtype=np.int64)
-        signs.replace_rows(*found, rows, tokens[tokens != 0], limits, values, starts)
+        few_words.replace_rows(*found, rows, tokens[tokens != 0], limits, values, starts)
         return Ragged(values[: starts[-1]], starts)
-
-    def _with_signs(
-        self, data: np.ndarray, offsets: np.ndarray, words: Ragged, spans: kernels.Spans, most: int
-    ) -> Ragged:
-        size = int(offsets[-1] - offsets[0])
-        values = self.workspace.array("signs", np.uint64, size + 1)
-        starts = np.empty_like(words.offsets)
-        how = self._alphabet, self._sign, *words, spans, most
-        count = signs.with_signs(data, offsets, *how, values, starts)
-        return Ragged(values[:count], starts)
 
     def _no_spans(self, offsets: np.ndarray) -> kernels.Spans:
         begins = np.empty(len(offsets), np.int64)
@@ -294,28 +285,31 @@ class Tokeniser:
         self,
         data: np.ndarray,
         offsets: np.ndarray,
-        spans: kernels.Spans,
         name: str = "",
         *,
+        signs: bool = False,
         want_bytes: bool = False,
         want_characters: bool = False,
     ) -> tuple[Ragged, kernels.Spans]:
-        """Return the words of each document, in arrays of a name, and where they are."""
+        """Return the words, and ``signs``, of each document, in arrays of a name; and spans."""
         space, documents = self.workspace, len(offsets) - 1
+        spans = self._no_spans(offsets)
         size = int(offsets[-1] - offsets[0])
         starts = np.empty(documents + 1, dtype=np.int64)
-        # Two words of a document have a byte between them; those of two documents need none.
-        most = (size + documents) // 2 + 1
+        letters = alphabet(self.spec.keep_case, signs)
+        # Two words of a document have a byte between them; those of two documents, and signs, none.
+        capacity = 2 * size if signs else size
+        most = (capacity + documents) // 2 + 1
         tokens = space.array(f"{name}tokens", np.uint64, most)
         if want_bytes or self._stemmer:
             spans = spans._replace(bytes=space.array(f"{name}bytes", np.uint32, 2 * most))
         if want_characters:
             spans = spans._replace(characters=space.array("characters", np.uint32, 2 * most))
         if documents == 1 and size > TUNING.large_text:
-            count = self._in_parts(data, offsets, tokens, starts, spans)
+            count = self._in_parts(data, offsets, letters, tokens, starts, spans)
         else:
-            buffers = self._word_buffers(size, documents)
-            how = self._alphabet, self._lower, buffers
+            buffers = self._word_buffers(capacity, documents)
+            how = letters, self._lower, buffers
             count = kernels.words(data, offsets, *how, tokens, starts, spans)
         if self._stemmer:
             self._stemmer(tokens[:count], data, spans)
@@ -325,6 +319,7 @@ class Tokeniser:
         self,
         data: np.ndarray,
         offsets: np.ndarray,
+        letters: Alphabet,
         tokens: np.ndarray,
         starts: np.ndarray,
         spans: kernels.Spans,
@@ -345,8 +340,8 @@ class Tokeniser:
                 characters=spans.characters[2 * count :],
                 begins=begins,
             )
-            buffers = self._word_buffers(stop - at, 1)
-            how = self._alphabet, self._lower, buffers
+            buffers = self._word_buffers((stop - at) << (len(letters.sign) > 0), 1)
+            how = letters, self._lower, buffers
             of_part = int(kernels.words(data, limits, *how, tokens[count:], found, rest))
             rest.characters[: 2 * of_part] -= np.uint32(inner_bytes)
             count += of_part

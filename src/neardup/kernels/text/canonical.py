@@ -25,6 +25,9 @@ SOFT_HYPHEN = 0xAD
 MOST, _PARTS, _STACK, OUT = 64, 72, 80, 88
 #: Its size: pending characters are put out twice at most.
 MEMORY = OUT + 2 * (_PARTS + 1)
+#: Of a code point, besides its kind; and what is a sign only before a digit.
+SIGN, DIGIT = 1, 2
+MINUS = 0x2D
 #: A mark has its combining class above the code point.
 CODE, ABOVE = (1 << 21) - 1, 32
 
@@ -42,16 +45,22 @@ class Alphabet(NamedTuple):
     delta: np.ndarray  # int32[pages * 256]: added to get the lower case; 0 where case is kept
     decomposed: np.ndarray  # int64[4096]
     composed: np.ndarray  # int64[2048]
+    sign: np.ndarray  # uint8[pages * 256]: `SIGN`, `DIGIT` or 0; empty where signs are no tokens
 
 
 @functools.cache
-def alphabet(keep_case: bool) -> Alphabet:
-    """Return the tables, read from ``unicode.npz``."""
+def alphabet(keep_case: bool, signs: bool = False) -> Alphabet:
+    """Return the tables, read from ``unicode.npz``; in those of signs each sign is `SOLO`."""
     with (
         resources.files("neardup.kernels.text").joinpath("unicode.npz").open("rb") as file,
         np.load(file) as tables,
     ):
         found = Alphabet(*(tables[name].reshape(-1) for name in Alphabet._fields))
+    if signs:
+        found.sign[(int(found.page[0]) << 8) + MINUS] = SIGN
+        found.kind[found.sign == SIGN] |= SOLO  # separators until then
+    else:
+        found = found._replace(sign=found.sign[:0])
     return found._replace(delta=np.zeros_like(found.delta)) if keep_case else found
 
 

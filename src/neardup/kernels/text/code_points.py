@@ -27,7 +27,7 @@ AS_WRITTEN, CANONICAL, SINGLE_SPACES = range(3)
 @inner
 def _careful_characters(data, i, last, alphabet, form, marks, tokens, count):
     """Do the same as `characters` for one text, from byte to byte; return the number of tokens."""
-    page, kind, delta, _, _ = alphabet
+    page, kind, delta, _, _, _ = alphabet
     none = np.int64(0)
     starter, size, loose = np.int64(-1), none, none  # those pending, see `enter`
     first, space = count, False
@@ -89,7 +89,7 @@ def characters(data, offsets, alphabet, form, marks, tokens, token_offsets):
         tokens: uint64[2 * bytes]: gets the tokens.
         token_offsets: int64[documents + 1]: gets where those of each document begin.
     """
-    page, kind, delta, _, _ = alphabet
+    page, kind, delta, _, _, _ = alphabet
     count = np.int64(0)
     token_offsets[0] = 0
     for d in range(offsets.shape[0] - 1):

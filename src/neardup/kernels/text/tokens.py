@@ -40,6 +40,7 @@ from neardup.kernels.text.canonical import (
     kind_at,
     settle,
 )
+from neardup.kernels.text.signs import ascii_signs, true_signs
 
 #: Runs without marks and the like, in a row, after which the quick way is tried again.
 _PLAIN = 8
@@ -61,8 +62,8 @@ class Spans(NamedTuple):
 class WordBuffers(NamedTuple):
     """Working memory of `words`, for texts of ``size`` bytes in all; reused from call to call.
 
-    A run is a longest stretch of bytes that may be in a word. There are at most
-    ``most = (size + documents) // 2 + 1``. All of them may be longer.
+    A run is a longest stretch of bytes that may be in a word, or a sign. There are at most
+    ``most = (size + documents) // 2 + 1``, and with signs ``size``. All of them may be longer.
     """
 
     lowered: np.ndarray  # uint8[size + 2 * LANES]: the texts, and more, as `classify` makes them
@@ -136,7 +137,7 @@ def _mixed_run(data, first, last, alphabet, tokens, spans, counts):
     ``counts`` are tokens so far, and bytes at which no code point begins; returns both, and whether
     all is done: a run with marks and the like is one for `_careful_runs`.
     """
-    page, kind, delta, _, _ = alphabet
+    page, kind, delta, _, _, _ = alphabet
     count, inner_bytes = counts
     # A function is compiled again for a literal.
     zero, none = np.uint64(0), np.int64(0)
@@ -190,7 +191,7 @@ def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
     Returns:
         The counts, the last run that was taken, and the position in ``other`` behind that.
     """
-    page, kind, delta, _, composed = alphabet
+    page, kind, delta, _, composed, _ = alphabet
     edges, other, marks = buffers
     found, others, end, base = runs
     run = np.int64(other[found])
@@ -273,42 +274,78 @@ def _careful_runs(data, runs, alphabet, buffers, tokens, spans, counts):
     return count, inner_bytes, run, found
 
 
+@inner
+def _put_edges(changes, begins, ends, to, edges, count):
+    """Put where runs and signs begin and end, at a byte up to two of them; return the count."""
+    one, last = np.uint64(1), np.uint64(LANES - 1)
+    every = changes | begins | ends
+    twice = changes & begins | changes & ends | begins & ends
+    k = count
+    count += np.int64(popcount(every) + popcount(twice))
+    while k < count:
+        for _ in range(8):  # see `_find_runs`
+            at = trailing_zeros(every)
+            edges[k] = edges[k + 1] = to + np.int64(at)
+            k += 1 + np.int64(twice >> (at & last) & one)
+            every &= every - one
+    return count
+
+
 @part
-def _find_runs(data, offsets, lower, buffers):
-    """Find the runs of bytes that may be in a word, 64 bytes at a time.
+def _find_runs(data, offsets, alphabet, lower, buffers):
+    """Find the runs of bytes that may be in a word, and signs, 64 bytes at a time.
 
     All documents are gone through before the first token is read: a read of a few bytes that were
     just written as part of 64 would have to wait for them.
     """
     lowered, edges, runs, rest = buffers.lowered, buffers.edges, buffers.runs, buffers.rest_of_text
-    one = np.uint64(1)
+    one, zero = np.uint64(1), np.uint64(0)
+    signs = alphabet.sign.shape[0] > 0
     count = np.int64(0)
     runs[0] = 0
     for d in range(offsets.shape[0] - 1):
         first, last = offsets[d], offsets[d + 1]
-        carry = np.uint64(0)
+        carry = sign_carry = zero
         # One step beyond the end closes a run that reaches the end.
         for at in range(first, last + 1, LANES):
             to = at - offsets[0]
+            of_text = zero - one
+            if last - at < LANES:  # bytes behind the text are written again by the next one
+                of_text = (one << np.uint64(last - at)) - one
+            begins = doubtful = zero
             if at + LANES <= data.shape[0]:
                 in_run = classify(data, at, lowered, to, lower)
-                if last - at < LANES:  # bytes behind the text are written again by the next one
-                    in_run &= (one << np.uint64(last - at)) - one
+                if signs:
+                    begins, doubtful = ascii_signs(data, at)
             else:
                 for i in range(LANES):
                     rest[i] = data[at + i] if at + i < last else 0
                 in_run = classify(rest, 0, lowered, to, lower)
+                if signs:
+                    begins, doubtful = ascii_signs(rest, 0)
+            in_run &= of_text
+            begins &= of_text
+            if doubtful & of_text != 0:
+                begins, before = true_signs(
+                    data, at, (first, last), alphabet, begins, doubtful & of_text
+                )
+                in_run |= before
             changes = in_run ^ (in_run << one | carry)
             carry = in_run >> np.uint64(LANES - 1)
-            found = np.int64(popcount(changes))
+            if begins | sign_carry != 0:
+                ends = begins << one | sign_carry
+                sign_carry = begins >> np.uint64(LANES - 1)
+                count = _put_edges(changes, begins, ends, to, edges, count)
+                continue
+            many = np.int64(popcount(changes))
             k = 0
-            while k < found:
+            while k < many:
                 # Eight at a time without looking whether there are as many: no branch to guess.
                 for j in range(8):
                     edges[count + k + j] = to + np.int64(trailing_zeros(changes))
                     changes &= changes - one
                 k += 8
-            count += found
+            count += many
         runs[d + 1] = count
 
 
@@ -365,22 +402,24 @@ def _shift(source, more, target):
 
 @kernel
 def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans):
-    """Hash the words of each document; return the number of tokens.
+    """Hash the words of each document, and signs where they are asked for; return the number.
 
     ``data`` is valid UTF-8. ``lower`` is 32 to turn capitals into small letters, 0 to keep them, as
-    the alphabet does. ``tokens`` has capacity for ``most``, see `WordBuffers`.
+    the alphabet does. ``tokens`` has capacity for ``most``, see `WordBuffers`. A sign is a
+    word by itself, with the marks that follow it; ``-`` is one before a digit, and not behind a
+    letter or digit.
 
     Args:
         data: uint8[]: texts, concatenated.
         offsets: int64[documents + 1]: where each text begins.
-        alphabet: `Alphabet`.
+        alphabet: `Alphabet`; of signs where these are tokens.
         lower: int: 32 or 0.
         buffers: `WordBuffers`.
         tokens: uint64[most]: gets the tokens.
         token_offsets: int64[documents + 1]: gets where those of each document begin.
         spans: `Spans`, with space for ``most`` tokens or none.
     """
-    _find_runs(data, offsets, lower, buffers)
+    _find_runs(data, offsets, alphabet, lower, buffers)
     lowered, edges, runs, hashes, rest, length, other, _, marks = buffers
     others = _hash_short(lowered, edges, runs[offsets.shape[0] - 1], hashes, rest, length, other)
     base = offsets[0]
@@ -395,11 +434,11 @@ def words(data, offsets, alphabet, lower, buffers, tokens, token_offsets, spans)
             stop = end if found == others else min(end, np.int64(other[found]))
             for k in range(run, stop):
                 tokens[count + k - run] = hashes[k]
-            of_runs = edges[2 * run : 2 * stop]
+            limits = edges[2 * run : 2 * stop]
             if spans.bytes.shape[0] > 0:
-                _shift(of_runs, np.uint32(shift), spans.bytes[2 * count :])
+                _shift(limits, np.uint32(shift), spans.bytes[2 * count :])
             if spans.characters.shape[0] > 0:
-                _shift(of_runs, np.uint32(shift - inner_bytes), spans.characters[2 * count :])
+                _shift(limits, np.uint32(shift - inner_bytes), spans.characters[2 * count :])
             count += stop - run
             run = stop
             if run == end:
