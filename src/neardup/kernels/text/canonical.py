@@ -25,7 +25,7 @@ SOFT_HYPHEN = 0xAD
 MOST, _PARTS, _STACK, OUT = 64, 72, 80, 88
 #: Its size: pending characters are put out twice at most.
 MEMORY = OUT + 2 * (_PARTS + 1)
-#: Of a code point, besides its kind; and what is a sign only before a digit.
+#: Of a code point, besides its kind; and the hyphen, a sign only before a digit.
 SIGN, DIGIT = 1, 2
 MINUS = 0x2D
 #: A mark has its combining class above the code point.

@@ -63,7 +63,7 @@ def ascii_signs(data, at):
     for first, count in _ASCII:
         found |= within(data, at, first, count)
     hyphens, digits = within(data, at, *_HYPHEN), within(data, at, *_DIGITS)
-    beyond = one << np.uint64(63)  # what is before a byte that is not seen here
+    beyond = one << np.uint64(63)  # the last one, whose next byte is not seen
     before_high = within(data, at, *_HIGH) >> one | beyond
     found &= ~hyphens | digits >> one | before_high
     return found, found & (hyphens | before_high)
