@@ -87,9 +87,44 @@ def test_marks_that_are_of_other_records(files: list[pa.Table]) -> None:
             link(labels=marks)
     with pytest.raises(InputError, match="a row without its second id"):
         link(labels=[(5, 7, True), (6, None, False)])
+    with pytest.raises(InputError, match="`labels`: row 2 has no id_a"):
+        link(labels=[(5, 7, True), (None, 6, False)])
     one = {"id": ["x", "a:x"], "name": ["Anna Schmidt", "Otto Maier"]}
     two = {"id": ["x", "b:x"], "name": ["Anna Schmitt", "Otto Maier"]}
     with pytest.raises(InputError, match="of other records by ids than by FILE:ID"):
         neardup.link(one, two, fields="name", id="id", labels=[("a:x", "b:x", True)])
     run = neardup.link(one, two, fields="name", id="id", decide_at=0.5)
     assert run.explain("a:a:x", "b:b:x")["match"] and run.explain("a:x", "b:x")["match"]
+
+
+@pytest.mark.parametrize("where", core([None, "people.index"], "people.index"))
+def test_an_index_of_several_files_takes_the_marks_of_its_linkage(
+    files: list[pa.Table], tmp_path: Path, where: str | None
+) -> None:
+    """Positions keep the letters of their files, and each file that comes later has one."""
+    run = neardup.link(*files[:2], fields=NAMES[:3], across_files_only=False)
+    index = run.index(where and tmp_path / where)
+    assert index.clusters["id"].to_pylist() == run.clusters["id"].to_pylist()
+    a, b = (run.doubtful(limit=1)[name][0].as_py() for name in ("id_a", "id_b"))
+    index.mark([(a, b, True), ("a:0", "b:1", False)])
+    assert index.explain(a, b)["match"] and not index.explain("a:0", "b:1")["match"]
+    more = [
+        neardup.link(part, against=index) for part in (files[2].slice(0, 4), files[2].slice(4, 3))
+    ]
+    assert [one.clusters["id"].to_pylist() for one in more] == [
+        ["c:0", "c:1", "c:2", "c:3"],
+        ["d:0", "d:1", "d:2"],
+    ]
+    index.mark([("c:1", "d:2", True)])
+    assert index.explain("c:1", "d:2")["match"]
+    index.remove("d:2")
+    assert neardup.link(files[2].slice(7, 1), against=index).clusters["id"].to_pylist() == ["e:0"]
+    assert not index.check()
+
+
+def test_an_index_of_one_file_counts_on(files: list[pa.Table]) -> None:
+    index = neardup.link(files[0], fields=NAMES[:3]).index()
+    assert neardup.link(files[1].slice(0, 2), against=index).clusters["id"].to_pylist() == [
+        150,
+        151,
+    ]

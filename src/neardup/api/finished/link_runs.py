@@ -583,7 +583,10 @@ def _record_of(linked: Linked, id: object, source: int) -> int:
         return row
     hint = "the id of the first file comes first" if len(records.ids) > 1 else ""
     if records.id is None:
-        hint = f"ids are positions, from 0; {hint}".removesuffix("; ")
+        positions = "ids are positions, from 0"
+        if len(records.sizes) > 1:
+            positions += ", with the letters of the files: a:0 is the first record of all"
+        hint = f"{positions}; {hint}".removesuffix("; ")
     which = "that id" if records.private_ids else f"the id {str(id)[:100]!r}"
     raise InputError(f"{records.names[source]}: no record has {which}", hint)
 

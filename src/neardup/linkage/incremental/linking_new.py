@@ -133,14 +133,14 @@ def linking_new(
     use_memory(records, pool, memory)
     new = _prepared(store, records, pool)
     with store.core.writing() as state:
+        changed = store.refresh()
         if records.id is None:
-            ids = store.core.new_ids(len(records))
+            ids = store.new_ids(len(records))
         else:
             ids = ids_as_stored(records.ids[0], state.ids)
         if replace:
             remove_stored(store, list(store.core.numbers(ids)))
         store.require_new(ids, records.names[0])
-        changed = store.refresh()
         if labels is not None:
             with ids_left_out(records.private_ids):
                 add_marks(store, labels, ids)

@@ -26,6 +26,7 @@ from neardup.index.storing.merging import Merger
 from neardup.index.storing.snapshot import BucketPairs, bucket_names
 from neardup.index.storing.transactions import Core
 from neardup.linkage.blocks.record_blocks import block_at, common_shingles, record_keys
+from neardup.linkage.columns.field_columns import letters
 from neardup.linkage.deciding import MatchDecision
 from neardup.linkage.decision.labels import Labels, labels_of
 from neardup.linkage.decision.weights.model import Model
@@ -384,6 +385,26 @@ class RecordStore:
         for name in ("weights", "model", "values", "marks", *self._about["rows"]):
             self._read(name)
 
+    @property
+    def are_numbered(self) -> bool:
+        """Whether ids are numbers that go on from file to file, which one file without ids begins.
+
+        Records of several files without ids keep their names there: ``a:17``.
+        """
+        return self.id is None and self._about["files"] == 1
+
+    def new_ids(self, count: int) -> list[Id]:
+        """Return ids for records without any; within a transaction.
+
+        They are the next numbers, or those of one more file, such as ``c:0``.
+        """
+        if self.are_numbered:
+            return self.core.new_ids(count)
+        files = self._about["files"] + 1
+        self.core.catalogue.describe({**self._about, "files": files})
+        self.refresh()
+        return [f"{letters(files)[-1]}:{row}" for row in range(count)]
+
     def require_new(self, ids: Sequence[Id], name: str = "the records") -> None:
         """Refuse ids that are there already, or of another kind; messages have the ``name``.
 
@@ -513,6 +534,7 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
         "id": records.id,
         "placeholders": [[field, str(value)] for field, value in records.placeholders],
         "rows": [],
+        "files": len(records.sizes),
         "marked": 0,
         **_counted_in(features, decision),
         "blocks": [list(block.fields) for block in blocked.candidates.blocks if block.fields],
@@ -520,8 +542,7 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
     catalogue = Catalogue(path, Options())
     catalogue.create(about)
     store = RecordStore(folder, catalogue)
-    # Records without ids are numbered; those that are added later get the next numbers.
-    ids = checked_ids(range(len(records)) if records.id is None else records.ids[0])
+    ids = checked_ids(range(len(records)) if store.are_numbered else records.ids[0])
     with store.core.writing(), Pool() as pool:
         for statement in _TABLES:
             catalogue.execute(statement)

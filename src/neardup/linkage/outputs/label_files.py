@@ -59,6 +59,8 @@ def read_labels(given: Any, records: Records) -> Labels:
     except UnknownIdError as error:
         hint = _SEVERAL if len(records.sizes) > 1 else _UNKNOWN
         raise UnknownIdError(_of_labels(error), hint) from error
+    except InputError as error:
+        raise type(error)(_of_labels(error), error.hint) from error
     if len(records.ids) > 1:
         of = records.file
         within = np.flatnonzero(of[a] == of[b])

@@ -219,7 +219,9 @@ def _listing(
     lead += "--labels. "
     if doubtful > shown:
         lead += f"{shown:,} of {doubtful:,} doubtful pairs are listed; --max-items shows more. "
-    if clusters < several:
+    if several and not clusters:
+        lead += f"None of {several:,} groups is listed; --max-items shows them."
+    elif clusters < several:
         lead += f"Below them are the {clusters:,} largest of {several:,} groups; --max-items shows "
         lead += "more."
     elif several:
