@@ -104,8 +104,10 @@ class Sketcher:
         """Return the sketches of some texts; add their sets of shingles to a list, if given."""
         text = as_text(texts, self.recipe.shingle.unit == "item")
         out = Sketches.empty(len(text), self.recipe.num_bands)
-        hash_tokens(*text_buffers(text), out.contents)
+        data, limits = text_buffers(text)
         for rows, tokens, groups in self.tokeniser.ranges(text):
+            # Some documents at a time, as they are tokenised: their bytes are in the cache.
+            hash_tokens(data, limits[rows.start : rows.stop + 1], out.contents[rows])
             out.tokens[rows] = tokens.offsets[1:] - tokens.offsets[:-1]
             shingles = self.tokeniser.shingles(tokens, out.hashes[rows])
             out.shingles[rows] = shingles.offsets[1:] - shingles.offsets[:-1]
