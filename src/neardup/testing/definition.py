@@ -221,12 +221,18 @@ def defined(
         clusters = [target if target >= 0 else position for position, target in enumerate(of)]
     elif spec.cluster == "disjoint-sets" and spec.within is None:  # keys depend on the group
         clusters = list(range(len(texts)))
-        buckets = buckets_of([keys[p] for p in filled])
+        hashes = list(map(tuple, found.hashes.tolist()))
+        one = dict[Any, int]()  # equal documents are one: they would raise the rank of its tree
+        for position in filled:
+            one.setdefault(hashes[position], position)
+        every = list(one.values())
+        buckets = buckets_of([keys[p] for p in every])
         ordered = [docs for _, docs in sorted(buckets.items())]
         thresholds = spec.threshold, spec.minimum_in_cluster
-        labels, _ = disjoint_sets([sets[p] for p in filled], ordered, *thresholds)
-        for position, first in zip(filled, labels, strict=True):
-            clusters[position] = filled[first]
+        labels, _ = disjoint_sets([sets[p] for p in every], ordered, *thresholds)
+        united = dict(zip(every, (every[first] for first in labels), strict=True))
+        for position in filled:
+            clusters[position] = united[one[hashes[position]]]
     elif spec.cluster == "components":
         clusters = list(range(len(texts)))
         for position, first in zip(filled, components(len(filled), between), strict=True):
