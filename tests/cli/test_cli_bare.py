@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -30,6 +33,17 @@ def test_the_list_of_commands_has_a_whole_line_for_each(command: Command) -> Non
     assert [line.split()[0] for line in lines[: len(names)]] == names
     assert all(line.endswith(".") and len(line) <= 80 for line in lines[: len(names)])
     assert "..." not in "".join(lines)
+
+
+def test_commands_are_completed_with_their_lines() -> None:
+    asked = {"_NEARDUP_COMPLETE": "zsh_complete", "COMP_WORDS": "neardup de", "COMP_CWORD": "1"}
+    words = [sys.executable, "-m", "neardup"]
+    done = subprocess.run(
+        words, env=os.environ | asked, capture_output=True, text=True, check=False
+    )
+    found = done.stdout.splitlines()
+    assert found[:3] == ["plain", "dedup", "Find near-duplicates, and write a clean corpus."]
+    assert found[4] == "decontaminate"
 
 
 def test_the_first_steps(tmp_path: Path, command: Command) -> None:

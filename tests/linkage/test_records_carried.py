@@ -122,6 +122,26 @@ def test_an_index_of_several_files_takes_the_marks_of_its_linkage(
     assert not index.check()
 
 
+def test_letters_that_are_taken_are_left_out(files: list[pa.Table]) -> None:
+    index = neardup.link(*files[:2], fields=NAMES[:3], across_files_only=False).index()
+    named = files[2].slice(0, 1).set_column(0, "id", pa.array(["c:0"]))
+    neardup.link(named, against=index, id="id")
+    more = [neardup.link(files[2].slice(k, 1), against=index) for k in (1, 2)]
+    assert [one.clusters["id"].to_pylist() for one in more] == [["d:0"], ["e:0"]]
+    with pytest.raises(InputError) as wrong:
+        more[0].explain("z:0", "z:1")
+    assert "with the letters of their files, such as " in wrong.value.hint
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_an_index_of_a_file_and_an_empty_one_counts_on(files: list[pa.Table], empty: int) -> None:
+    given = [files[0], files[0].slice(0, 0)]
+    first, second = given[empty], given[1 - empty]
+    index = neardup.link(first, second, fields=NAMES[:3], across_files_only=False).index()
+    more = neardup.link(files[1].slice(0, 2), against=index)
+    assert more.clusters["id"].to_pylist() == [150, 151]
+
+
 def test_an_index_of_one_file_counts_on(files: list[pa.Table]) -> None:
     index = neardup.link(files[0], fields=NAMES[:3]).index()
     assert neardup.link(files[1].slice(0, 2), against=index).clusters["id"].to_pylist() == [

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
@@ -20,6 +20,9 @@ from neardup import __version__
 from neardup.cli.suggesting import Suggesting
 from neardup.commands import why_not
 from neardup.errors import NeardupError, SpecError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 #: Why the system refuses to write to standard output.
 _REFUSED = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -61,6 +64,16 @@ class _Lazy(Suggesting):
             return None
         home = importlib.import_module(f"neardup.cli.commands.{_COMMANDS[cmd_name][0]}")
         return cast(click.Command, getattr(home, cmd_name))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=line)
+            for name, (_, line) in _COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -130,6 +130,7 @@ class LinkRecord(Record):
         agree("counts.reduction_ratio", none == (not self.counts.possible), "counts.possible")
         agree("names", len(self.names) == sources, "counts.sources")
         agree("sizes", len(self.sizes) == sources, "counts.sources")
+        agree("columns", all(len(of_file) == fields for of_file in self.columns), "spec.fields")
         one = len(self.id_types) == 1
         agree("id_types", one or len(self.id_types) == sources == 2, "counts.sources")
         numbers = [edge.one for view in self.model.views for edge in view.tree]

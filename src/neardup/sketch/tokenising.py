@@ -296,7 +296,7 @@ class Tokeniser:
         spans = self._no_spans(offsets)
         size = int(offsets[-1] - offsets[0])
         starts = np.empty(documents + 1, dtype=np.int64)
-        letters = alphabet(self.spec.keep_case, signs)
+        letters = alphabet(self.spec.keep_case, signs=True) if signs else self._alphabet
         # Two words of a document have a byte between them; those of two documents, and signs, none.
         capacity = 2 * size if signs else size
         most = (capacity + documents) // 2 + 1

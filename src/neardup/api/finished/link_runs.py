@@ -583,9 +583,9 @@ def _record_of(linked: Linked, id: object, source: int) -> int:
         return row
     hint = "the id of the first file comes first" if len(records.ids) > 1 else ""
     if records.id is None:
-        positions = "ids are positions, from 0"
-        if len(records.sizes) > 1:
-            positions += ", with the letters of the files: a:0 is the first record of all"
+        positions, ids = "ids are positions, from 0", records.ids[source]
+        if len(ids) and pa.types.is_large_string(ids.type):
+            positions += f", with the letters of their files, such as {ids[0]}"
         hint = f"{positions}; {hint}".removesuffix("; ")
     which = "that id" if records.private_ids else f"the id {str(id)[:100]!r}"
     raise InputError(f"{records.names[source]}: no record has {which}", hint)

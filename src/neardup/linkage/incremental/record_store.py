@@ -46,6 +46,8 @@ _TABLES = (
     # First and last number of records that came together, and the shares of matches among them.
     "CREATE TABLE batches (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, priors TEXT NOT NULL)",
 )
+#: Tables of learnt values that came later; and files whose letters ids have, none of numbers.
+_DEFAULTS: dict[str, Any] = {"rows": [], "files": 0}
 #: Records that are stored at a time, and whose candidates are looked up together.
 _STORED, _ASKED = 16_384, 512
 
@@ -112,7 +114,7 @@ class RecordStore:
         self.core = Core(folder, catalogue, recipe, about["threshold"], False)
         #: Numbers of the fields that have blocks of their own, and of pairs of these.
         self.blocks: tuple[tuple[int, ...], ...] = tuple(map(tuple, about["blocks"]))
-        self._about: dict[str, Any] = {"rows": [], **about}
+        self._about: dict[str, Any] = {**_DEFAULTS, **about}
         self._learnt: dict[str, bytes] = {}
         self._merger = Merger(self.core)
 
@@ -154,7 +156,7 @@ class RecordStore:
         Returns:
             Whether there was anything.
         """
-        about = {"rows": [], **self.core.catalogue.about()}
+        about = {**_DEFAULTS, **self.core.catalogue.about()}
         changed = about != self._about
         if changed:
             self._about = about
@@ -385,25 +387,22 @@ class RecordStore:
         for name in ("weights", "model", "values", "marks", *self._about["rows"]):
             self._read(name)
 
-    @property
-    def are_numbered(self) -> bool:
-        """Whether ids are numbers that go on from file to file, which one file without ids begins.
-
-        Records of several files without ids keep their names there: ``a:17``.
-        """
-        return self.id is None and self._about["files"] == 1
-
     def new_ids(self, count: int) -> list[Id]:
         """Return ids for records without any; within a transaction.
 
-        They are the next numbers, or those of one more file, such as ``c:0``.
+        They are the next numbers. Where ids have the letters of their files, such as ``b:17``, they
+        get those of the next file.
         """
-        if self.are_numbered:
+        files = self._about["files"]
+        if not files:
             return self.core.new_ids(count)
-        files = self._about["files"] + 1
+        ids: list[Id] = []
+        while not ids or self.core.numbers(ids):  # a client may have named some
+            files += 1
+            ids = [f"{letters(files)[-1]}:{row}" for row in range(max(count, 1))]
         self.core.catalogue.describe({**self._about, "files": files})
         self.refresh()
-        return [f"{letters(files)[-1]}:{row}" for row in range(count)]
+        return ids[:count]
 
     def require_new(self, ids: Sequence[Id], name: str = "the records") -> None:
         """Refuse ids that are there already, or of another kind; messages have the ``name``.
@@ -527,6 +526,8 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
     blocked = linked.blocked
     records, features, bands = blocked.records, blocked.features, blocked.candidates.bands
     spec, decision = blocked.spec, linked.decision
+    # Positions are names with the letters of their files where several have records.
+    numbered = records.id is None and pa.types.is_integer(records.ids[0].type)
     recipe = Recipe(RECORD, seed=spec.seed, num_bands=bands.num_bands, rows=bands.rows)
     about: dict[str, Any] = {
         "recipe": recipe.as_dict(),
@@ -534,7 +535,7 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
         "id": records.id,
         "placeholders": [[field, str(value)] for field, value in records.placeholders],
         "rows": [],
-        "files": len(records.sizes),
+        "files": 0 if numbered else len(records.sizes),
         "marked": 0,
         **_counted_in(features, decision),
         "blocks": [list(block.fields) for block in blocked.candidates.blocks if block.fields],
@@ -542,7 +543,7 @@ def _filled(linked: Linked, folder: GivenPath | None, path: Path | None) -> Reco
     catalogue = Catalogue(path, Options())
     catalogue.create(about)
     store = RecordStore(folder, catalogue)
-    ids = checked_ids(range(len(records)) if store.are_numbered else records.ids[0])
+    ids = checked_ids(range(len(records)) if numbered else records.ids[0])
     with store.core.writing(), Pool() as pool:
         for statement in _TABLES:
             catalogue.execute(statement)
