@@ -16,7 +16,7 @@ from made_records import NAMES
 
 import neardup
 from common import Command
-from neardup.errors import OutputError, SpecError
+from neardup.errors import NeardupError, OutputError, SpecError
 
 People = tuple[pa.Table, pa.Table]
 
@@ -196,6 +196,10 @@ def test_damaged_folders_are_refused(folder: Path) -> None:
     with pytest.raises(neardup.InputError, match=r"records.parquet is gone"):
         run.explain(*run.pairs.select(["id_a", "id_b"]).to_pylist()[0].values())
     record = json.loads((folder / "run.json").read_text())
+    fewer = [of_file[1:] for of_file in record["columns"]]
+    (folder / "run.json").write_text(json.dumps({**record, "columns": fewer}))
+    with pytest.raises(NeardupError, match="at columns: does not agree"):
+        neardup.open(folder)
     (folder / "run.json").write_text(json.dumps({**record, "format": 1}))
     with pytest.raises(neardup.InputError, match="another version"):
         neardup.open(folder)

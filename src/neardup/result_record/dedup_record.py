@@ -26,14 +26,20 @@ else:
     Shingle, SpecMembers = members_of(ShingleSpec), members_of(Spec)
 
 
-class DedupCounts(KeptCounts):
+class ClusterCounts(KeptCounts):
+    same: Count
+    equal_words: Count
+    clusters: Count
+    clusters_of_two_or_more: Count
+    largest_cluster: Count
+
+
+class DedupCounts(ClusterCounts):
     empty: Count
     short: Count
     tokens: Count
     shingles: Count
     equal_tokens: Count
-    same: Count
-    equal_words: Count
     encoding_replaced: Count
     skipped: Count
     skipped_bad: Count
@@ -42,9 +48,6 @@ class DedupCounts(KeptCounts):
     pairs_compared: Count
     pairs_ruled_out: Count
     not_compared: Count
-    clusters: Count
-    clusters_of_two_or_more: Count
-    largest_cluster: Count
     without_group: Count | UnsetType = UNSET
     edges: Count | UnsetType = UNSET
     pairs: Count | UnsetType = UNSET
@@ -150,17 +153,12 @@ class ReclusterRecord(DedupRecord, kw_only=True):
     recluster: AgainMembers
 
 
-class AgainstCounts(KeptCounts):
-    clusters: Count
-    clusters_of_two_or_more: Count
-    largest_cluster: Count
+class AgainstCounts(ClusterCounts):
     skipped: Count
     skipped_bad: Count
     similar_to_old: Count
     old_documents: Count
     similar_within: Count
-    same: Count
-    equal_words: Count
     matches: Count | UnsetType = UNSET
     old_documents_found: Count | UnsetType = UNSET
 
@@ -201,14 +199,9 @@ class AgainstRecord(OfCorpus):
         self.require_tables({"clusters": True, "matches": self.old_only}, "old_only")
 
 
-class SparkCounts(KeptCounts):
-    same: Count
-    equal_words: Count
+class SparkCounts(ClusterCounts):
     empty: Count
     short: Count
-    clusters: Count
-    clusters_of_two_or_more: Count
-    largest_cluster: Count
     tokens: Count
     shingles: Count
     without_group: Count | UnsetType = UNSET

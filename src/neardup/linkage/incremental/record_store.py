@@ -394,15 +394,15 @@ class RecordStore:
         get those of the next file.
         """
         files = self._about["files"]
-        if not files:
+        if not files or not count:
             return self.core.new_ids(count)
         ids: list[Id] = []
         while not ids or self.core.numbers(ids):  # a client may have named some
             files += 1
-            ids = [f"{letters(files)[-1]}:{row}" for row in range(max(count, 1))]
+            ids = [f"{letters(files)[-1]}:{row}" for row in range(count)]
         self.core.catalogue.describe({**self._about, "files": files})
         self.refresh()
-        return ids[:count]
+        return ids
 
     def require_new(self, ids: Sequence[Id], name: str = "the records") -> None:
         """Refuse ids that are there already, or of another kind; messages have the ``name``.

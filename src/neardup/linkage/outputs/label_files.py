@@ -54,8 +54,6 @@ def read_labels(given: Any, records: Records) -> Labels:
         given = pa.table(dict(zip(("id_a", "id_b", "duplicate"), columns, strict=True)))
     try:
         a, b, match = _found(records, given)
-    except ColumnError as error:
-        raise ColumnError(_of_labels(error), error.hint) from error
     except UnknownIdError as error:
         hint = _SEVERAL if len(records.sizes) > 1 else _UNKNOWN
         raise UnknownIdError(_of_labels(error), hint) from error
